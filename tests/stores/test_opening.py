@@ -156,7 +156,7 @@ def test_a_list_of_matrices_has_shards_wherever_scores_are_read() -> None:
     refusal(ValueError, "^scores: ", tr.rank, (matrix, matrix), targets)
 
 
-# -- integers that are ids or ranks ----------------------------------------------------------------
+# -- scores that are ids or ranks ------------------------------------------------------------------
 
 POINTS = np.argsort(np.random.default_rng(0).normal(size=(4, 12)), axis=1)
 FACTS = tr.link_prediction.Task([(i, 0, i) for i in range(4)], {}, entities=12, sides=["tail"])
@@ -170,18 +170,32 @@ DOORS: dict[str, Any] = {
     ),
     "alignment": lambda scores, **options: ALIGNED.evaluate_scores(scores, **options).ranks,
     "retrieval": lambda scores, **options: ANSWERS.evaluate_scores(scores, **options).ranks,
+    "evaluate": lambda scores, **options: tr.evaluate(scores, [1, 0, 2, 3], **options).ranks,
+    "counter": lambda scores, **options: ranks_of_block(scores, **options),
+    "negatives": lambda scores, **options: tr.rank_against(scores[:, 3], scores, **options),
 }
 
 
+def ranks_of_block(scores: Any, **options: Any) -> tr.Ranks:
+    targets = [1, 0, 2, 3]
+    counter = tr.RankCounter(scores[np.arange(4), targets], targets, candidates=12, **options)
+    counter.update(scores)
+    return counter.ranks()
+
+
+ARGUMENTS = dict.fromkeys(("link prediction", "callable"), "tail")
+ARGUMENTS |= {"counter": "block", "negatives": "others"}
+
+
 @pytest.mark.parametrize("door", list(DOORS))
-@pytest.mark.parametrize("scores", [POINTS, POINTS.astype(np.uint8) + 1])
-def test_integers_that_are_ids_or_ranks_are_refused(door: str, scores: Any) -> None:
-    """They are taken with the order: Borda's points, or ranks; and as floats."""
+@pytest.mark.parametrize("scores", [POINTS, POINTS.astype(np.uint8) + 1, POINTS.astype("f4") + 1])
+def test_ids_and_ranks_are_refused(door: str, scores: Any) -> None:
+    """They are taken with the order: Borda's points, or ranks; and where two of them tie."""
     words = "4 rows, each a permutation of .* order='ascending' .* order='descending'"
     message = refusal(ValueError, words, DOORS[door], scores)
-    assert message.startswith("tail" if door in ("link prediction", "callable") else "scores")
+    assert message.startswith(f"{ARGUMENTS.get(door, 'scores')}: ")
     points = DOORS[door](scores, order="descending")
-    assert points.above.tolist() == DOORS[door](scores.astype(float)).above.tolist()
+    assert points.above.tolist() == DOORS[door](scores + 0.5).above.tolist()
     ranks = DOORS[door](scores, order="ascending")
     assert ranks.above.tolist() != points.above.tolist()
 
@@ -217,7 +231,45 @@ def test_integers_that_are_scores_are_taken(name: str) -> None:
         tr.rank(TAKEN[name], 0)
 
 
-def test_blocks_of_columns_are_not_looked_at() -> None:
+def test_blocks_of_columns_have_no_places() -> None:
     counter = tr.RankCounter(POINTS[:, 0], 0, candidates=12)
-    counter.update(POINTS)
+    counter.update(POINTS[:, :11], start=0)
+    counter.update(POINTS[:, 11:], start=11)
     assert len(counter.ranks()) == 4
+
+
+FLOATS = POINTS.astype(np.float32)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f4", "bfloat16"])
+def test_floats_without_fractions_may_be_ranks(dtype: str) -> None:
+    scores: Any = FLOATS.astype(dtype) if dtype != "bfloat16" else FLOATS.view("u4") >> 16
+    given = {"dtype": dtype} if dtype == "bfloat16" else {}
+    scores = scores.astype("u2") if given else scores
+    refusal(
+        ValueError, "^scores: 4 rows, each a permutation of 0 to 11", tr.rank, scores, 0, **given
+    )
+    tr.rank(scores, 0, order="ascending", **given)
+    tr.rank(np.vstack([scores, scores[:1, ::-1]])[:, :9], 0, **given)
+
+
+def test_floats_that_are_scores_are_taken() -> None:
+    for odd in (0.5, np.inf, -np.inf, 3.0):
+        scores = FLOATS.copy()
+        scores[0, 7] = odd
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            tr.rank(scores, 0)
+            scores[0, 8] = np.nan
+            tr.rank(scores, 0, nan="omit")
+
+
+def test_ranks_are_no_scores_of_pairs() -> None:
+    """A matching has no order: the negative of ranks is what is meant."""
+    model = np.random.default_rng(0).normal(size=(12, 12)) + 9 * np.eye(12)
+    ranks = (-model).argsort(axis=1).argsort(axis=1) + 1
+    for wrong in (ranks, ranks.astype(np.float32)):
+        message = refusal(ValueError, "^left: 12 rows", tr.alignment.infer, wrong, None)
+        assert message.endswith("of ranks the negative")
+        pairs, _ = tr.alignment.infer(-wrong, None)
+        assert (pairs == np.arange(12)[:, None]).all()

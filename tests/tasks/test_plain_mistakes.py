@@ -200,7 +200,8 @@ MATRICES: dict[str, tuple[Any, dict[str, str]]] = {
     "ranks": (RANKS, {"order": "ascending"}),
     "Borda's points": (60 - RANKS, {"order": "descending"}),
     "integers that repeat": ((9 * MODEL).astype(int), {}),
-    "ranks as floats": (60.0 - RANKS, {}),
+    "ranks as floats": (60.0 - RANKS, {"order": "descending"}),
+    "ranks that tie": (60 - np.minimum(RANKS, 58.0), {}),
     "few columns": ([[2, 0, 1], [0, 2, 1]], {}),
     "one's own negatives": (MASKED, {}),
 }

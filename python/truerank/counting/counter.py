@@ -35,7 +35,7 @@ from .driver import (
     saved_counts,
     zero_counts,
 )
-from .job import NO_COLUMN, prepare_job, sha256_of
+from .job import NO_COLUMN, prepare_job, refuse_places, sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -187,7 +187,8 @@ class RankCounter:
             For a block of another dtype than the true scores; both are named.
         ValueError
             For a block of another shape, for a column that is out of range, repeated or already
-            counted, and for a NaN that the rule forbids. The counter then stays as it was.
+            counted, for ids and ranks as scores (see `order` of `rank`), and for a NaN that the rule
+            forbids. The counter then stays as it was.
         """
         dtype = self._true.dtype
         with argument_names(scores="block"):
@@ -197,6 +198,7 @@ class RankCounter:
                 raise InputTypeError("block", expected=expected, got=scores.dtype)
             shape = shape_of(scores)
             job = self._job_of_rows(shape)
+            refuse_places(scores, job.rules)
             numbers = self._numbers_of_block(shape[-1], start, columns)
             block_columns = 0  # The set is empty if columns have no numbers.
             if not isinstance(numbers, range):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .. import _core
+from .. import _core, counting
 from ..errors import InputTypeError, InputValueError
-from ..inputs.array_likes import index_array
+from ..inputs.array_likes import as_floats, index_array
 from ..inputs.checks import check_range, check_shape, forbidden_nan
 from ..inputs.rules import PLAIN
 from ..inputs.selection import Tasks, as_selection, selection_arrays
@@ -224,6 +224,29 @@ def _read_targets(targets: Any, tasks: int, owner: str | None, columns: int) -> 
         raise InputValueError("targets", expected=expected, got=f"shape {array.shape}")
     check_range("targets", array, columns, "candidates")
     return array
+
+
+def refuse_places(scores: _core.Scores | Store, rules: Rules, *ways: str) -> None:
+    """Refuse ids and ranks as scores unless `order` is named, as `refuse_permutations` does.
+
+    The first score is looked at here: it mostly has a fraction, as no id has. Of floats on a device
+    none is, for a copy of one would wait for all that makes them.
+
+    Examples
+    --------
+    >>> refuse_places(_core.Scores(np.array([0.5, *range(1, 12)]), "float64", False), PLAIN)
+    """
+    if rules.is_order_named or (getattr(scores, "device", None) and "int" not in scores.dtype):
+        return
+    view = scores
+    if not isinstance(view, _core.Scores):
+        place = np.zeros(1 if view.nbytes else 0, np.int64)
+        view = _core.Scores(view.take(place, place), view.dtype, False)
+    first = view.array.flat[:1]
+    if view.dtype.endswith("float16"):  # It may be raw bits.
+        first = as_floats(view.with_array(first))
+    if first.size and not first.item() % 1:
+        counting.orders.refuse_permutations(scores, *ways)
 
 
 def sha256_of(*values: Any) -> str:

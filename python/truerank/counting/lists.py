@@ -27,7 +27,7 @@ from .driver import (
     native_scores,
     read_true_scores,
 )
-from .job import NO_COLUMN, Job, prepare_job
+from .job import NO_COLUMN, Job, prepare_job, refuse_places
 from .orders import refuse_worst_first
 
 if TYPE_CHECKING:
@@ -601,6 +601,7 @@ def rank_against(
         values = others[1]
     with argument_names(scores="others"):
         scores = read_scores(values, rules.dtype)
+        refuse_places(scores, rules)
     shape = shape_of(scores)
     indptr = None
     if isinstance(others, tuple):

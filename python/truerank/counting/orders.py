@@ -3,8 +3,8 @@
 =============================================  ===================================================
 what is seen                                   what it may be, and what is to be written
 =============================================  ===================================================
-rows of integers, or lists, each of which has  ids or ranks: give the scores; or name the order
-0 to n - 1, or 1 to n, once
+rows without fractions, or lists, each of      ids or ranks: give the scores; or name the order
+which has 0 to n - 1, or 1 to n, once
 lists whose scores rise in all, and fall in    distances (ascending), or lists with the best last
 none; ranks that rise with the scores          (descending)
 =============================================  ===================================================
@@ -18,6 +18,7 @@ import numpy as np
 
 from .._core import Scores
 from ..errors import OPTION_TEXT, InputValueError
+from ..inputs.array_likes import as_floats
 from ..inputs.rules import ORDERS
 from ..inputs.selection import indptr_of
 from ..naming import format_count
@@ -62,10 +63,11 @@ def doubt(argument: str, seen: str, meaning: str) -> InputValueError:
     return InputValueError(argument, seen + meaning.format(**options))
 
 
-def refuse_permutations(scores: Scores | Store) -> None:
-    """Refuse integers of which each row has 0 to n - 1, or 1 to n: ids or ranks of n columns.
+def refuse_permutations(scores: Scores | Store, ways: str = PLACES) -> None:
+    """Refuse scores of which each row has 0 to n - 1, or 1 to n: ids or ranks of n columns.
 
-    The first row that is none ends it. Rows that no tile has whole are not looked at.
+    They may be floats, without fractions. The first row that is none ends it. Rows that no tile has
+    whole are not looked at. `ways` says what they may be, and what is to be written.
 
     Examples
     --------
@@ -74,22 +76,27 @@ def refuse_permutations(scores: Scores | Store) -> None:
     """
     store = ArrayStore(scores) if isinstance(scores, Scores) else scores
     rows, columns = store.shape
-    if "int" not in store.dtype or columns < _LEAST_COLUMNS or not rows:
+    if columns < _LEAST_COLUMNS or not rows:
         return
     for tile in store.tiles(max(_LOOK_BYTES, columns * store.itemsize)):
         if tile.width < columns:
             return
         with store.block(tile, store.io) as block:
+            view = Scores(block, store.dtype, store.swapped)
             for row in block:
-                # Most integers repeat, or some are large, which is soon seen.
-                beginning = row[:_GLANCE].tolist()
-                if len(set(beginning)) < len(beginning) or row.max() > columns:
+                # Most scores have fractions or repeat, or some are large, which is soon seen.
+                beginning = as_floats(view.with_array(row[:_GLANCE]))
+                has_fractions = (np.floor(beginning) != beginning).any()
+                if has_fractions or len(set(beginning.tolist())) < len(beginning):
                     return
-                first = first_place(row, np.array([columns]))
+                numbers = as_floats(view.with_array(row))
+                if numbers.max() > columns:
+                    return
+                first = first_place(numbers, np.array([columns]))
                 if first < 0:
                     return
     seen = f"{format_count(rows, 'row')}, each a permutation of {first} to {first + columns - 1}"
-    raise doubt("scores", seen, PLACES)
+    raise doubt("scores", seen, ways)
 
 
 def refuse_worst_first(

@@ -11,7 +11,7 @@ from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.rules import IO, RuleOptions, read_rules, with_options
 from ..naming import public
 from ..stores import read_scores, shape_of
-from .job import prepare_job
+from .job import prepare_job, refuse_places
 
 if TYPE_CHECKING:
     import os
@@ -64,16 +64,16 @@ def rank(
         Columns to leave out, per task: ``(indptr, indices)`` as in a CSR matrix;
         ``(indptr, indices, lists)``, where task i has list ``lists[i]``; a scipy.sparse matrix of
         shape (tasks, columns), whose stored entries count; a mask of that shape, of bool, True at
-        the columns to leave out; a list, or a pandas or polars column, of one index array, list or
+        the columns to leave out, at most half of all; a list, or a pandas or polars column, of one index array, list or
         set for each task. Repeats and disorder change nothing. The target is never left out. A
         tuple of two or three plain lists, which may be read in both ways, is refused.
     candidates : selection, or array_like of int, optional
         The only columns to let in: a selection as in `filter`, or one index array, set, or mask of
         shape (columns,) for all tasks. The target must be among them.
     order : {"descending", "ascending"}
-        "descending": higher scores are better. "ascending": lower ones, as for distances. Integers
-        of ten columns and more, each of whose rows has 0 to n - 1, or 1 to n, are refused unless
-        one of both is named: ids (argsort) and ranks look so, and Borda's points.
+        "descending": higher scores are better. "ascending": lower ones, as for distances. Scores
+        of ten columns and more, each of whose rows has 0 to n - 1, or 1 to n, also as floats, are
+        refused unless one of both is named: ids (argsort), ranks and Borda's points look so.
     nan : {"raise", "worst", "omit"}
         The rule for a NaN in S; any other NaN is ignored. "raise": an error. "worst": a candidate
         that is never above and never tied; a true score that is NaN has above = candidates - 1 and
@@ -151,9 +151,8 @@ def rank(
     listener = as_listener(rules.progress)
     tiled = listener is not None or checkpoint is not None
     matrix = read_scores(scores, rules.dtype, tiled=tiled)
-    if "int" in matrix.dtype and not rules.is_order_named:
-        counting.orders.refuse_permutations(matrix)
     job = prepare_job(shape_of(matrix), targets, rows, filter, candidates, rules)
+    refuse_places(matrix, rules)
     if isinstance(matrix, Scores):
         return job.mark_masked(job.ranks(job.counts_of(matrix), matrix.dtype), matrix)
     report_progress = reporter(listener, matrix.nbytes)

@@ -19,7 +19,7 @@ import numpy as np
 from .. import embeddings, reporting, tasks
 from ..arrays.row_keys import codes_of, first_equals, look_up, match_rows, mixed_rows
 from ..counting.driver import count_scores
-from ..counting.orders import refuse_permutations
+from ..counting.job import refuse_places
 from ..errors import OPTION_TEXT, InputTypeError, InputValueError, argument_names
 from ..inputs.array_likes import index_array
 from ..inputs.checks import NUMBERED, Axis, by_position, check_shape, is_iterable
@@ -490,8 +490,7 @@ class Task:
             order = order.of_height(store.shape[0])
             shape = order.height, vocabulary.size
             check_score_shape(shape_of(store), shape, order.noun)
-            if not rules.is_order_named:
-                refuse_permutations(store)
+            refuse_places(store, rules)
         return store, order.rows
 
     def _rank_lists(
