@@ -85,7 +85,7 @@ def same(a: tr.Report, b: tr.Report) -> bool:
 
 
 @pytest.mark.smoke
-@pytest.mark.filterwarnings("ignore:left and right are the same vectors:UserWarning")
+@pytest.mark.filterwarnings("ignore:left, right. all vectors:UserWarning")
 @given(st.data(), st.sampled_from(embeddings.EXACT))
 @examples(100)
 def test_vectors(data: st.DataObject, similarity: str) -> None:
@@ -178,11 +178,44 @@ def test_the_same_vectors_for_both_graphs_are_said(dtype: str, tmp_path: Path) -
     task = Task([(0, 0), (1, 1)], left=3001, right=3001)
     given = {"dtype": "bfloat16"} if dtype == "bfloat16" else {}
     for right in (vectors, vectors.copy(), tmp_path / "left.npy"):
-        with pytest.warns(UserWarning, match="^left and right are the same vectors: ") as caught:
+        with pytest.warns(UserWarning, match="^left, right: all vectors of the one ") as caught:
             task.evaluate_embeddings(vectors, right, **given)
         assert [each.filename for each in caught] == [__file__]
     task.evaluate_embeddings(vectors, other, **given)
-    Task([(0, 0)], left=3001, right=3000).evaluate_embeddings(vectors, vectors[1:], **given)
+    part = Task([(0, 0)], left=3001, right=3000)
+    with pytest.warns(UserWarning, match="^left, right: all vectors of the one "):
+        part.evaluate_embeddings(vectors, vectors[1:], **given)
+    part.evaluate_embeddings(vectors, other[1:], **given)
+
+
+BOTH = np.random.default_rng(0).normal(size=(8, 3))
+BOTH[4:] = BOTH[:4] + 1e-3  # Pairs i and 4 + i.
+COPIED = "^left, right: all vectors of the one are vectors of the other, in their order"
+
+
+def test_a_matrix_of_both_graphs_is_said_with_ways_that_lead_to_the_right_number() -> None:
+    left = BOTH[:4]
+    pairs = [(i, 4 + i) for i in range(4)]
+    task = Task(pairs, left=4, right=8)
+    with pytest.warns(UserWarning, match=COPIED):
+        assert task.evaluate_embeddings(left, BOTH)["hits@1"] == 0.5
+    apart = Task([(i, i) for i in range(4)], left=4, right=4)
+    assert apart.evaluate_embeddings(BOTH[:4], BOTH[4:])["hits@1"] == 1
+    candidates = {"left_to_right": range(4, 8), "right_to_left": range(4)}
+    for others in (candidates, "test"):
+        some = Task(pairs, left=4, right=8, candidates=others)
+        assert some.evaluate_embeddings(left, BOTH)["hits@1"] == 1
+    turned = Task([(4 + i, i) for i in range(4)], left=8, right=4)
+    with pytest.warns(UserWarning, match=COPIED):
+        turned.evaluate_embeddings(BOTH, left)
+
+
+def test_some_equal_vectors_are_those_of_equal_names() -> None:
+    right = BOTH[4:].copy()
+    right[:3] = BOTH[:3]
+    task = Task([(i, i) for i in range(4)], left=4, right=4)
+    assert task.evaluate_embeddings(BOTH[:4], right)["hits@1"] == 1
+    Task([(0, 0)], left=1, right=8).evaluate_embeddings(BOTH[:1], BOTH)
 
 
 def test_the_report() -> None:

@@ -18,8 +18,9 @@ from strategies.alignments import matrices
 from support.environment import Run
 from support.examples import examples
 from support.problems import as_dtype
-from support.refusals import refusal
+from support.refusals import refusal, refused
 from truerank.alignment import CSLS, csls_means, infer, matching
+from truerank.embeddings.vectors import Embeddings
 from truerank.inputs.rules import PLAIN
 
 pytestmark = pytest.mark.python_only
@@ -63,7 +64,7 @@ def nearly_agreeing(draw: st.DrawFn) -> Array:
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     scores += rng.integers(0, draw(st.integers(1, 4)), scores.shape)
     width = draw(st.integers(1, n))
-    scores = scores.astype(np.float32)[:, :width]
+    scores = scores.astype(np.float32)[:, :width] + np.float32(0.5)  # They are no ranks.
     return scores.T if draw(st.booleans()) else scores
 
 
@@ -102,8 +103,12 @@ def test_of_vectors(data: st.DataObject, rule: str, seed: int, odd: bool) -> Non
         means = csls_means(left, right, csls, **scored_by(similarity))
     options: dict[str, Any] = {"similarity": similarity, "method": rule, "nan": nan}
     scores = tr.score_embeddings(left, right, **scored_by(similarity), csls=means)
+    are_copies = matching.find_copies(Embeddings(left, right, "dot")) is not None
     for given_csls in (csls, means):
-        check(infer(left, right, csls=given_csls, **options), rule, scores)
+        if are_copies:
+            refused(ValueError, "left, right", infer, left, right, csls=given_csls, **options)
+        else:
+            check(infer(left, right, csls=given_csls, **options), rule, scores)
     check(infer(scores, None, method=rule, nan=nan), rule, scores)
 
 
@@ -197,7 +202,7 @@ def test_nan_is_refused_with_its_entities() -> None:
         for arguments, place in (
             ({"left": left, "right": right}, "row 0, column 3"),
             ({"left": left, "right": right, "csls": 2}, r"row \d, column 3"),
-            ({"left": left, "right": left, "csls": means}, "row 2, column 0"),
+            ({"left": left, "right": 2 * left, "csls": means}, "row 2, column 0"),
             ({"left": scores, "right": None}, "row 3, column 2"),
         ):
             refusal(ValueError, f"^scores: .*{place} is NaN", infer, **arguments, method=method)
@@ -229,8 +234,22 @@ V = ValueError
     ],
 )
 def test_what_is_refused(kind: type[Exception], argument: str, options: dict[str, Any]) -> None:
-    good: dict[str, Any] = {"left": np.ones((3, 2)), "right": np.ones((4, 2))}
+    good: dict[str, Any] = {"left": np.ones((3, 2)), "right": 2 * np.ones((4, 2))}
     refusal(kind, f"^{argument}", infer, **good | options)
+
+
+def test_a_matrix_of_both_graphs_is_refused_with_the_way_out() -> None:
+    both = np.random.default_rng(0).normal(size=(8, 3))
+    both[4:] = both[:4] + 1e-3
+    for left, right in ((both[:4], both), (both, both[4:]), (both, both)):
+        message = refusal(ValueError, "^left, right: all vectors of the one", infer, left, right)
+        assert message.endswith("pass each one's rows, both[:n] and both[n:]")
+    n = 4
+    assert infer(both[:n], both[n:])[0].tolist() == [[i, i] for i in range(n)]
+    some = both[n:].copy()
+    some[1:] = both[1:n]  # Names may be equal.
+    assert infer(both[:n], some)[0].tolist() == [[i, i] for i in range(n)]
+    assert infer(both[:1], both)[0].tolist() == [[0, 0]]
 
 
 # -- optimal pairs ---------------------------------------------------------------------------------
@@ -269,7 +288,7 @@ def test_all_agree_whom_they_prefer(name: str) -> None:
     """Every round of proposals then matches one pair, and the first of both orders are paired."""
     n = 500
     sides = [side.astype(np.float32) for side in AGREEING[name](n)]
-    pairs, _ = infer(np.add.outer(*sides), None, method="stable")
+    pairs, _ = infer(np.add.outer(*sides) + np.float32(0.5), None, method="stable")
     expected = np.stack([np.argsort(-side, kind="stable") for side in sides], axis=1)
     np.testing.assert_array_equal(pairs, expected[np.argsort(expected[:, 0])])
 
@@ -294,7 +313,7 @@ def test_what_memory_cannot_hold_is_refused_before_the_work(
     monkeypatch.setattr(matching, "KEPT_BYTES", dict.fromkeys(METHODS, 1 << 60))
     monkeypatch.setattr(matching, "MATCHERS", {})
     monkeypatch.setattr("truerank.embeddings.vectors.Embeddings.score", None)
-    for sides in ((scores, None), (scores, scores)):
+    for sides in ((scores, None), (scores, 2 * scores)):
         for method in ("stable", "optimal"):
             with pytest.raises(MemoryError, match=r"^3 x \d scores take .* are at hand$"):
                 infer(*sides, method=method)

@@ -132,7 +132,7 @@ def saved_and_read(ranks: tr.Ranks) -> tr.Ranks:
         return tr.load(path)
 
 
-@pytest.mark.filterwarnings("ignore:left and right are the same vectors:UserWarning")
+@pytest.mark.filterwarnings("ignore:left, right. all vectors:UserWarning")
 @pytest.mark.parametrize("make", UNITS)
 @given(st.data(), st.integers(0, 2**32 - 1), st.integers(2, 20), st.booleans(), st.booleans())
 def test_parts_join_to_the_whole(

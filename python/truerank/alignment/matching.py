@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 import numpy as np
 
+from ..counting.job import refuse_places
 from ..embeddings.scoring import topk_of_job
 from ..embeddings.vectors import CSLS, VECTOR_SIMILARITIES, Embeddings, watching
 from ..errors import InputValueError, argument_names
@@ -39,11 +40,16 @@ if TYPE_CHECKING:
 MatchingMethod = Literal["greedy", "mutual", "stable", "optimal"]
 METHODS: tuple[MatchingMethod, ...] = get_args(MatchingMethod)
 DEFAULT_SIMILARITY = "cosine"
+COPIES = (
+    "all vectors of the one are vectors of the other, in their order, and every entity is most "
+    "similar to itself; of a matrix of both graphs pass each one's rows, both[:n] and both[n:]"
+)
 NOBODY = -1  # the partner of a column without one
 BLOCK_ROWS = 256
 # Kept beside each score: its place in the order of its row; a float64 and a flag for the solver.
 KEPT_BYTES = {"greedy": 0, "mutual": 0, "stable": 4, "optimal": 9}
 _MAX_EXACT_INTEGER = 1 << 53  # Integers up to here are exact in float64.
+_PLACES = ", as ids (argsort) or ranks are: give the scores that they are of; of ranks the negative"
 _SCALE_BEFORE = (
     "none beside a matrix s (pass 2 * s - r[:, None] - c, where r and c are the means of the k "
     "highest scores of its rows and columns)"
@@ -107,7 +113,8 @@ def infer(
     ValueError
         For shapes that do not fit, an unknown name, a NaN if the rule is "raise" (with its
         entities), +inf for "optimal", what belongs to embeddings beside a matrix, and damaged
-        files.
+        files. For a matrix whose rows are ids or ranks, and where all vectors of the one side stand
+        in the other, in their order, so that every entity is paired with itself.
     OSError
         For files that are missing or cannot be read.
     MemoryError
@@ -187,10 +194,40 @@ def read_vectors(
         vectors = Embeddings(left, right, similarity, None, rules.dtype, layout=rules.layout)
     if vectors.single_row:
         raise InputValueError("left", expected="a matrix (entities, d)", got="a single vector")
+    if find_copies(vectors) is not None:
+        raise InputValueError("left, right", COPIES)
     if is_integer(csls):
         positive_integer("csls", csls)
         return vectors
     return with_means(vectors, csls, None, rules)
+
+
+def find_copies(vectors: Embeddings) -> int | None:
+    """Return by how much the number of a right entity is above that of the left one it equals.
+
+    None: not all vectors of the smaller side stand in the other, one after another. Some thousand
+    rows at most are compared.
+
+    Examples
+    --------
+    >>> both = np.array([[0.0, 1.0], [1.0, 2.0], [1.0, 1.0]])
+    >>> find_copies(Embeddings(both[1:], both, "dot"))
+    1
+    """
+    few = vectors.queries.array
+    many = vectors.entities.array
+    if len(few) > len(many):
+        shift = find_copies(vectors.turned())
+        return None if shift is None else -shift
+    if len(few) < 2:  # One may be equal by its name.
+        return None
+    shifts = np.arange(len(many) - len(few) + 1)
+    for row in range(0, len(few), 1 + len(few) // 1000):
+        shifts = shifts[many[shifts + row, 0] == few[row, 0]]
+        shifts = shifts[(many[shifts + row] == few[row]).all(axis=1)]
+        if not len(shifts):
+            return None
+    return int(shifts[0])
 
 
 def read_matrix(left: Any, similarity: str, csls: int | CSLS | None, rules: Rules) -> Array:
@@ -203,6 +240,7 @@ def read_matrix(left: Any, similarity: str, csls: int | CSLS | None, rules: Rule
         raise InputValueError("csls", expected=_SCALE_BEFORE, got=repr(csls))
     with argument_names(scores="left"):
         matrix = in_one_array(read_scores(left, rules.dtype))
+        refuse_places(matrix, rules, _PLACES)
     check_shape("left", matrix.array.shape, 2, "a matrix (left, right)")
     if matrix.dtype in ("int64", "uint64") and matrix.array.size:
         least = int(matrix.array.min())

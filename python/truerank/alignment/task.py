@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from .. import _core
-from ..arrays.row_keys import digest_of_rows, distinct, without
+from ..arrays.row_keys import are_among, digest_of_rows, distinct, without
 from ..counting.driver import Counts, TileCount, open_in_turn
 from ..embeddings.vectors import CSLS, VECTOR_SIMILARITIES, Embeddings, listener_of, watching
 from ..errors import InputTypeError, InputValueError, warn_user
@@ -46,6 +46,7 @@ from ..tasks.side import Side, job_of_side, make_side, read_sides
 from ..tasks.task import RowOrder
 from ..tasks.task import Task as SidedTask
 from .local_scaling import with_means
+from .matching import COPIES, find_copies
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -65,10 +66,6 @@ GRAPHS = ("left", "right")  # They are also the columns of a pair.
 # The roles of the query and of the answer of each side, in the order of the tasks.
 SIDES = {"left_to_right": ("left", "right"), "right_to_left": ("right", "left")}
 CANDIDATE_NAMES = ("all", "test", "unaligned")
-SAME_VECTORS = (
-    "left and right are the same vectors: pairs are rows of each, and every entity is most similar "
-    "to itself; if one matrix has both graphs, pass each graph's rows"
-)
 # Up to this many pairs of one entity are counted jointly, and up to this many known answers per
 # task are taken out again; if there are more, it is faster to count each direction by itself.
 _MAX_PAIRS_PER_ENTITY = 8
@@ -244,6 +241,13 @@ class Task(SidedTask):
         part.pairs = read_only(self.pairs[positions])
         return part
 
+    def _are_candidates(self, ids: IntArray) -> bool:
+        """Whether any of right ids, in the first column, and left ids are candidates."""
+        if self.candidates is None:
+            return True
+        left, right = self.candidates
+        return bool(are_among(ids[:, 0], right).any() or are_among(ids[:, 1], left).any())
+
     @with_options(EmbeddingOptions)
     def evaluate_embeddings(
         self,
@@ -284,7 +288,8 @@ class Task(SidedTask):
         Warns
         -----
         UserWarning
-            If `left` and `right` are the same vectors.
+            If all vectors of the one side stand, in order, in the other, and are candidates of
+            themselves, as where one matrix has both graphs.
 
         Notes
         -----
@@ -312,8 +317,9 @@ class Task(SidedTask):
         order = self._order_by_place(side, "left")
         given = {"queries": left, "entities": right, "similarity": similarity}
         vectors, _ = self._open_vectors(side, "left", order, rules, **given)
-        if _are_alike(vectors):
-            warn_user(SAME_VECTORS)
+        shift = find_copies(vectors)
+        if shift is not None and self._are_candidates(self.pairs + np.array([shift, -shift])):
+            warn_user(f"left, right: {COPIES}, or name the other graph's entities as candidates=")
         # A number of neighbours takes a pass of its own, before the ranks.
         sizes = [vectors.nbytes] * (1 + is_integer(csls))
         with watching(rules.progress, sum(sizes)) as watch:
@@ -550,17 +556,6 @@ def as_candidates(
             raise InputValueError(f"candidates: {side}", problem)
         lists.append(read_only(ids))
     return name_of_sets(list(map(CandidateSet, lists))), (lists[0], lists[1])
-
-
-def _are_alike(vectors: Embeddings) -> bool:
-    """Whether both graphs have the same vectors: some thousand rows of them at most are read."""
-    height, width = vectors.shape
-    if height != width:
-        return False
-    step = 1 + height // 1000
-    left = vectors.queries.array[::step]
-    right = vectors.entities.array[::step]
-    return bool((left == right).all())
 
 
 def _have_names(left: Vocabulary, right: Vocabulary) -> bool:
