@@ -123,6 +123,29 @@ def test_lists_of_token_vectors_are_those_of_all_scores() -> None:
     assert index.search(queries, 1)[1] == matrix[:, :2].argmax(1, keepdims=True).tolist()
 
 
+def test_documents_without_tokens_come_last() -> None:
+    rng = np.random.default_rng(5)
+    documents = [rng.normal(size=(size, 4)).astype(np.float32) for size in (2, 0, 3, 0, 1)]
+    queries = [rng.normal(size=(3, 4)).astype(np.float32) for _ in range(6)]
+    matrix = util.maxsim(queries, documents).numpy()
+    index = index_of("MaxSim", documents[:1])
+    index.clear()
+    words = "^corpus: 2 of 5 documents, first 'b', have no tokens, and score -inf$"
+    with pytest.warns(UserWarning, match=words):
+        index.add_documents(documents, list("abcde"))
+    order = np.argsort(-matrix, axis=1, kind="stable").tolist()
+    for k in range(1, 6):
+        found, ids = index.search(queries, k)
+        assert ids == [row[:k] for row in order]
+        assert index.tied.tolist() == [k > 3] * 6
+    assert np.isneginf(found).sum(axis=1).tolist() == [2] * 6
+    names = {f"q{i}": list("eb") if i else list("dba") for i in range(6)}
+    numbers = {i: f"q{i}" for i in range(6)}
+    found, ids = index.search(queries, 5, top_ranked=names, query_idx_to_id=numbers)
+    assert ids == [[2, 0, 1], *[[0, 1]] * 5]
+    assert index.tied.tolist() == [True, *[False] * 5]
+
+
 def test_models_that_hide_their_vectors_are_refused() -> None:
     meta = SimpleNamespace(similarity_fn_name="MaxSim")
     refused(TypeError, "model", ExactSearchEncoder, SimpleNamespace(mteb_model_meta=meta))
@@ -137,7 +160,8 @@ def index_of(similarity: str, documents: Any, **options: Any) -> ExactSearchInde
     meta = SimpleNamespace(similarity_fn_name=similarity)
     index = ExactSearchIndex(SimpleNamespace(mteb_model_meta=meta), **options)
     for some, names in ((documents[:9], range(9)), (documents[9:], range(9, len(documents)))):
-        index.add_documents(some, [f"d{i}" for i in names])
+        if names:
+            index.add_documents(some, [f"d{i}" for i in names])
     return index
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +220,20 @@ def test_errors() -> None:
     refused(
         TypeError, "entities", RankEvaluator(*DATA), model, corpus_embeddings=torch.ones(2, 3, 4)
     )
-    empty = {**CORPUS, "d7": "unknown"}
-    words = "list 7: expected a vector or more, got none"
-    refusal(ValueError, words, RankEvaluator(QUERIES, empty, QRELS), model)
+
+
+@pytest.mark.filterwarnings("default")
+def test_documents_without_tokens_score_least_as_theirs_do() -> None:
+    model = token_model(WORDS, rng.normal(size=(300, 16)).astype(np.float32), share=0.5)
+    corpus = {**CORPUS, "d7": "unknown", "d199": "unknown"}
+    expected = MaxSimEvaluator(QUERIES, corpus, QRELS)(model)
+    ours = RankEvaluator(QUERIES, corpus, QRELS, threads=1)
+    words = "^corpus: 2 of 200 documents, first 'd7', have no tokens, and score -inf$"
+    with pytest.warns(UserWarning, match=words):
+        values = ours(model)
+    assert {name: values[name] for name in expected} == pytest.approx(expected, abs=1e-12)
+    assert ours.first_ranks()[7] == 199.5  # Both are last.
+    plain = RankEvaluator(QUERIES, CORPUS, QRELS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        plain(model)

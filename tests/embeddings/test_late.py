@@ -388,6 +388,11 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "two dimensions": ((VECTORS, INDPTR[None]), V, r"indptr: expected a 1-D array"),
     "a number": ((VECTORS, 3), V, r"indptr: expected a 1-D array"),
     "empty": ((VECTORS, INDPTR[[0, 1, 2, 2, 7]]), V, "list 2: expected a vector or more, got none"),
+    "empty, and the way out": (
+        (VECTORS, INDPTR[[0, 0, 7]]),
+        V,
+        r"list 0: .* got none; \(vectors, np.unique\(indptr\)\) lacks it, and names",
+    ),
     "complex": ((VECTORS + 0j, INDPTR), T, "which only complex_l1 compares"),
     "integers": ((VECTORS.astype(int), INDPTR), T, "expected one of float16"),
 }
@@ -421,6 +426,59 @@ def test_the_lines_of_messages_make_the_pair() -> None:
     message = refusal(T, "maxsim", tr.score_embeddings, QUERIES, padded, **LATE)
     got = eval(message.partition("mask of bool it is ")[2], {"np": np, "x": padded, "mask": mask})
     assert same_bits(tr.score_embeddings(QUERIES, got, **LATE), SCORES)
+
+
+PADDED = np.array([[[0.5, 0.5], [0, 0]], [[1, 0], [0, 0.4]], [[0.5, -1], [-0.0, 0]]])
+ASKED = (np.array([[1.0, 0], [0, 2]]), [0, 2])
+DOCUMENTS_OF_PADDED: dict[str, Any] = {
+    "rank": lambda given: tr.rank_embeddings(ASKED, given, [2], **LATE).above[0],
+    "score": lambda given: tr.score_embeddings(ASKED, given, **LATE).argmin(),
+    "top k": lambda given: tr.topk_embeddings(ASKED, given, 3, **LATE).ids[0, 2],
+    "retrieval": lambda given: (
+        retrieval.Task({0: [2]}, entities=list("abc") if len(given[1]) > 9 else 3)
+        .evaluate_embeddings(ASKED, given, **LATE)
+        .ranks.above[0]
+    ),
+}
+
+
+@pytest.mark.parametrize("door", DOCUMENTS_OF_PADDED)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_tokens_of_zeros_are_padding(door: str, dtype: str) -> None:
+    """The third document, the last one, would have 0 for the query's second token, not -2."""
+    call = DOCUMENTS_OF_PADDED[door]
+    lists = list(PADDED.astype(dtype))
+    joined = np.concatenate(lists), np.cumsum([0, *map(len, lists)])
+    words = r"^entities: list 0: .* of padded x take x\[mask\], got zeros at token 1$"
+    refusal(V, words, call, joined)
+    mask = PADDED.any(axis=2)
+    assert call((PADDED[mask].astype(dtype), np.cumsum([0, *mask.sum(1)]))) == 2
+    negative = np.array([[1.0, 0], [0, 1], [-0.0, 0]], dtype), [0, 1, 2, 3]
+    refusal(V, "^entities: list 2: .* got zeros at token 0", call, negative)
+
+
+def test_zeros_of_a_query_change_nothing() -> None:
+    documents = np.array([[0.5, 0.5], [1, 0], [0, 0.4], [0.5, -1]]), [0, 1, 3, 4]
+    with_zeros = np.array([[1.0, 0], [0, 2], [0, 0]]), [0, 3]
+    scores = tr.score_embeddings(ASKED, documents, **LATE)
+    assert scores.tolist() == [[1.5, 1.8, -1.5]]
+    assert same_bits(tr.score_embeddings(with_zeros, documents, **LATE), scores)
+
+
+def test_a_document_without_tokens_is_named_with_the_way_out() -> None:
+    names = np.array(["a", "b", "c"])
+    vectors, indptr = np.array([[0.5, 0.5], [1, 0], [0, 0.4]]), np.array([0, 1, 1, 3])
+    task = retrieval.Task({0: ["c"]}, entities=names)
+    call = task.evaluate_embeddings
+    words = r"^entities: list 1 \('b'\): expected a vector or more, got none; "
+    message = refusal(V, words, call, ASKED, (vectors, indptr), **LATE)
+    ways = message.partition("; ")[2].partition(" lacks it, and ")
+    scope = {"np": np, "vectors": vectors, "indptr": indptr, "names": names}
+    some = retrieval.Task({0: ["c"]}, entities=eval(ways[2].removesuffix(" its name"), scope))
+    report = some.evaluate_embeddings(ASKED, eval(ways[0], scope), **LATE)
+    assert report["mrr"] == 1
+    zeros = np.array([[0.5, 0.5], [1, 0], [0, 0.0]]), [0, 1, 2, 3]
+    refusal(V, r"^entities: list 2 \('c'\): .* zeros at token 0", call, ASKED, zeros, **LATE)
 
 
 def test_what_lists_do_not_go_with() -> None:

@@ -306,6 +306,8 @@ def token_lists(draw: st.DrawFn, *, nan: bool, oracle: Callable[..., Array] = sc
     d = draw(st.integers(1, 3 if slow else 9))
     sizes = int(of_queries[-1]), int(of_entities[-1]), d
     made = draw(pairs_of_vectors(rng, values, kinds, sizes, nan=nan))
+    bits = made[1].view(f"u{made[1].dtype.itemsize}")
+    bits[bits << 1 == 0] = 3  # Entities of zeros, also negative ones, are refused.
     layouts = [LAYOUTS[draw(st.sampled_from(list(LAYOUTS)))] for _ in made]
     queries, entities = (place(x) for place, x in zip(layouts, made, strict=True))
     given: Any = (queries, of_queries), (entities, of_entities)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from ..embeddings.scoring import topk_embeddings
-from ..errors import InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.rules import CountOptions, read_rules, with_options
 from ..naming import import_extra
 
@@ -87,7 +87,7 @@ class ExactSearchIndex:
         """Forget all documents, as the wrapper asks for after each search."""
         self.documents: Any = None
         self.names: list[str] = []
-        self.lengths: list[int] = []  # How many vectors each document has, with MaxSim.
+        self.lengths: list[int] = []  # How many vectors each document has.
 
     def add_documents(self, embeddings: Any, idxs: Sequence[str]) -> None:
         """Add documents.
@@ -103,10 +103,20 @@ class ExactSearchIndex:
         ------
         TypeError
             With MaxSim, for one tensor: its zeros, where a document ends, would be tokens.
+
+        Warns
+        -----
+        UserWarning
+            With MaxSim, for documents without tokens, which score -inf.
         """
+        lengths = [1] * len(idxs)
         if self.options["similarity"] == "maxsim":
             embeddings, lengths = join_tokens(embeddings)
-            self.lengths += lengths
+        if 0 in lengths:
+            which = f"{lengths.count(0):,} of {len(lengths):,} documents"
+            which += f", first {idxs[lengths.index(0)]!r}"
+            warn_user(f"corpus: {which}, have no tokens, and score -inf")
+        self.lengths += lengths
         if self.documents is not None:
             before = torch.as_tensor(self.documents)
             embeddings = torch.cat([before, torch.as_tensor(embeddings)])
@@ -150,21 +160,31 @@ class ExactSearchIndex:
             for i in range(len(embeddings)):
                 names = top_ranked.get(query_idx_to_id[i], ())
                 candidates.append([number_of[name] for name in names])
-        options: dict[str, Any] = {"candidates": candidates, **self.options}
         documents = self.documents
+        has_vectors = np.array(self.lengths) > 0
+        numbers = np.flatnonzero(has_vectors)
+        empty = np.flatnonzero(~has_vectors).tolist()
+        some: Any = candidates
+        if empty and candidates is not None:
+            places = np.cumsum(has_vectors) - 1
+            some = [[places[i] for i in each if has_vectors[i]] for each in candidates]
         if self.options["similarity"] == "maxsim":
             tokens, lengths = join_tokens(embeddings)
             embeddings = (tokens, np.cumsum([0, *lengths]))
-            documents = (documents, np.cumsum([0, *self.lengths]))
+            documents = (documents, np.cumsum([0, *filter(None, self.lengths)]))
         width = min(top_k, len(self.names))
-        top = topk_embeddings(embeddings, documents, width + 1, **options)
+        top = topk_embeddings(embeddings, documents, width + 1, candidates=some, **self.options)
         self.tied = (top.scores[:, 1:] == top.scores[:, :-1]).any(axis=1)
-        sizes = (top.ids[:, :width] >= 0).sum(axis=1)  # A query may have fewer candidates.
+        sizes = (top.ids >= 0).sum(axis=1)  # A query may have fewer candidates.
         scores: list[list[float]] = []
         indices: list[list[int]] = []
         for row, size in enumerate(sizes.tolist()):
-            scores.append(top.scores[row, :size].tolist())
-            columns = top.ids[row, :size].tolist()
+            last = (
+                empty if candidates is None else [i for i in candidates[row] if not has_vectors[i]]
+            )
+            self.tied[row] |= min(len(last), width + 1 - size) > 1
+            scores.append([*top.scores[row, :size].tolist(), *[-np.inf] * len(last)][:width])
+            columns = [*numbers[top.ids[row, :size]].tolist(), *last][:width]
             if candidates is not None:
                 place_of = {id: place for place, id in enumerate(candidates[row])}
                 columns = [place_of[id] for id in columns]

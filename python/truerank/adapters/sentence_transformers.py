@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputValueError
+from ..embeddings.scoring import score_embeddings
+from ..errors import InputValueError, warn_user
 from ..inputs.rules import read_rules
 from ..naming import import_extra
 from ..reporting import Report
@@ -74,6 +75,11 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
     ------
     TypeError, ValueError
         For relevant documents that `corpus` does not have, and ``write_predictions=True``.
+
+    Warns
+    -----
+    UserWarning
+        Of a `MultiVectorEncoder` for documents without tokens, which score -inf.
 
     Notes
     -----
@@ -219,6 +225,8 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
     def _rank(
         self, name: str, similarity: Similarity | None, queries: Any, documents: Any
     ) -> Report:
+        if isinstance(documents, tuple) and not np.diff(documents[1]).all():
+            return self._rank_some(queries, *documents)
         if similarity is not None:
             return self.task.evaluate_embeddings(
                 queries, documents, similarity=similarity, **self.rules
@@ -229,6 +237,23 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
             device=queries.device,
             **self.rules,
         )
+
+    def _rank_some(self, queries: Any, tokens: Any, indptr: IntArray) -> Report:
+        """Rank documents of which some have no tokens: they score -inf, and are warned of."""
+        has_tokens = np.diff(indptr) > 0
+        names = [self.corpus_ids[i] for i in np.flatnonzero(~has_tokens)]
+        which = f"{len(names):,} of {len(has_tokens):,} documents, first {names[0]!r}"
+        warn_user(f"corpus: {which}, have no tokens, and score -inf")
+        documents = tokens, np.append(0, indptr[1:][has_tokens])
+        options: Any = {"similarity": "maxsim", "threads": self.rules["threads"]}
+
+        def score(rows: IntArray) -> Any:
+            scores = score_embeddings(queries, documents, rows=rows[:, 0], **options)
+            whole = np.full((len(rows), len(has_tokens)), -np.inf, scores.dtype)
+            whole[:, has_tokens] = scores
+            return whole
+
+        return self.task.evaluate(score, **self.rules)
 
     def _values(self, report: Report) -> dict[str, dict[Any, float]]:
         values: dict[str, dict[Any, float]] = {}

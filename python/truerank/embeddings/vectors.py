@@ -26,6 +26,7 @@ from ..inputs.array_likes import (
     PARTS,
     array_shape,
     as_array,
+    as_floats,
     default_arithmetic,
     device_of,
     dtype_name,
@@ -169,9 +170,10 @@ class Embeddings(Store):
         entities, entity_indptr = split_lists("entities", entities, similarity)
         if similarity == "maxsim":
             refuse_addends(bias, csls)
-            query_rows = entity_rows = NUMBERED  # A row is a token, which has no name.
-        by_query = by_position("queries", queries, query_rows, columns_of("entities", entities))
-        by_entity = by_position("entities", entities, entity_rows, columns_of("queries", queries))
+        # A row of lists is a token, which has no name.
+        rows = [NUMBERED, NUMBERED] if similarity == "maxsim" else [query_rows, entity_rows]
+        by_query = by_position("queries", queries, rows[0], columns_of("entities", entities))
+        by_entity = by_position("entities", entities, rows[1], columns_of("queries", queries))
         left, query_starts, left_files, left_device = read_lists(
             "queries", by_query, query_indptr, dtype
         )
@@ -189,6 +191,10 @@ class Embeddings(Store):
             self.tokens = (query_starts, entity_starts)
         self.layout = layout
         self._check_vectors(left, right)
+        if self.tokens is not None:
+            check_lists("queries", left, self.tokens[0], query_rows)
+            if like is None:
+                check_lists("entities", right, self.tokens[1], entity_rows)
         carrier: np.dtype[Any] = np.dtype(np.float32)
         if not {left.dtype, right.dtype}.isdisjoint(_DOUBLES):
             carrier = np.dtype(np.float64)
@@ -477,10 +483,52 @@ def read_lists(
         indptr = numbers.array
         files += files_of_indptr
     starts = indptr_of_pair(name, (indptr, vectors), len(vectors.array), what="vectors")
-    empty = np.flatnonzero(np.diff(starts) == 0)
-    if len(empty):
-        raise InputValueError(f"{name}: list {empty[0]}", expected="a vector or more", got="none")
     return vectors, starts, files, device
+
+
+def check_lists(name: str, vectors: Scores, starts: IntArray, rows: Axis) -> None:
+    """Refuse a list without vectors, and a vector of zeros of an entity, which is padding.
+
+    Zeros would be more similar than what is negative. Those of a query add 0 to all scores.
+
+    Examples
+    --------
+    >>> check_lists("entities", Scores(np.eye(2), "float64", False), np.array([0, 2]), NUMBERED)
+    """
+    empty = np.flatnonzero(np.diff(starts) == 0)
+    zeros = first_zeros(vectors) if name == "entities" else -1
+    if len(empty):
+        number = int(empty[0])
+        expected = "a vector or more"
+        got = "none; (vectors, np.unique(indptr)) lacks it, and names[np.diff(indptr) > 0] its name"
+    elif zeros >= 0:
+        number = int(np.searchsorted(starts, zeros, side="right")) - 1
+        expected = "no vectors of zeros, as padding has: of padded x take x[mask]"
+        got = f"zeros at token {zeros - starts[number]}"
+    else:
+        return
+    labels = rows.labels or ()
+    label = f" ({labels[number]!r})" if len(labels) == len(starts) - 1 else ""
+    raise InputValueError(f"{name}: list {number}{label}", expected=expected, got=got)
+
+
+def first_zeros(vectors: Scores) -> int:
+    """Return the number of the first vector of zeros; -1: there is none.
+
+    Examples
+    --------
+    >>> first_zeros(Scores(np.eye(3, 2), "float64", False))
+    2
+    """
+    array = vectors.array
+    step = 1 + COMPARED_BYTES // (array.shape[1] * array.dtype.itemsize)
+    for top in range(0, len(array), step):
+        floats = as_floats(vectors.with_array(array[top : top + step]))
+        with np.errstate(invalid="ignore"):  # One of the NaN may be a signalling one.
+            is_zero = ~floats.any(axis=1)
+        if is_zero.any():
+            return top + int(is_zero.argmax())
+    return -1
 
 
 def shape_of_lists(vectors: Scores, starts: IntArray | None) -> tuple[int, ...]:
