@@ -187,8 +187,8 @@ class RankCounter:
             For a block of another dtype than the true scores; both are named.
         ValueError
             For a block of another shape, for a column that is out of range, repeated or already
-            counted, for ids and ranks as scores (see `order` of `rank`), and for a NaN that the rule
-            forbids. The counter then stays as it was.
+            counted, for ids and ranks as scores (see `order` of `rank`), and for a NaN that the
+            rule forbids. The counter then stays as it was.
         """
         dtype = self._true.dtype
         with argument_names(scores="block"):

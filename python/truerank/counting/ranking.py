@@ -64,9 +64,10 @@ def rank(
         Columns to leave out, per task: ``(indptr, indices)`` as in a CSR matrix;
         ``(indptr, indices, lists)``, where task i has list ``lists[i]``; a scipy.sparse matrix of
         shape (tasks, columns), whose stored entries count; a mask of that shape, of bool, True at
-        the columns to leave out, at most half of all; a list, or a pandas or polars column, of one index array, list or
-        set for each task. Repeats and disorder change nothing. The target is never left out. A
-        tuple of two or three plain lists, which may be read in both ways, is refused.
+        the columns to leave out, at most half of all; a list, or a pandas or polars column, of one
+        index array, list or set for each task. Repeats and disorder change nothing. The target is
+        never left out. A tuple of two or three plain lists, which may be read in both ways, is
+        refused.
     candidates : selection, or array_like of int, optional
         The only columns to let in: a selection as in `filter`, or one index array, set, or mask of
         shape (columns,) for all tasks. The target must be among them.
