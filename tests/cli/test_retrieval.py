@@ -170,7 +170,10 @@ WRONG_LISTS: dict[str, tuple[dict[str, Any], str]] = {
         "expected with maxsim an .npz file with vectors, (tokens, d), and indptr, got shape (5, 2",
     ),
     "short": ({"vectors": VECTORS, "indptr": [0, 1, 2, 3, 4, 7]}, "an indptr that never falls"),
-    "empty": ({"vectors": VECTORS, "indptr": [0, 1, 1, 3, 4, 8]}, "list 1: expected a vector or"),
+    "empty": (
+        {"vectors": VECTORS, "indptr": [0, 1, 1, 3, 4, 8]},
+        "list 1 ('b'): expected a vector",
+    ),
     "floats": ({"vectors": VECTORS, "indptr": np.arange(6.0)}, "indptr: expected integers"),
 }
 

@@ -205,8 +205,8 @@ def read_vectors(
 def find_copies(vectors: Embeddings) -> int | None:
     """Return by how much the number of a right entity is above that of the left one it equals.
 
-    None: not all vectors of the smaller side stand in the other, one after another. Some thousand
-    rows at most are compared.
+    None: not all vectors of the smaller side stand in the other, one after another, or they have
+    other dtypes. Some thousand rows at most are compared.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def find_copies(vectors: Embeddings) -> int | None:
     if len(few) > len(many):
         shift = find_copies(vectors.turned())
         return None if shift is None else -shift
-    if len(few) < 2:  # One may be equal by its name.
+    if len(few) < 2 or few.dtype != many.dtype:  # One may be equal by its name.
         return None
     shifts = np.arange(len(many) - len(few) + 1)
     for row in range(0, len(few), 1 + len(few) // 1000):
