@@ -236,10 +236,12 @@ def refuse_places(scores: _core.Scores | Store, rules: Rules, *ways: str) -> Non
     --------
     >>> refuse_places(_core.Scores(np.array([0.5, *range(1, 12)]), "float64", False), PLAIN)
     """
-    if rules.is_order_named or (getattr(scores, "device", None) and "int" not in scores.dtype):
+    if rules.is_order_named:
         return
     view = scores
     if not isinstance(view, _core.Scores):
+        if view.device and "int" not in view.dtype:
+            return
         place = np.zeros(1 if view.nbytes else 0, np.int64)
         view = _core.Scores(view.take(place, place), view.dtype, False)
     first = view.array.flat[:1]
