@@ -114,7 +114,7 @@ def is_held(text: str) -> bool:
     last = int(exponent or 0) - len(part)  # the power of ten that the last digit stands for
     exact = int(sign + whole + part) * Fraction(10) ** last
     value = float(text)
-    if math.isinf(value):
+    if math.isinf(value) or (value == 0 and exact != 0):
         return False
     return abs(value) < 2**53 or last > 0 or exact == value
 
@@ -135,6 +135,9 @@ SMALL = st.builds("0.{}{}{}".format, st.sampled_from(["", "0" * 330]), DIGITS, s
 @example("9.007199254740993e15")
 @example("3e-324")
 @example("1e23")
+@example("1e-400")
+@example("-0e-500")
+@example("1e-310")
 @examples(200)
 def test_scores_are_held_by_a_float64_or_refused(text: str) -> None:
     """Alike in a run, and between other lines and blanks."""

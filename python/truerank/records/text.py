@@ -24,7 +24,17 @@ from ..arrays.input_files import GZIP, describe_format, open_input
 from ..errors import OPTION_TEXT, InputValueError
 from ..inputs.progress_listeners import Progress, as_listener
 from ..naming import printable
-from .columns import JUDGEMENTS, LISTS, MAX_COLUMNS, TREC, Door, Form, find_columns, has_each_role
+from .columns import (
+    JUDGEMENTS,
+    LISTS,
+    MAX_COLUMNS,
+    NUMBERS,
+    TREC,
+    Door,
+    Form,
+    find_columns,
+    has_each_role,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -250,9 +260,10 @@ def read_rows(
 
     def read_lines(text: str, first: int) -> tuple[Fault | None, list[npt.NDArray[Any]]]:
         nonlocal comments
-        if form.has_comments and "#" in text:  # This test is far faster than a regular expression.
-            text, count = _COMMENT.subn("", text)
-            comments += count
+        text, count, fault = _without_comments(text, form)
+        comments += count
+        if fault is not None:
+            return fault, []
         separated = text
         if form.between == "commas":
             separated = _with_tabs(title, first, text)
@@ -279,6 +290,36 @@ def read_rows(
         expected = f"{form.count} rows, as the first line counts"
         raise InputValueError(title, expected=expected, got=len(columns[0]))
     return columns, numbers, comments
+
+
+def _without_comments(text: str, form: Form) -> tuple[str, int, Fault | None]:
+    """Leave comments out of lines; return how many, and the first that has the fields of a row.
+
+    It may be a row whose first name begins with #, unless a blank stands behind the #.
+
+    Examples
+    --------
+    >>> _without_comments("# by hand\\nq1 0 d3 1", TREC[JUDGEMENTS.kind])
+    ('\\nq1 0 d3 1', 1, None)
+    >>> _without_comments("q 0 d3 1\\n#nlp 0 d3 1", TREC[JUDGEMENTS.kind])[2]  # doctest: +ELLIPSIS
+    (1, 'it has the fields of a row, and begins with # as a comment: ...
+    """
+    if not form.has_comments or "#" not in text:  # This is far faster than a regular expression.
+        return text, 0, None
+    numbers = [form.places[role] for role in NUMBERS if role in form.places]
+    for comment in _COMMENT.finditer(text):
+        line = comment[0].lstrip(" \t")
+        if form.between == "commas":  # In a comment quotes need not be closed.
+            fields = line.split(",")
+        else:
+            fields = fields_of(line, form.between)
+        if len(fields) != form.width or line[1:2] in ("", " ", "\t"):
+            continue
+        if all(_is_number(fields[place]) for place in numbers):
+            problem = "it has the fields of a row, and begins with # as a comment: give the name "
+            problem += "another beginning, or the comment a blank behind the #"
+            return text, 0, (text.count("\n", 0, comment.start()), problem)
+    return *_COMMENT.subn("", text), None
 
 
 def _with_tabs(title: str, first: int, text: str) -> str:
@@ -396,21 +437,23 @@ def exact_number(text: str) -> float | str:
     """Return a number in text as a float; the text, if a float64 does not hold it.
 
     A float64 rounds nearly every decimal, such as 0.1, and that is no error. It does not hold a
-    number that it makes infinite, nor one from 2**53 on that it changes, if its digits go down to
-    the units. The last digit of 1.2345678901234567e+19 stands for a thousand: floats of that size
-    are written so, and it is rounded as 0.1 is.
+    number that it makes infinite or 0, nor one from 2**53 on that it changes, if its digits go down
+    to the units. The last digit of 1.2345678901234567e+19 stands for a thousand: floats of that
+    size are written so, and it is rounded as 0.1 is.
 
     Examples
     --------
     >>> exact_number("0.1"), exact_number("-inf"), exact_number("9007199254740992")
     (0.1, -inf, 9007199254740992.0)
-    >>> exact_number("1e400"), exact_number("9007199254740993.0")
-    ('1e400', '9007199254740993.0')
+    >>> exact_number("1e400"), exact_number("9007199254740993.0"), exact_number("1e-400")
+    ('1e400', '9007199254740993.0', '1e-400')
     """
     value = float(text)
-    if abs(value) < _EXACT or isnan(value):  # Nearly all values end here.
+    if 0 < abs(value) < _EXACT or isnan(value):  # Nearly all values end here.
         return value
-    if isinf(value):
+    if value == 0:
+        is_held = not text.lower().partition("e")[0].strip("+-.0")
+    elif isinf(value):
         is_held = "inf" in text.lower()
     else:
         from decimal import Decimal
@@ -442,12 +485,15 @@ def first_rounded(
     >>> first_rounded("a 1 x\\nb 9007199254740993 x", 1, np.array([1, 9007199254740992.0]))
     (1, 'expected a score that a float64 holds, got 9007199254740993')
     """
-    is_large = np.abs(numbers) >= _EXACT
-    if not is_large.any():
+    may_be_rounded = np.abs(numbers) >= _EXACT
+    # A number that becomes 0 has so small an exponent, or so many zeros.
+    if any(mark in text for mark in ("e-", "E-", "0" * 300)):
+        may_be_rounded |= numbers == 0
+    if not may_be_rounded.any():
         return None
     lines = text.split("\n")
     filled = [i for i, line in enumerate(lines) if line.strip(" \t")]
-    for i in np.array(filled)[is_large].tolist():
+    for i in np.array(filled)[may_be_rounded].tolist():
         number = exact_number(fields_of(lines[i], between)[column])
         if isinstance(number, str):
             return i, f"expected a score that a float64 holds, got {number}"
