@@ -134,8 +134,12 @@ def test_lists_of_a_model_that_did_not_leave_out_what_is_known() -> None:
     right = task.evaluate_lists(tr.TopK(best[:, 6:16], None))
     wrong = task.evaluate_lists(tr.TopK(best[:, :10], None))
     (finding,) = wrong.audit("known in lists")
-    assert finding.message == "60 % of what lists name is known, and not counted"
+    assert finding.message == "lists hold 120 known entries: left out"
     assert right.audit("known in lists") == []
+    best[0, 0], best[0, 12] = best[0, 12], best[0, 0]  # One of them is known.
+    (finding,) = task.evaluate_lists(tr.TopK(best[:, 6:16], None)).audit("known in lists")
+    assert (finding.count, finding.message) == (1, "lists hold 1 known entry: left out")
+    best[0, 0], best[0, 12] = best[0, 12], best[0, 0]
     assert wrong["recall@10"] < right["recall@10"]
     assert task.evaluate_lists(tr.TopK(best, None))["recall@10"] == right["recall@10"]
     assert "; the longest has 10 candidates\n" in str(right)

@@ -424,7 +424,7 @@ class Report(Mapping[str, float], AsTable):
 
         A report of retrieval checks ties, constant, NaN, infinite and saturated scores, and sampled
         candidates. Of lists by name it finds queries without a list, lists of queries without right
-        answers, and "known in lists": more than a quarter of what lists name is known.
+        answers, and "known in lists": entries that are known, and so left out.
 
         Parameters
         ----------

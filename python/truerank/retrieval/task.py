@@ -24,7 +24,7 @@ from ..inputs.rules import (
 )
 from ..inputs.selection import indptr_of
 from ..metrics.answers import GAINS, MISSES, check_misses, counted_gains
-from ..naming import percent, public
+from ..naming import format_count, public
 from ..ranks.container import check_level
 from ..ranks.labels import Labels, as_labels, labels_of_codes
 from ..ranks.protocol import Protocol
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
 
 
 SIDE = "answers"
-MUCH_KNOWN = 0.25  # Of lists, as where a model did not leave out what is known.
 
 
 @public("truerank.retrieval")
@@ -508,16 +507,15 @@ class Task(SidedTask):
     def _findings_of_lists(
         self, ranks: Ranks, lists: CandidateLists, rows: IntArray
     ) -> list[reporting.Finding]:
-        findings = []
-        lengths: Any = np.diff(lists.indptr)
-        names = int(lengths[rows].sum())
-        if names and self.protocol.candidates != LISTED:
-            counted_lengths: Any = ranks.lengths  # They are without what is known.
-            known = names - int(counted_lengths.clip(0).sum())
-            if known > MUCH_KNOWN * names:
-                words = f"{percent(known / names)} of what lists name is known, and not counted"
-                findings.append(reporting.Finding("known in lists", known, words))
-        return findings
+        lengths = np.diff(lists.indptr)
+        known_of_list = np.zeros_like(lengths)
+        counted_lengths: Any = ranks.lengths  # They are without what is known; -1: no list.
+        known_of_list[rows] = lengths[rows] - counted_lengths.clip(0)
+        known = int(known_of_list.sum())
+        if not known:
+            return []
+        words = f"lists hold {format_count(known, 'known entry')}: left out"
+        return [reporting.Finding("known in lists", known, words)]
 
     def _order_by_place(self, side: str, argument: str) -> RowOrder:
         if not self._rows_are_known:
