@@ -84,6 +84,42 @@ def test_other_names_of_keys_are_refused(tmp_path: Path) -> None:
     assert named.evaluate_lists(entries)["mr"] == 2
 
 
+def test_two_keys_have_the_numbers_of_their_columns(tmp_path: Path) -> None:
+    """As names, str or int, in any order, of lists and of keys of rows; as numbers of columns."""
+    facts = FACTS.assign(place=["p1", "p2"])
+    task = timed_task(is_named=False, facts=facts)
+    entries = ENTRIES.assign(place=["p2", "p1", "p2", "p1"])
+    for numbers in ({"time": 3, "place": 4}, {"time": "3", "place": "4"}):
+        frame = entries.rename(columns=numbers)
+        for lists in forms_of(frame, tmp_path):
+            assert task.evaluate_lists(lists)["mr"] == 2
+        roles: dict[str, Any] = {name: name for name in ("head", "relation", "tail", "score")}
+        roles |= {"3": numbers["time"], "4": numbers["place"]}
+        in_order = frame[[*list(roles)[:3], numbers["time"], numbers["place"], "score"]]
+        assert task.evaluate_lists(in_order, columns=roles)["mr"] == 2
+        top = tr.TopK(np.array([[2, 1], [1, 2]]), None)  # type: ignore[arg-type]
+        keys = facts.rename(columns=numbers)[
+            [numbers["place"], "relation", numbers["time"], "head"]
+        ]
+        assert task.evaluate_lists(top, row_queries={"tail": keys})["mr"] == 2
+    numbered = in_order.set_axis(range(6), axis=1)
+    places = dict(zip(["head", "relation", "tail", "3", "4", "score"], range(6), strict=True))
+    assert task.evaluate_lists(numbered, columns=places)["mr"] == 2
+
+
+def test_a_number_that_names_another_column_is_refused() -> None:
+    """Column 4 of the frame is called 3: which of them is meant?"""
+    facts = FACTS.assign(place=["p1", "p2"])
+    entries = ENTRIES.assign(place=["p2", "p1", "p2", "p1"])
+    frame = entries.rename(columns={"time": 3, "place": 4})
+    names = ["head", "relation", "tail", 4, 3, "score"]
+    columns = {name: name for name in ("head", "relation", "tail", "score")}
+    task = timed_task(is_named=False, facts=facts)
+    with pytest.raises(tr.InputValueError, match="expected each column once that columns="):
+        task.evaluate_lists(frame[names], columns=columns | {"3": 3, "4": 4})
+    assert task.evaluate_lists(frame[names])["mr"] == 2
+
+
 def test_a_column_beside_the_key_is_refused() -> None:
     """One of them may be the key, and the other may not be."""
     with pytest.raises(tr.InputValueError, match=r"columns=.* got columns .*'label'"):
@@ -269,7 +305,7 @@ def test_entries_that_come_twice_are_refused_unless_said(tmp_path: Path) -> None
     entries = pd.DataFrame({"query": "q", "document": ["a", "b", "a"], "score": [0.2, 0.5, 0.9]})
     with pytest.raises(tr.InputValueError, match="duplicates='first' counts each at its best"):
         task.evaluate_lists(entries)
-    with pytest.raises(tr.InputValueError, match="duplicates='first' counts each where it stands"):
+    with pytest.raises(tr.InputValueError, match=r"^ids: the list of 'q' has 'a' twice$"):
         task.evaluate_lists(entries.drop(columns="score"))
     with pytest.raises(tr.InputValueError, match="every id at most once in a list"):
         retrieval.Task({0: [0]}, entities=2).evaluate_lists(tr.TopK([[0, 0]], [[0.2, 0.1]]))
@@ -289,6 +325,89 @@ def test_entries_that_come_twice_are_refused_unless_said(tmp_path: Path) -> None
     once.to_csv(path, sep="\t", index=False)
     run = tr.read_run(path, duplicates="first")
     assert task.evaluate_lists(run, order="ascending")["mrr"] == 0.5  # Nothing came twice.
+
+
+def test_lists_of_triples_that_were_joined_are_rows_of_a_topk(tmp_path: Path) -> None:
+    """Each triple has a list, from which the query's other answers are left out."""
+    facts = [("a", "likes", "b"), ("a", "likes", "c")]
+    task = link_prediction.Task(facts, {}, entities=list("abcd"), sides=["tail"])
+    joined = {("a", "likes"): ["b", "d", "c", "d"]}
+    ranked = pd.DataFrame({"head": "a", "relation": "likes", "tail": list("bdcd")})
+    scored = ranked.assign(score=[0.4, 0.1, 0.5, 0.45])
+    assert task.evaluate_lists(joined, duplicates="first")["mrr"] == 0.75
+    ranked.to_csv(tmp_path / "lists.tsv", sep="\t", index=False)
+    order_alone = (joined, ranked, ranked.assign(rank=[1, 2, 1, 3]), tmp_path / "lists.tsv")
+    for lists in order_alone:
+        with pytest.raises(
+            tr.InputValueError, match=r"; TopK\(ids, None\) takes lists of"
+        ) as error:
+            task.evaluate_lists(lists)
+        assert "duplicates" not in str(error.value)
+    with pytest.raises(
+        tr.InputValueError, match=r"at its best score; TopK\(ids, scores\) takes li"
+    ):
+        task.evaluate_lists(scored)
+    ids = np.array([[1, 3], [2, 3]])
+    assert task.evaluate_lists(tr.TopK(ids, None))["mrr"] == 1  # type: ignore[arg-type]
+    assert task.evaluate_lists(tr.TopK(ids, scored["score"].to_numpy().reshape(2, 2)))["mrr"] == 1
+
+
+def test_pads_of_lists_by_query_are_left_out() -> None:
+    """Those of a `TopK`, an array, have a meaning; of a label -1 nothing is said."""
+    ids = np.array([3, -1, -1])
+    task = retrieval.Task({0: [3], 1: [2]}, entities=5)
+    for lists, options in (
+        ({0: ids, 1: [4, 2]}, {}),
+        ({0: ids.tolist(), 1: [4, 2]}, {"duplicates": "first"}),
+        ({0: [3, -1], 1: [4, 2]}, {}),
+    ):
+        with pytest.raises(tr.InputValueError, match="what pads a list is left out") as refused:
+            task.evaluate_lists(lists, **options)
+        assert "duplicates=" not in str(refused.value)
+    assert task.evaluate_lists({0: ids[ids >= 0], 1: [4, 2]})["mrr"] == 0.75
+    padded: Any = [[3, -1], [4, 2]]
+    with pytest.raises(tr.InputValueError, match=r"of a row of an array, np\.array\(ids\), got -1"):
+        task.evaluate_lists(tr.TopK(padded, None))  # type: ignore[arg-type]
+    assert task.evaluate_lists(tr.TopK(np.array(padded), None))["mrr"] == 0.75  # type: ignore[arg-type]
+    assert retrieval.Task({0: [-1]}, entities=[-1, 3]).evaluate_lists({0: [3, -1]})["mrr"] == 0.5
+
+
+def test_keys_that_are_roles_are_columns() -> None:
+    """As qrels, known and lists, of any protocol; equal lengths alone make them columns."""
+    judged = {"user": ["u", "u", "v"], "item": ["a", "b", "c"]}
+    scored = {"user": ["u", "u", "v"], "item": ["b", "a", "c"], "score": [0.9, 0.5, 0.1]}
+    entities = ["a", "b", "c", "u", "v"]
+    task = retrieval.Task(pd.DataFrame(judged), entities=entities)
+    triples = {"head": ["a"], "relation": ["r"], "tail": ["b"]}
+    links = link_prediction.Task([("a", "r", "b")], {}, entities=["a", "b"], sides=["tail"])
+    pairs = {"left": ["a"], "right": ["b"]}
+    aligned = alignment.Task([("a", "b")], left=["a"], right=["b"], sides=["left_to_right"])
+    for columns, refused in (
+        (judged, lambda columns: retrieval.Task(columns, entities=entities)),
+        (judged, lambda columns: retrieval.Task({"u": ["c"]}, entities=entities, known=columns)),
+        (scored, task.evaluate_lists),
+        (judged, task.evaluate_lists),
+        (triples, lambda columns: link_prediction.Task(columns, {})),
+        (triples, links.evaluate_lists),
+        (triples | {"score": np.array([0.5])}, links.evaluate_lists),
+        (pairs, lambda columns: alignment.Task(columns, left=["a"], right=["b"])),
+        (pairs | {"score": pd.Series([0.5])}, aligned.evaluate_lists),
+    ):
+        with pytest.raises(
+            tr.InputTypeError, match=r"of which pd\.DataFrame\(\.\.\.\) makes a table"
+        ):
+            refused(columns)
+        refused(pd.DataFrame(columns))
+    assert task.evaluate_lists(pd.DataFrame(scored))["map"] == 1
+
+
+@pytest.mark.parametrize("others", [{"item": ["a", "b"]}, {"ann": ["a"]}, {"query": ["b"]}, {}])
+def test_queries_may_be_called_as_roles(others: Any) -> None:
+    """Where lengths differ, or other queries are there, or no column of documents is."""
+    qrels = {"user": ["b"], **others}
+    task = retrieval.Task(qrels, entities=["a", "b"])
+    assert task.evaluate_lists({query: ["a", "b"] for query in [*qrels, "u"]})["success@2"] == 1
+    assert task.evaluate_lists({query: {"a": 0.5, "b": 0.25} for query in qrels})["success@2"] == 1
 
 
 def test_columns_are_of_tables() -> None:

@@ -42,7 +42,7 @@ RUNS = {
     "TREC run": TREC_ROWS.format(tag="tag"),
     "TREC run; left out: 2 comments": "# by hand\n"
     + TREC_ROWS.format(tag="t")
-    + " #q1 Q0 d9 1 3 t\n",
+    + " # q1 Q0 d9 1 3 t\n",
     "TREC run; left out: 1 repeated line": TREC_ROWS.format(tag="t") + "q1 Q0 d7 1 2.50 t\n",
     "run with a header: query-id, corpus-id, score": (
         "query-id\tcorpus-id\tscore\nq1\td7\t2.5\nq2\td3\t.5\nq1\td3\t1.5\n"
@@ -109,8 +109,10 @@ def test_generated_lists_count_each_name_once(tmp_path: Path, beams: Any) -> Non
         assert list(run["u"]) == ["a", "b", "c"]
         assert run.source.endswith("left out: 1 repeated line)")
     task = tr.retrieval.Task({"u": ["c"]}, entities=list("abcde"))
-    with pytest.raises(tr.InputValueError, match=r"twice.*; duplicates='first' counts each"):
+    with pytest.raises(tr.InputValueError, match=r"the list of 'u' has '[abc]' twice") as refused:
         task.evaluate_lists(beams)
+    has_scores = isinstance(beams, Path) and "query" not in beams.read_text()
+    assert ("duplicates='first' counts each at its best" in str(refused.value)) == has_scores
     report = task.evaluate_lists(beams, duplicates="first")
     assert report["mrr"] == pytest.approx(1 / 3)
     assert report.ranks.lengths.tolist() == [3]
@@ -202,6 +204,11 @@ NAMED = "query,document,score\n"
 WRONG_RUNS = [
     ("q Q0 d 1 inf t\n\nq Q0 e 2 1e400 t\n", "line 3: .*got 1e400"),
     ("q Q0 d 1 9007199254740993 t\n", "line 1: .* that a float64 holds"),
+    ("q Q0 d 1 0 t\nq Q0 e 2 -1e-400 t\n", "line 2: .* that a float64 holds, got -1e-400"),
+    (f"q Q0 d 1 0.{'0' * 330}1 t\n", "line 1: .* that a float64 holds"),
+    ("p Q0 d 1 2 t\n\n#nlp Q0 t1 1 2.5 t\n", "line 3: it has the fields of a row.*'#nlp Q0"),
+    ("user item score\n #nlp t1 -.5\nq a 1\n", "line 2: it has the fields of a row"),
+    ("user item\nq a\n#nlp t1\n", "line 3: it has the fields of a row"),
     ("\ufeffq Q0 d 1 1 t\n\ufeffq Q0 e 2 2 t\n", "line 2: it begins with a byte order mark"),
     ("q Q0 d 1 0.5 t\nq Q0 d\r 1 0.5 t\n", "line 2 has a carriage return"),
     ("q a 25\nq b 19\n", "columns={'query': 0, 'document': '...', 'score': '...'}"),
@@ -225,10 +232,16 @@ WRONG_CSV = [
     (f"{NAMED}q,d,1_0\n", "line 2: expected a number as the score"),
     (f"{NAMED}q,d,1e400\n", "line 2: .* that a float64 holds"),
     (f'{NAMED}q,"d"e,1\n', "line 2: expected csv, whose quotes"),
+    (f"{NAMED}q,d,1\n#nlp,t1,2\n", "line 3: it has the fields of a row"),
+    (f"{NAMED}q,d,1e-400\n", "line 2: .* that a float64 holds"),
 ]
 WRONG_QRELS = [
     ("q1 0 d1 1\n\n\ufeffq1 0 d2 1\n", "line 3: it begins with a byte order mark"),
     ("q1 d3 1\n", "line 1: expected lines of TREC .*header"),
+    ("#nlp 0 t1 1\nq1 0 d3 1\n", "line 1: it has the fields of a row, and begins with # "),
+    ("#nlp\t0\tt1\t1\n", "line 1: it has the fields of a row, and begins with # "),
+    ("query-id\tcorpus-id\tscore\nq1\td3\t1\n#nlp\tt1\t1\n", "line 3: it has the fields"),
+    ("q1 0 d3 1\nq1 0 d4 1e-400\n", "line 2: .* that a float64 holds"),
     ("q1 0 d3 high\n", "line 1: .* a number as the relevance"),
     ("ann tea 5 881250949\nbob rum 3 891717742\n", "'document': 1, 'relevance': 2}"),
     ("q1 0 d3 1\n\nq1 0 d4 nan\n", "grades that are finite numbers, got nan in row 1"),
@@ -247,6 +260,54 @@ def test_other_forms_are_refused_with_their_line(
 ) -> None:
     with pytest.raises(tr.InputValueError, match=f"{name}.*{words}"):
         read(written(tmp_path, text, name))
+
+
+COMMENTS = [
+    "# made by BM25",
+    "#comment with four words here",
+    "#by k1 0.9 b",
+    "#q1 Q0 d9 first 1 t",
+    "# q1 0 d9 1",
+    "# q1 Q0 d9 1 3 t",
+    "\t#\tquery\td9",
+    "#",
+    "##",
+    '# "made',
+]
+
+
+@pytest.mark.parametrize("comment", COMMENTS)
+def test_comments_are_left_out(tmp_path: Path, comment: str) -> None:
+    """Of qrels and runs, in text and csv: none of them has the fields of a row."""
+    for row, read in (("q1 0 d3 1", tr.read_qrels), ("q1 Q0 d3 1 2.5 t", tr.read_run)):
+        for name, change in (("x.txt", str), ("x.csv", as_csv)):
+            text = f"{comment}\n{change(row)}\n {comment}"
+            table: Any = read(written(tmp_path, text, name))
+            assert table.source.endswith("; left out: 2 comments)")
+            assert list(table.queries) == ["q1"]
+
+
+def test_a_query_that_is_written_like_a_comment_is_refused(tmp_path: Path) -> None:
+    """Left out of both files, MRR would be 1.0; by another name it is ranked."""
+    qrels = "a 0 d1 1\n#nlp 0 t1 1\n"
+    run = "a Q0 d1 1 2 t\n#nlp Q0 d1 1 2 t\n#nlp Q0 t1 2 1 t\n"
+    paths = [written(tmp_path, qrels, "qrels.txt"), written(tmp_path, run, "run.txt")]
+    judged = {"a": ["d1"], "#nlp": ["t1"]}
+    for refused in (
+        lambda: tr.retrieval.Task(paths[0], entities=9),
+        lambda: tr.retrieval.Task(judged, entities=9).evaluate_lists(paths[1]),
+    ):
+        with pytest.raises(tr.InputValueError, match=r"line 2: .*give the name another begin"):
+            refused()
+    for path, text in zip(paths, (qrels, run), strict=True):
+        path.write_text(text.replace("#nlp", "nlp"))
+    assert tr.retrieval.Task(paths[0], entities=9).evaluate_lists(paths[1])["mrr"] == 0.75
+
+
+@pytest.mark.parametrize("score", ["0e-500", "-0.0e-400", "1e-310", "0." + "0" * 400])
+def test_small_scores_stay(tmp_path: Path, score: str) -> None:
+    run = tr.read_run(written(tmp_path, f"q Q0 a 1 0.5 t\nq Q0 e-1 2 {score} t\n"))
+    assert run["q"]["e-1"] == float(score)
 
 
 def test_reports_say_what_was_read(tmp_path: Path) -> None:

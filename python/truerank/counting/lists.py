@@ -451,7 +451,7 @@ def _error_of_id(lists: CandidateLists, n: int, place: int, earlier: int) -> Inp
     else:
         expected = f"ids from 0 to {n - 1} ({n} candidates)"
         if lists.ids[place] == PAD:
-            expected += f" and pads ({PAD}) only at the end of a row"
+            expected += f" and pads ({PAD}) only at the end of a row of an array, np.array(ids)"
         got = f"{wrong}, at position {position}"
     return InputValueError("ids", expected=expected, got=got)
 

@@ -115,11 +115,15 @@ class Door:
     def role_of(self, name: Any) -> str | None:
         """Return the role that a name stands for; None: it stands for none.
 
+        The number of a further column may be an int, as in frames.
+
         Examples
         --------
         >>> FACTS.role_of("h"), JUDGEMENTS.role_of("query-id"), FACTS.role_of("weight")
         ('head', 'query', None)
         """
+        if is_integer(name):
+            name = str(name)
         return next((role for role, names in self.roles.items() if name in names), None)
 
     def fits(self, width: int, are_placed: bool) -> bool:
@@ -447,10 +451,10 @@ def _places(
     if columns is not None:
         needed = list(columns)
         for role, column in columns.items():
-            keys: Sequence[Any] = range(width)
-            if isinstance(column, str):
-                keys = names or ()
-            pairs.extend((role, place) for place, key in enumerate(keys) if key == column)
+            for place in range(width):
+                # Names that are ints beside others may be numbers of other columns.
+                if column == place or (names is not None and names[place] == column):
+                    pairs.append((role, place))
     else:
         pairs.extend((door.role_of(name), place) for place, name in enumerate(names or ()))
         others = [place for role, place in pairs if role is None]

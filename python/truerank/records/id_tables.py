@@ -159,6 +159,7 @@ def read_table(
     (array([0, 1], dtype=int32), ('a', 'b'), array([7, 3]))
     """
     names = {} if names is None else names
+    _refuse_columns_by_role(argument, value, door)
     if door.mappings and isinstance(value, Mapping):
         return _read_mapping(argument, value, door)
     title = argument
@@ -215,6 +216,18 @@ def _read_text(
     if form.number_role:
         table.values[form.number_role] = numbers
     return table
+
+
+def _refuse_columns_by_role(argument: str, value: Any, door: Door) -> None:
+    """Refuse a mapping of roles to columns, whose keys would be read as queries."""
+    if not isinstance(value, Mapping) or not door.needed <= len(value) <= len(door.roles):
+        return
+    roles = set(map(door.role_of, value))
+    has_each_role = None not in roles and roles.issuperset(door.needed_roles)
+    columns = list(value.values())
+    if has_each_role and all(map(is_column, columns)) and len(set(map(len, columns))) == 1:
+        got = f"columns by name ({', '.join(value)}), of which pd.DataFrame(...) makes a table"
+        raise InputTypeError(argument, expected=door.forms, got=got)
 
 
 def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTable:

@@ -109,8 +109,9 @@ def read_qrels(
     ------
     ValueError
         For columns that may be read in two ways, for a line that is not of the form of the first
-        one, or begins with a byte order mark although it is not the first, and a document that is
-        judged in two ways for a query; the error names the line.
+        one, or begins with a byte order mark although it is not the first, or with # although it
+        has the fields of a row, and a document that is judged in two ways for a query; the error
+        names the line.
     OSError
         For a file that is missing or damaged.
 
@@ -396,7 +397,9 @@ def read_run(
     path : str or path-like
         Text in UTF-8, perhaps gzipped. Blanks and tabs stand between fields, or
         tabs alone where a header or `columns` says what they are and the first line has one; in
-        .csv commas. Empty lines, and those that begin with #, are skipped.
+        .csv commas. Empty lines, and those that begin with #, are skipped, but for a line that has
+        the fields of a row, as ``#nlp Q0 d7 1 2.5 tag``: without a blank behind the # it is an
+        error.
     columns : mapping of str to (str or int), optional
         Which columns are meant: the name in the header, or the number from 0 on, of "query",
         "document" and, perhaps, "score" or "rank". Others are left out; a score or a rank of that
@@ -419,9 +422,9 @@ def read_run(
     ------
     ValueError
         For a line that is not of the form of the first one, or begins with a byte order mark
-        although it is not the first; for a document that a query has twice with unlike scores or
-        ranks; and for a score that a float64 does not hold (see Notes). The error names the line,
-        or the query.
+        although it is not the first, or with # although it has the fields of a row; for a document
+        that a query has twice with unlike scores or ranks; and for a score that a float64 does not
+        hold (see Notes). The error names the line, or the query.
     OSError
         For a file that is missing or damaged.
 
@@ -637,12 +640,17 @@ def _rows_once(
     is_scored = "score" in entries.values
     if unlike is not None and duplicates != "first":
         first, second = unlike
-        problem = f"the list of {queries.entry(first)!r} has {documents.entry(first)!r} twice"
+        query, name = queries.entry(first), documents.entry(first)
+        problem = f"the list of {query!r} has {name!r} twice"
         if entries.values:
             problem += f", with {values[first]} and {values[second]}"
-        if duplicates is not None:
-            where = "at its best score" if is_scored else "where it stands first"
-            problem += f"; {OPTION_TEXT.get()('duplicates', 'first')} counts each {where}"
+        if name in (PAD, str(PAD)):
+            problem += "; what pads a list is left out, as by ids[ids >= 0]"
+        elif duplicates is not None and is_scored:
+            problem += f"; {OPTION_TEXT.get()('duplicates', 'first')} counts each at its best score"
+        if isinstance(query, tuple):  # Lists of two triples may have been joined.
+            scores = "scores" if is_scored else "None"
+            problem += f"; TopK(ids, {scores}) takes lists of triples: positions, a row for each"
         raise InputValueError(argument, problem, place=entries.path)
     if is_scored:
         rows = best_rows(keys, values, rules)

@@ -253,6 +253,8 @@ class Vocabulary:
         may_be_id = column.is_text and self.words and not self.has_ids and self.of in _WITH_IDS
         if may_be_id and is_id(str(entry)):
             expected += f"; {OPTION_TEXT.get()('ids', True)} says that text has ids"
+        if entry in (-1, "-1"):
+            expected += "; what pads a list is left out, as by ids[ids >= 0]"
         raise InputValueError(argument, expected=expected, got=f"{entry!r} {where(row)}")
 
     @property
