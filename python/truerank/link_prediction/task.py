@@ -617,7 +617,8 @@ class Task(SidedTask):
         columns : dict of str to (str or int), optional
             The name or the number of the column of each role, as "head" and "score", in tables.
         duplicates : {"raise", "first"}
-            What a list has twice, as in `retrieval.Task.evaluate_lists`.
+            What a list has twice, as in `retrieval.Task.evaluate_lists`. Where triples of a query
+            have lists of their own, with other scores or none, these are rows of a `TopK` instead.
         order, nan, dtype, threads, progress : optional
             As in `truerank.rank_lists`.
 

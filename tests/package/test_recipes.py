@@ -1,0 +1,414 @@
+"""Recipes of the pages for other tools' files: run on files that are written by the tools' rules.
+
+The right value of each is the number that the tool itself prints, by its plain definition. Files of
+ids and labels, and tables of predictions, are in ``link_prediction/test_files_of_ids.py``, lines
+for published checkpoints in ``embeddings/test_checkpoints.py``, and adapters have files of theirs.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from support import markdown_pages
+from support.environment import ROOT
+from truerank import alignment, retrieval
+from truerank.link_prediction import Task
+
+HOW_TO = ROOT / "docs" / "how-to"
+DEPTH = 20
+
+
+def run_recipe(page: str, words: str, **names: Any) -> dict[str, Any]:
+    """Run the block of a page that has certain words, in the current folder; return its names.
+
+    Of one that has a function, the functions alone.
+    """
+    text = (HOW_TO / page).read_text(encoding="utf-8")
+    (block,) = (block for block in markdown_pages.blocks(text) if words in block.code)
+    tree = ast.parse(block.code, page)
+    if words.startswith("def "):
+        tree.body = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    names = {"np": np, "tr": tr, "alignment": alignment, "json": json, "Path": Path} | names
+    exec(compile(tree, page, "exec"), names)
+    return names
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+# -- AnyBURL, PyClause and rerankers ---------------------------------------------------------------
+
+
+def kinships(folder: Path) -> tuple[Any, list[tuple[str, ...]], list[tuple[str, ...]], Any]:
+    """Return a task, its test triples, what else is known, and scores of a published model."""
+    facts = np.load(folder / "kinships" / "triples.npz")
+    names, relations = facts["entities"].tolist(), facts["relations"].tolist()
+    splits = {
+        split: [(names[h], relations[r], names[t]) for h, r, t in facts[split].tolist()]
+        for split in ("test", "train", "valid")
+    }
+    model = np.load(folder / "kinships" / "complex.npz")
+    vectors = model["entities"].astype(float)
+    scores = {}
+    for side in ("tail", "head"):  # The scores of a query are the same in each of its rows.
+        queries = model[f"queries_{side}"].astype(float)
+        scores[side] = np.einsum("qd,ed->qe", queries, vectors)
+    test = splits.pop("test")
+    task = Task(test, splits, entities=names, relations=relations)
+    return task, test, splits["train"] + splits["valid"], scores
+
+
+def lists_of_triples(
+    names: list[str], test: list[Any], known: list[Any], scores: np.ndarray, side: str
+) -> list[dict[str, float]]:
+    """Return the best of each triple as AnyBURL lists them: without the query's other answers."""
+    asked, *key = (2, 0, 1) if side == "tail" else (0, 1, 2)
+    answers: dict[Any, set[str]] = {}
+    for fact in test + known:
+        answers.setdefault((fact[key[0]], fact[key[1]]), set()).add(fact[asked])
+    lists = []
+    for fact, row in zip(test, scores.tolist(), strict=True):
+        left_out = answers[fact[key[0]], fact[key[1]]] - {fact[asked]}
+        best = sorted(zip(row, names, strict=True), reverse=True)
+        lists.append({name: score for score, name in best if name not in left_out})
+    return lists
+
+
+def write_predictions(path: Path, test: list[Any], heads: Any, tails: Any) -> None:
+    """Write three lines for each triple, as AnyBURL does, of the first DEPTH entries of a list."""
+    lines = []
+    for fact, *of_sides in zip(test, heads, tails, strict=True):
+        lines.append(" ".join(fact))
+        for title, scores in zip(("Heads", "Tails"), of_sides, strict=True):
+            entries = list(scores.items())[:DEPTH]
+            lines.append(f"{title}: " + "".join(f"{name}\t{score}\t" for name, score in entries))
+    path.write_text("\n".join(lines) + "\n")
+
+
+def mean_reciprocal_place(test: list[Any], lists: Iterable[dict[str, float]], place: int) -> float:
+    """Return the MRR of AnyBURL: of the answer's place in its list, 0 where this lacks it."""
+    values = []
+    for fact, scores in zip(test, lists, strict=True):
+        names = list(scores)[:DEPTH]
+        values.append(1 / (names.index(fact[place]) + 1) if fact[place] in names else 0)
+    return float(np.mean(values))
+
+
+def mrr_without_misses(report: tr.Report, side: str) -> float:
+    """Return the MRR of a side as the page says it: a miss counts as 0."""
+    ranks = report.ranks[report.ranks.labels["side"].values == side]
+    return float(np.where(ranks.listed, 1 / ranks.realistic, 0).mean())
+
+
+def test_predictions_of_anyburl(tmp_path: Path, data: Path) -> None:
+    """Joined lists give its own number; one list a query, the last, gives far less."""
+    task, test, known, scores = kinships(data)
+    names = list(task.entities)
+    tails, heads = (lists_of_triples(names, test, known, scores[s], s) for s in ("tail", "head"))
+    write_predictions(tmp_path / "predictions", test, heads, tails)
+    joined = run_recipe("lists.md", "def read_predictions")["read_predictions"]("predictions")
+    report = task.evaluate_lists(joined[0], head=joined[1])
+    right = mean_reciprocal_place(test, tails, 2)
+    published = json.loads((data / "kinships" / "published.json").read_text())["complex"]
+    whole = published["tail.realistic"]["inverse_harmonic_mean_rank"]
+    assert whole - 0.01 < right < whole  # Few answers are beyond the first of a list.
+    assert mrr_without_misses(report, "tail") == pytest.approx(right, rel=1e-12)
+    of_heads = mean_reciprocal_place(test, heads, 0)
+    assert mrr_without_misses(report, "head") == pytest.approx(of_heads, rel=1e-12)
+    last = {
+        fact[:2]: dict(list(scores_of_triple.items())[:DEPTH])
+        for fact, scores_of_triple in zip(test, tails, strict=True)
+    }
+    overwritten = task.evaluate_lists(last, head=joined[1])
+    assert mrr_without_misses(overwritten, "tail") < right - 0.1
+
+
+def test_lists_of_a_reranker(tmp_path: Path, data: Path) -> None:
+    """Scores of each triple alone: they are not joined, and a TopK gives their own number."""
+    task, test, known, scores = kinships(data)
+    names = list(task.entities)
+    rng = np.random.default_rng(0)
+    lists = []
+    for each in lists_of_triples(names, test, known, scores["tail"], "tail"):
+        drawn = dict(zip(list(each)[:DEPTH], rng.normal(size=DEPTH).tolist(), strict=True))
+        lists.append(dict(sorted(drawn.items(), key=lambda entry: -entry[1])))
+    write_predictions(tmp_path / "predictions", test, lists, lists)
+    read = run_recipe("lists.md", "def read_predictions")["read_predictions"]
+    with pytest.raises(ValueError, match="differ in a score: TopK has a row for each triple"):
+        read("predictions")
+    ids = [[names.index(name) for name in each] for each in lists]
+    top = tr.TopK(ids, [list(each.values()) for each in lists])  # type: ignore[arg-type]
+    report = task.evaluate_lists(top, head=top)
+    assert mrr_without_misses(report, "tail") == pytest.approx(
+        mean_reciprocal_place(test, lists, 2), rel=1e-12
+    )
+
+
+# -- runs and judgements ---------------------------------------------------------------------------
+
+
+def judged_runs(n_queries: int = 30, n_documents: int = 40) -> tuple[Any, Any]:
+    """Return grades and scores without ties, {query: {document: number}}; each has an answer."""
+    rng = np.random.default_rng(1)
+    qrels: dict[str, dict[str, int]] = {}
+    run: dict[str, dict[str, float]] = {}
+    for query in range(n_queries):
+        order = rng.permutation(n_documents).tolist()
+        grades = rng.integers(0, 3, 5).tolist()
+        judged = zip(order, [*grades, 1], strict=False)
+        qrels[f"q{query}"] = {f"d{document}": grade for document, grade in judged}
+        listed = rng.permutation(n_documents)[:12].tolist()
+        scores = np.sort(rng.permutation(1000)[:12] / 8)[::-1].tolist()
+        run[f"q{query}"] = {f"d{i}": score for i, score in zip(listed, scores, strict=True)}
+    return qrels, run
+
+
+def mean_of_queries(qrels: Any, run: Any, value: Any) -> float:
+    """Return the mean over queries of a value of right answers and the order of a list."""
+    values = []
+    for query, grades in qrels.items():
+        right = {document for document, grade in grades.items() if grade > 0}
+        values.append(value(right, list(run[query])))
+    return float(np.mean(values))
+
+
+def average_precision(right: set[str], order: list[str]) -> float:
+    """Return trec_eval's map of a query."""
+    places = [place for place, name in enumerate(order, 1) if name in right]
+    return sum(i / place for i, place in enumerate(places, 1)) / len(right)
+
+
+def reciprocal_place(right: set[str], order: list[str], depth: int = 10) -> float:
+    """Return the RR@10 of MS MARCO's script."""
+    places = [place for place, name in enumerate(order[:depth], 1) if name in right]
+    return 1 / places[0] if places else 0
+
+
+def test_runs_of_trec() -> None:
+    """As trec_eval reads both files, and as ranx and MTEB save them."""
+    qrels, run = judged_runs()
+    lines = [f"{q} 0 {d} {grade}\n" for q, judged in qrels.items() for d, grade in judged.items()]
+    Path("qrels.txt").write_text("".join(lines))
+    lines = []
+    for query, scores in run.items():
+        for place, (document, score) in enumerate(scores.items(), 1):
+            lines.append(f"{query}\tQ0\t{document}\t{place}\t{score}\tbm25\n")
+    Path("run.txt").write_text("".join(lines))
+    Path("run.json").write_text(json.dumps(run))
+    task = retrieval.Task("qrels.txt", entities=40)
+    for lists in (Path("run.txt"), json.loads(Path("run.json").read_text())):
+        report = task.evaluate_lists(lists)
+        right = mean_of_queries(qrels, run, average_precision)
+        assert report["map"] == pytest.approx(right, rel=1e-12)
+        right = mean_of_queries(qrels, run, reciprocal_place)
+        assert report["mrr@10"] == pytest.approx(right, rel=1e-12)
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    with Path("qrels.txt").open() as judged, Path("run.txt").open() as listed:
+        evaluator = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(judged), {"map", "ndcg"})
+        values = evaluator.evaluate(pytrec_eval.parse_run(listed)).values()
+    for name in ("map", "ndcg"):
+        assert report[name] == pytest.approx(np.mean([each[name] for each in values]), rel=1e-9)
+
+
+@pytest.mark.parametrize("has_scores", [False, True])
+def test_runs_of_ms_marco_and_colbert(has_scores: bool) -> None:
+    """Lines ``qid pid rank``; ColBERT's ranking.tsv has the score behind; qrels of TREC's form."""
+    qrels, run = judged_runs()
+    lines = []
+    for query, scores in run.items():
+        for place, (document, score) in enumerate(scores.items(), 1):
+            behind = f"\t{score}" * has_scores
+            lines.append(f"{query[1:]}\t{document[1:]}\t{place}{behind}\n")
+    Path("ranking.tsv").write_text("".join(lines))
+    judged = [
+        f"{query[1:]}\t0\t{document[1:]}\t1\n"
+        for query, grades in qrels.items()
+        for document, grade in grades.items()
+        if grade > 0
+    ]
+    Path("qrels.dev.tsv").write_text("".join(judged))
+    task = retrieval.Task("qrels.dev.tsv", entities=40)
+    right = mean_of_queries(qrels, run, reciprocal_place)
+    ways = [{"rank": 2}, {"score": 3}] if has_scores else [{"rank": 2}]
+    for way in ways:
+        report = task.evaluate_lists("ranking.tsv", columns={"query": 0, "document": 1} | way)
+        assert report["mrr@10"] == pytest.approx(right, rel=1e-12)
+
+
+def test_a_folder_of_beir() -> None:
+    """BEIR's search by the dot product, evaluated by pytrec_eval: NDCG@10 and Recall@10."""
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    rng = np.random.default_rng(2)
+    qrels, _ = judged_runs()
+    documents = [f"d{i}" for i in rng.permutation(40)]
+    asked = [f"q{i}" for i in rng.permutation(33)]  # Three are of another split.
+    Path("qrels").mkdir()
+    for name, ids in (("corpus", documents), ("queries", asked)):
+        lines = [json.dumps({"_id": label, "title": "", "text": "\u2028"}) for label in ids]
+        Path(f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    rows = [f"{q}\t{d}\t{grade}\n" for q, judged in qrels.items() for d, grade in judged.items()]
+    Path("qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(rows))
+    corpus, queries = rng.integers(-9, 9, (40, 8)) + 0.0, rng.integers(-9, 9, (33, 8)) + 0.0
+    corpus += rng.random((40, 8)) / 8  # no ties
+    found = queries @ corpus.T
+    results = {
+        query: dict(zip(documents, row, strict=True))
+        for query, row in zip(asked, found.tolist(), strict=True)
+        if query in qrels
+    }
+    names = {"ndcg_cut_10": "ndcg@10", "recall_10": "recall@10"}
+    values = pytrec_eval.RelevanceEvaluator(qrels, set(names)).evaluate(results).values()
+    read_names = run_recipe("beir.md", "def read_names")["read_names"]
+    task = retrieval.Task("qrels/test.tsv", entities=read_names("corpus.jsonl"))
+    report = task.evaluate_embeddings(queries, corpus, row_queries=read_names("queries.jsonl"))
+    for name, ours in names.items():
+        assert report[ours] == pytest.approx(np.mean([each[name] for each in values]), rel=1e-9)
+
+
+def test_files_of_mind() -> None:
+    """Its evaluate.py scores a candidate by 1 / place, and takes means over impressions."""
+    rng = np.random.default_rng(3)
+    logs, places, values = [], [], []
+    for impression in range(1, 41):
+        shown = rng.permutation(60)[: rng.integers(3, 15)].tolist()
+        clicks = np.zeros(len(shown), int)
+        clicks[rng.permutation(len(shown))[: rng.integers(1, 3)]] = 1
+        order = 1 + rng.permutation(len(shown))
+        words = " ".join(f"N{news}-{click}" for news, click in zip(shown, clicks, strict=True))
+        logs.append(f"{impression}\tU{impression % 7}\t11/13/2019 7:17:00 AM\tN9 N8\t{words}\n")
+        places.append(f"{impression} [{','.join(map(str, order))}]\n")
+        of_clicks, of_others = order[clicks == 1], order[clicks == 0]
+        gains = 1 / np.log2(1 + of_clicks[of_clicks <= 5])
+        ideal = 1 / np.log2(2 + np.arange(min(5, len(of_clicks))))
+        auc = (of_clicks[:, None] < of_others).mean()
+        values.append((auc, (1 / of_clicks).mean(), gains.sum() / ideal.sum()))
+    Path("behaviors.tsv").write_text("".join(logs))
+    Path("prediction.txt").write_text("".join(places))
+    names = run_recipe("impressions.md", 'Path("behaviors.tsv").read_text')
+    report = names["mind_news"].evaluate_lists(names["places"], order="ascending")
+    mrr = run_recipe("impressions.md", "def mind_mrr")["mind_mrr"](report)["expected.mrr"]
+    numbers = [report["auc"], mrr, report["ndcg@5"]]
+    np.testing.assert_allclose(numbers, np.mean(values, axis=0), rtol=1e-12)
+
+
+# -- vectors and neighbours ------------------------------------------------------------------------
+
+
+def write_vectors(path: str, rows: np.ndarray) -> None:
+    """Write .fvecs, .bvecs or .ivecs: the length of each vector as an int32, and its numbers."""
+    data = [np.int32(len(row)).tobytes() + row.tobytes() for row in rows]
+    Path(path).write_bytes(b"".join(data))
+
+
+@pytest.mark.parametrize("kind", ["f", "b"])
+def test_files_of_sift(kind: str) -> None:
+    """The recall of a search by half the numbers: the share of true neighbours that it lists."""
+    rng = np.random.default_rng(4)
+    dtype = {"f": np.float32, "b": np.uint8}[kind]
+    base = rng.integers(0, 200, (300, 12)).astype(dtype)
+    queries = rng.integers(0, 200, (20, 12)).astype(dtype)
+    write_vectors(f"base.{kind}vecs", base)
+    write_vectors(f"query.{kind}vecs", queries)
+    squares = ((queries[:, None].astype(int) - base.astype(int)) ** 2).sum(2)
+    truth = np.argsort(squares, axis=1, kind="stable")[:, :10]
+    write_vectors("groundtruth.ivecs", truth.astype(np.int32))
+    read = run_recipe("embeddings.md", "def read_vectors")["read_vectors"]
+    vectors = [read(f"{name}.{kind}vecs", dtype) for name in ("query", "base")]
+    ids = read("groundtruth.ivecs", np.int32)
+    assert ids.tolist() == truth.tolist()
+    task = retrieval.Task(dict(enumerate(ids)), entities=300)
+    halves = [each[:, :6] for each in vectors]
+    top = tr.topk_embeddings(*halves, 10, similarity="l2")
+    recall = np.mean([np.isin(*pair).mean() for pair in zip(truth, top.ids, strict=True)])
+    assert 0.1 < recall < 0.9
+    assert task.evaluate_lists(top)["recall@10"] == pytest.approx(recall, rel=1e-12)
+    assert task.evaluate_embeddings(*vectors, similarity="l2")["recall@10"] > 0.99
+
+
+# -- entity alignment ------------------------------------------------------------------------------
+
+
+def hits_and_mrr(distances: np.ndarray) -> list[float]:
+    """Return hits@1, hits@10 and MRR of the pairs in the diagonal, as GCN-Align and OpenEA do."""
+    places = (distances < np.diag(distances)[:, None]).sum(1)
+    return [
+        float(np.mean(places < 1)),
+        float(np.mean(places < 10)),
+        float(np.mean(1 / (places + 1))),
+    ]
+
+
+def near_pairs(n: int, width: int = 8) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(5)
+    left = rng.normal(size=(n, width))
+    return left, left + rng.normal(size=(n, width))
+
+
+KEYS = ("hits@1", "hits@10", "mrr")
+TEXT = {"delimiter": "\t", "comments": None, "encoding": "utf-8"}
+
+
+@pytest.mark.parametrize("has_train", [True, False])
+def test_folders_of_dbp15k(has_train: bool) -> None:
+    """Ids unique over both graphs; GCN-Align ranks the test pairs' entities by the l1 norm."""
+    left, right = near_pairs(40)
+    n, tested = 40, np.arange(10 * has_train, 40)
+    of_left, of_right = np.random.default_rng(6).permutation(2 * n).reshape(2, n)
+    vectors = np.zeros((2 * n, 8))
+    vectors[of_left], vectors[of_right] = left, right
+    Path("zh_en").mkdir()
+    for i, ids in ((1, of_left), (2, of_right)):
+        lines = [f"{entity}\thttp://zh.dbpedia.org/resource/#{entity}\n" for entity in ids]
+        Path(f"zh_en/ent_ids_{i}").write_text("".join(lines))
+    lines = [f"{one}\t{other}\n" for one, other in zip(of_left, of_right, strict=True)]
+    Path("zh_en/ref_ent_ids").write_text("".join(lines[tested[0] :]))
+    Path("zh_en/sup_ent_ids").write_text("".join(lines[: tested[0]]) or "")
+    names = run_recipe("alignment-data.md", "usecols=0", E=vectors)
+    known = names["known"] if has_train else None
+    ids = {"left": names["left"], "right": names["right"]}
+    task = alignment.Task("zh_en/ref_ent_ids", known=known, candidates="test", **ids)
+    rows = {side: vectors[numbers] for side, numbers in ids.items()}
+    report = task.evaluate_embeddings(*rows.values(), similarity="l1")
+    distances = np.abs(left[tested, None] - right[tested]).sum(2)
+    for side, own in (("left_to_right", distances), ("right_to_left", distances.T)):
+        numbers = [report[f"{side}.{key}"] for key in KEYS]
+        np.testing.assert_allclose(numbers, hits_and_mrr(own), rtol=1e-12)
+
+
+def test_folders_of_openea() -> None:
+    """Names and rows of one matrix; its cosine similarity among the entities of the test links."""
+    left, right = near_pairs(50)
+    rng = np.random.default_rng(7)
+    rows = rng.permutation(100).reshape(2, 50)
+    ent_embeds = np.zeros((100, 8))
+    ent_embeds[rows[0]], ent_embeds[rows[1]] = left, right
+    links = [f"http://a/{i}\thttp://b/{i}\n" for i in range(50)]
+    Path("test_links").write_text("".join(links[15:]))
+    Path("train_links").write_text("".join(links[:10]))
+    Path("valid_links").write_text("".join(links[10:15]))
+    for i, graph in enumerate("ab"):
+        order = rng.permutation(50)
+        lines = [f"http://{graph}/{j}\t{rows[i, j]}\n" for j in order]
+        Path(f"kg{i + 1}_ent_ids").write_text("".join(lines))
+
+    def table(path: str) -> np.ndarray:
+        return np.loadtxt(path, str, ndmin=2, **TEXT)  # type: ignore[call-overload]
+
+    names = run_recipe("alignment-data.md", "kg1, kg2 = ", table=table, ent_embeds=ent_embeds)
+    known = {name: f"{name}_links" for name in ("train", "valid")}
+    task = alignment.Task("test_links", known=known, candidates="test", **names["names"])
+    report = task.evaluate_embeddings(names["left"], names["right"], similarity="cosine")
+    unit = [each[15:] / np.linalg.norm(each[15:], axis=1, keepdims=True) for each in (left, right)]
+    own = hits_and_mrr(-(unit[0] @ unit[1].T))
+    numbers = [report[f"left_to_right.{key}"] for key in KEYS]
+    np.testing.assert_allclose(numbers, own, rtol=1e-12)
