@@ -307,7 +307,8 @@ def _without_comments(text: str, form: Form) -> tuple[str, int, Fault | None]:
     if not form.has_comments or "#" not in text:  # This is far faster than a regular expression.
         return text, 0, None
     numbers = [form.places[role] for role in NUMBERS if role in form.places]
-    for comment in _COMMENT.finditer(text):
+    comments = list(_COMMENT.finditer(text))
+    for comment in comments:
         line = comment[0].lstrip(" \t")
         if form.between == "commas":  # In a comment quotes need not be closed.
             fields = line.split(",")
@@ -319,7 +320,9 @@ def _without_comments(text: str, form: Form) -> tuple[str, int, Fault | None]:
             problem = "it has the fields of a row, and begins with # as a comment: give the name "
             problem += "another beginning, or the comment a blank behind the #"
             return text, 0, (text.count("\n", 0, comment.start()), problem)
-    return *_COMMENT.subn("", text), None
+    if comments:
+        text = _COMMENT.sub("", text)
+    return text, len(comments), None
 
 
 def _with_tabs(title: str, first: int, text: str) -> str:
