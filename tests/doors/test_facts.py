@@ -207,7 +207,6 @@ def test_arrays_of_labels_are_rows(tmp_path: Path, dtype: Any) -> None:
     [
         (LABELS.astype("S"), "bytes_"),
         (LABELS.astype("S").astype(object), "bytes"),
-        (np.array([[0, 0, 1]], object), "int"),
         (np.array([["a", 0, "b"]], object), "int, str"),
         (np.array([["a", "r", None]], object), "NoneType, str"),
         (np.array([[True, 0, 1]], object), "bool, int"),
@@ -220,6 +219,13 @@ def test_arrays_of_anything_else_are_refused(rows: Any, kinds: str) -> None:
         rf"^test: .* a list of tuples or an array of ints or labels, .*, got ndarray of {kinds}$"
     )
     refusal(TypeError, words, Task, rows, {})
+
+
+def test_integers_in_an_array_of_objects_are_ids() -> None:
+    """As `frame.to_numpy()` has them, of columns of unlike types."""
+    rows = np.array([[0, 0, 1], [2, 1, 0]], object)
+    assert Task(rows, {}, entities=3).test.tolist() == rows.tolist()
+    assert tr.alignment.Task(rows[:, ::2], left=3, right=2).pairs.tolist() == [[0, 1], [2, 0]]
 
 
 def test_a_factory_of_pykeen_is_told_what_to_hand_over() -> None:

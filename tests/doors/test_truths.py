@@ -128,13 +128,274 @@ def test_ratings_at_other_places_may_be_left_out(tmp_path: Path) -> None:
 
 
 def test_left_out_columns_are_findings() -> None:
-    labels = QRELS.rename(columns={"relevance": "label"})
-    task = Task(labels, entities=DOCUMENTS, columns=NAMES)
-    assert list(map(str, task.audit)) == ["left out of qrels: label"]
-    assert task.protocol.files == ("qrels (left out: columns label)",)
-    known = {"train": labels.assign(query_id="p", time=3)}
+    hours = QRELS.rename(columns={"relevance": "hour"}).assign(hour=[0, 23])
+    task = Task(hours, entities=DOCUMENTS, columns=NAMES)
+    assert list(map(str, task.audit)) == ["left out of qrels: hour"]
+    assert task.protocol.files == ("qrels (left out: columns hour)",)
+    known = {"train": hours.assign(query_id="p", time=3)}
     task = Task({"q": ["d1"]}, entities=DOCUMENTS, known=known, columns=NAMES)
-    assert str(task.audit[0]) == 'left out of known["train"]: label, time'
+    assert str(task.audit[0]) == 'left out of known["train"]: hour, time'
+
+
+LABELLED = pd.DataFrame({"qid": ["q"] * 5, "docno": list("abcde"), "label": [0, 2, 0, 0, 1]})
+ROLES = {"query": "qid", "document": "docno"}
+PLACES = {"query": 0, "document": 1}
+
+
+def as_forms(table: Any, folder: Path) -> dict[str, tuple[Any, Any]]:
+    """Return a table in each form that has columns, and what names those of its roles."""
+    table.to_csv(folder / "table.csv", index=False)
+    table.to_csv(folder / "numbered.tsv", index=False, header=False, sep="\t")
+    polars, pyarrow = map(pytest.importorskip, ("polars", "pyarrow"))
+    columns = {name: table[name].tolist() for name in table}
+    return {
+        "pandas": (table, ROLES),
+        "nullable": (table.convert_dtypes(), ROLES),
+        "polars": (polars.DataFrame(columns), ROLES),
+        "arrow": (pyarrow.table(columns), ROLES),
+        "structured": (table.to_records(index=False), ROLES),
+        "csv": (folder / "table.csv", ROLES),
+        "numbered": (folder / "numbered.tsv", PLACES),
+    }
+
+
+FORMS = ("pandas", "nullable", "polars", "arrow", "structured", "csv", "numbered")
+
+
+@pytest.mark.parametrize("form", [*FORMS, "tuple"])
+@pytest.mark.parametrize("name", ["label", "grade", "rel", "click"])
+def test_grades_of_any_name_are_named_or_refused(name: str, form: str, tmp_path: Path) -> None:
+    table = LABELLED.rename(columns={"label": name})
+    forms = as_forms(table, tmp_path)
+    forms["tuple"] = tuple(table[column].tolist() for column in table), PLACES
+    qrels, columns = forms[form]
+    message = refusal_of(Task, qrels, entities=list("abcde"), columns=columns)
+    task = Task(qrels, entities=list("abcde"), columns=proposed_columns(message))
+    assert task.evaluate_lists({"q": ["a", "b", "c"]})["mrr"] == 0.5
+    known = {"train": qrels}
+    words = refusal_of(Task, {"q": ["a"]}, entities=list("abcde"), known=known, columns=columns)
+    assert words.startswith('known["train"]: ')
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_bools_are_named_or_refused(form: str, tmp_path: Path) -> None:
+    """In text they are no grades either, before they are made numbers."""
+    table = LABELLED.assign(label=LABELLED.label > 0)
+    qrels, columns = as_forms(table, tmp_path)[form]
+    message = refusal_of(Task, qrels, entities=list("abcde"), columns=columns)
+    proposed = proposed_columns(message)
+    if form in ("csv", "numbered"):
+        words = refusal_of(Task, qrels, entities=list("abcde"), columns=proposed)
+        assert "expected a number as the relevance" in words
+        qrels, _ = as_forms(table.astype({"label": int}), tmp_path)[form]
+    task = Task(qrels, entities=list("abcde"), columns=proposed)
+    assert task.evaluate_lists({"q": ["a", "b", "c"]})["mrr"] == 0.5
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0, 7, 13, 23, 1],  # hours
+        [0, 1, 2, 3, 6],  # positions
+        [1, 2, 3, 4, 5],  # stars
+        [0, 0, 0, 0, 0],
+        [True, True, True, True, True],
+        [0.5, 0.1, 0.0, 1.0, 2.0],
+        ["no", "yes", "0", "1", "0"],
+    ],
+)
+def test_other_columns_of_judgements_may_be_left_out(
+    values: Any, form: str, tmp_path: Path
+) -> None:
+    qrels, columns = as_forms(LABELLED.assign(label=values), tmp_path)[form]
+    task = Task(qrels, entities=list("abcde"), columns=columns)
+    assert len(task.answers) == 5
+    assert len(task.audit) == 1
+    assert task.audit[0].name.startswith("left out of qrels")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_fractions_of_lists_are_named_or_refused(form: str, tmp_path: Path) -> None:
+    table = LABELLED.rename(columns={"label": "sim"}).assign(sim=[0.1, 0.2, 0.9, 1.0, 0.3])
+    lists, columns = as_forms(table, tmp_path)[form]
+    task = Task({"q": ["d"]}, entities=list("abcde"))
+    message = refusal_of(task.evaluate_lists, lists, columns=columns)
+    assert task.evaluate_lists(lists, columns=proposed_columns(message))["mrr"] == 1.0
+    for values in ([7, 7, 9, 1, 2], [1.0, 2.0, 3.0, 4.0, 5.0], list("vwxyz")):
+        lists, _ = as_forms(table.assign(sim=values), tmp_path)[form]
+        assert task.evaluate_lists(lists, columns=columns)["mrr"] == 0.25
+
+
+def test_a_named_relevance_leaves_other_grades_out() -> None:
+    both = LABELLED.assign(click=[1, 0, 0, 0, 0])
+    task = Task(both, entities=list("abcde"), columns={**ROLES, "relevance": "click"})
+    assert task.evaluate_lists({"q": ["a", "b"]})["mrr"] == 1.0
+
+
+# -- tuples that may be rows or columns ------------------------------------------------------------
+
+SQUARE = ((0, 0, 1), (2, 1, 3), (1, 0, 2))
+
+
+def test_as_many_tuples_as_they_have_places_are_refused() -> None:
+    facts = tr.link_prediction.Task
+    message = refusal_of(facts, [(0, 0, 1)], {"train": SQUARE})
+    assert message == (
+        'known["train"]: expected list(rows), tuple(map(list, columns)) or pd.DataFrame(rows, '
+        "columns=[...]), got 3 tuples of 3, which may be rows or columns"
+    )
+    assert refusal_of(facts, SQUARE, {}).startswith("test: expected list(rows)")
+    assert facts(list(SQUARE), {}).test.tolist() == list(map(list, SQUARE))
+    columns = tuple(map(list, zip(*SQUARE, strict=True)))
+    assert facts(columns, {}).test.tolist() == list(map(list, SQUARE))
+    names = tuple(tuple(map("abcd".__getitem__, row)) for row in SQUARE)
+    refusal_of(facts, names, {})
+    refusal_of(tr.alignment.Task, ((0, 1), (2, 3)), left=4, right=4)
+    assert len(tr.alignment.Task([(0, 1), (2, 3)], left=4, right=4).pairs) == 2
+    qrels = (("q", "p"), ("a", "b"))
+    refusal_of(Task, qrels, entities=["a", "b", "q", "p"])
+    as_rows = pd.DataFrame(qrels, columns=["query", "document"])
+    assert len(Task(as_rows, entities=["a", "b", "q", "p"])) == 2
+    assert len(Task(tuple(map(list, qrels)), entities=["a", "b"])) == 2
+    task = facts([(0, 0, 1), (2, 1, 3)], {}, entities=4, sides=["tail"])
+    scores = np.eye(2, 4)
+    refusal_of(task.evaluate_scores, scores, row_queries={"tail": ((0, 0), (2, 1))})
+
+
+@pytest.mark.parametrize("number", [1, 2, 4, 5])
+def test_columns_of_any_other_length_are_tuples(number: int) -> None:
+    rows = [*SQUARE, (3, 0, 1), (3, 1, 0)][:number]
+    columns = tuple(zip(*rows, strict=True))
+    assert tr.link_prediction.Task(columns, {}).test.tolist() == list(map(list, rows))
+
+
+def test_tuples_of_unlike_kinds_are_columns() -> None:
+    columns = tuple("qpr"), tuple("abc"), (2, 0, 1)
+    task = Task(columns, entities=list("abc"))
+    assert task.answers.gains is not None
+    assert task.answers.gains.tolist() == [2, 1]
+    scores = (("q", "p", "r"), ("a", "b", "c"), (0.5, 1.5, 1.0))
+    assert len(Task(scores, entities=list("abc"))) == 3
+
+
+# -- cells that join ids ---------------------------------------------------------------------------
+
+CELLS: dict[str, list[str]] = {"q1": ["1"], "q2": ["34;78"], "q3": ["5, 6"]}
+OF_CELLS = {"q1": ["1"], "q2": ["34", "78"], "q3": ["5", "6"]}
+
+
+def joined_cells(form: str, folder: Path) -> Any:
+    rows = [[query, cell] for query, cells in CELLS.items() for cell in cells]
+    table = frame(rows, "query document")
+    table.to_csv(folder / "cells.csv", index=False)
+    return {"mapping": CELLS, "frame": table, "csv": folder / "cells.csv"}[form]
+
+
+@pytest.mark.parametrize("form", ["mapping", "frame", "csv"])
+@pytest.mark.parametrize("are_named", [True, False])
+def test_a_cell_of_several_ids_is_split(form: str, are_named: bool, tmp_path: Path) -> None:
+    """Where documents are a number, lists say which ids there are."""
+    names = [str(i) for i in range(100)]
+    qrels = joined_cells(form, tmp_path)
+    options: Any = {"entities": names if are_named else 100}
+    if are_named:
+        message = refusal_of(Task, qrels, **options)
+    else:
+        message = refusal_of(Task(qrels, **options).evaluate_lists, OF_CELLS)
+    assert "'34;78'" in message
+    df = joined_cells("frame", tmp_path).rename(columns={"document": "x"})
+    for cell in ("34;78", "5, 6"):  # The advice leads to the next cell, and then to the result.
+        assert repr(cell) in message
+        expression = message[message.index("df.assign") :].partition(" makes")[0]
+        df = eval(expression, {"df": df})
+        qrels = df.rename(columns={"x": "document"})
+        if cell == "34;78" and are_named:
+            message = refusal_of(Task, qrels, **options)
+        elif cell == "34;78":
+            message = refusal_of(Task(qrels, **options).evaluate_lists, OF_CELLS)
+    task = Task(qrels, **options)
+    assert task.evaluate_lists(OF_CELLS)["mrr"] == 1.0
+
+
+def test_cells_of_integers_and_of_lists_are_split() -> None:
+    task = Task({"q1": ["a"], "q2": ["b"]}, entities=9)
+    message = refusal_of(task.evaluate_lists, {"q1": ["a,b"], "q2": ["b"]})
+    assert message.startswith("ids: expected one id in each cell; df.assign(x=df.x.str.split(',')")
+    facts = [("a", "r", "b;c")]
+    message = refusal_of(tr.link_prediction.Task, facts, {}, entities=list("abc"))
+    assert "df.x.str.split(';')" in message
+
+
+def test_cells_of_integers_in_text_are_split(tmp_path: Path) -> None:
+    path = joined_cells("csv", tmp_path)
+    assert "df.x.str.split(';')" in refusal_of(Task, path, entities=range(100))
+
+
+@pytest.mark.parametrize("separator", [",", ";", ", "])
+def test_ids_may_have_commas(separator: str) -> None:
+    joined = f"a{separator}b"
+    qrels = {"q": [joined], "p": ["c"]}
+    lists = {"q": ["a", "b", joined], "p": ["c"]}
+    for entities in (9, ["a", "b", "c", joined]):
+        report = Task(qrels, entities=entities).evaluate_lists(lists)
+        assert report["mrr"] == (1 / 3 + 1) / 2
+        assert not report.audit()
+    others = {"q": ["a", "d"], "p": ["c"]}  # One of the parts is no id.
+    assert Task(qrels, entities=9).evaluate_lists(others)["mrr"] == 0.5
+    parts = {"q": ["a", "b"], "p": ["c"]}
+    assert Task(qrels, entities=["a", "b", "c", joined]).evaluate_lists(parts)["mrr"] == 0.5
+
+
+def test_blanks_between_ids_are_a_finding() -> None:
+    lists = {"q": ["sea", "lion"], "p": ["c"]}
+    report = Task({"q": ["sea lion"], "p": ["c"]}, entities=9).evaluate_lists(lists)
+    assert list(map(str, report.audit())) == [
+        "names: 1 of the first 2 right answers are in their lists but for case, blanks, Unicode "
+        "form or leading zeros: 'sea', 'lion' for 'sea lion'"
+    ]
+    both = {"q": ["sea", "lion", "sea lion"], "p": ["c"]}
+    assert not Task({"q": ["sea lion"], "p": ["c"]}, entities=9).evaluate_lists(both).audit()
+    assert not Task({"q": ["sea cow"], "p": ["c"]}, entities=9).evaluate_lists(lists).audit()
+
+
+# -- judged documents that the corpus lacks --------------------------------------------------------
+
+JUDGED = frame(
+    [["q1", "a", 1], ["q1", "x", 0], ["q2", "y", 2], ["q3", "z", 1], ["q4", "w", 0]],
+    "query document relevance",
+)
+
+
+def test_documents_that_the_corpus_lacks_are_counted() -> None:
+    corpus = ["a", "b"]
+    message = refusal_of(Task, JUDGED, entities=corpus)
+    assert message == (
+        "qrels: expected labels of entities, as 'a', or ids from 0 to 1; 2 of 5 rows have others: "
+        "leave them out, or say how many entities there are, which makes misses of them, got 'y' "
+        "in column 1 of row 2"
+    )
+    lists = {"q1": ["b", "a"], "q2": ["a"], "q3": ["b"]}
+    rest = Task(JUDGED[JUDGED.document.isin(corpus)], entities=corpus)
+    assert rest.evaluate_lists({"q1": ["b", "a"]})["mrr"] == 0.5
+    assert Task(JUDGED, entities=9).evaluate_lists(lists)["mrr"] == 0.5 / 3
+    known = {"train": {"q1": ["y"]}}
+    message = refusal_of(Task, {"q1": ["a"]}, entities=corpus, known=known)
+    assert "; 1 of 1 rows have others: leave them out" in message
+
+
+@pytest.mark.parametrize("entities", [["a", "b"], {"b": 1, "a": 0}])
+def test_rows_of_grade_0_may_name_any_document(entities: Any) -> None:
+    qrels = JUDGED.assign(relevance=[1, 0, 0, -1, 0])
+    task = Task(qrels, entities=entities)
+    twin = Task(JUDGED.assign(document="a", relevance=[1, 1, 0, 0, 0]), entities=entities)
+    assert task.evaluate_lists({"q1": ["b", "a"]}).ranks == (
+        twin.evaluate_lists({"q1": ["b", "a"]}).ranks
+    )
+    assert (task.without_answers, len(task.answers)) == (3, 1)
+    known = {"train": {"q1": {"x": 0, "b": 0}}}
+    task = Task({"q1": ["a"]}, entities=entities, known=known)
+    assert task.evaluate_lists({"q1": ["b", "a"]})["mrr"] == 1.0
 
 
 @pytest.mark.parametrize("names", ["h rel tail score", "h rel tail rank"])

@@ -129,9 +129,10 @@ FORMS: dict[str, dict[str, Callable[[Door], Any]]] = {
     },
     "an array of ints or labels (n, 3)": {
         "": lambda door: np.array(door.rows),
+        "objects": lambda door: np.array(door.rows).astype(object),
         "a tensor": lambda door: pytest.importorskip("torch").tensor(door.rows),
     },
-    "an array of objects": {"": lambda door: np.array(door.rows).astype(object)},
+    "an array of floats": {"": lambda door: np.array(door.rows).astype(float)},
     "a list of tuples": {"": lambda door: list(door.rows)},
     COLUMNS: {
         "lists": lambda door: tuple(door.columns),

@@ -90,7 +90,7 @@ def test_lines_of_rows(tmp_path: Path) -> None:
         form = find_form("pairs", path, PAIRS)
         assert form is not None
         names = {"right": _core.Names(), "left": _core.Names()}
-        columns, _, _ = read_rows("pairs", path, PAIRS, form, names)
+        columns, *_ = read_rows("pairs", path, PAIRS, form, names)
         assert [column.tolist() for column in columns] == [[0, 1, 2]] * 2
         assert names["right"].listed() == ("b", "d", "f")
         assert names["left"].listed() == ("a", "c", "e")

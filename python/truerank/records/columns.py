@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 MAX_COLUMNS = 1000  # No table of facts has as many columns.
 NUMBERS = ("score", "rank", "relevance")  # The roles of numbers: the first that text has is read.
+_KINDS_OF_NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 _NONES = ("NoneType", "NAType", "NaTType")  # types of missing values
 
 at_position: Callable[[int], str] = "at position {}".format  # Messages name an element so.
@@ -361,8 +362,7 @@ def find_columns(
     Raises
     ------
     InputValueError
-        For a role that is missing or there twice, for a column that has no role, and for numbers
-        that `columns` leaves out, unless it names another.
+        For a role that is missing or there twice, and for a column that has no role.
 
     Examples
     --------
@@ -390,39 +390,65 @@ def find_columns(
         places.update(zip(map(str, range(door.needed, width)), others, strict=False))
         return Form(width, names, places, further=tuple(words))
     left_out = words or list(map("column {}".format, others))
-    if columns is not None and door.mappings:
-        _refuse_left_out_numbers(argument, names, width, door, columns)
     return Form(width, names, places, left_out=tuple(left_out))
 
 
-def _refuse_left_out_numbers(
+def refuse_left_out_numbers(
     argument: str,
-    names: Sequence[Any] | None,
-    width: int,
     door: Door,
-    columns: Mapping[str, str | int],
+    form: Form,
+    columns: Mapping[str, str | int] | None,
+    values: Iterable[tuple[int, Any]],
 ) -> None:
-    """Refuse a relevance, a score or a rank that `columns` leaves out, unless it names another.
+    """Refuse numbers of queries that `columns` leaves out, unless it names others.
 
-    It stands in the table under its exact name, or at the place that TREC has for it.
+    They stand in the table under the exact name of their role, or at the place that TREC has for
+    it; or their values say so: those of judgements are bools or integers from 0 to 5, some of them
+    0 and some others; those of lists have fractions.
+
+    Parameters
+    ----------
+    argument : str
+        For messages.
+    door, form
+        Of the table.
+    columns : mapping of str to (str or int), or None
+        What the user says, as `check_columns` returns it.
+    values : iterable of (int, sequence)
+        Columns by their places; those that have a role are passed over.
     """
-    if not columns.keys().isdisjoint(NUMBERS):
+    if columns is None or not door.mappings or not columns.keys().isdisjoint(NUMBERS):
         return
     trec = TREC.get(door.kind, NO_FORM)
-    left_out: list[Any] = [name for name in NUMBERS if name in (names or ())]
-    role = None
-    if not names and width == trec.width and columns.items() <= trec.places.items():
-        role = trec.number_role
-        left_out = [trec.places[role]]
-    if not left_out:
+    names: Sequence[Any] = form.names or range(form.width)
+    roles: dict[Any, str | None]
+    roles = {name: door.role_of(name) for name in NUMBERS if name in names}
+    if not form.names and form.width == trec.width and columns.items() <= trec.places.items():
+        roles[trec.places[trec.number_role]] = trec.number_role
+    for place, elements in values:
+        if place not in form.places.values() and _are_numbers_of_queries(elements, door):
+            roles.setdefault(names[place], "score" if door.is_of_lists else "relevance")
+    if not roles:
         return
-    number = min(left_out, key=lambda name: name not in door.roles)  # Roles of the door come first.
+    number = min(roles, key=lambda name: name not in door.roles)  # Roles of the door come first.
+    role = roles[number]
     expected = f"a table without column {number!r}"
-    role = role or door.role_of(number)
     if role is not None:  # The door has it.
         way = OPTION_TEXT.get()("columns", {**columns, role: number})
         expected = f"{way}, or {expected}"
     raise InputValueError(argument, expected=expected, got="one that is left out")
+
+
+def _are_numbers_of_queries(elements: Any, door: Door) -> bool:
+    """Return whether values are like grades of judgements, or like scores of lists."""
+    if not isinstance(elements, list):
+        elements = np.asarray(elements).tolist()
+    if not all(issubclass(kind, _KINDS_OF_NUMBERS) for kind in _core.types_of(elements)):
+        return False
+    numbers = {number for number in set(elements) if number == number}
+    if door.is_of_lists:
+        return any(number % 1 for number in numbers)
+    return 0 in numbers and len(numbers) > 1 and numbers <= set(range(6))
 
 
 def has_each_role(fields: Sequence[str], door: Door) -> bool:
@@ -609,7 +635,10 @@ def wrong_form(argument: str, value: Any, forms: str) -> InputTypeError:
 
 
 def _columns_of_tuple(argument: str, value: tuple[Any, ...]) -> list[Any]:
-    """Return columns without names; what is no column is refused, and so are unlike lengths."""
+    """Return columns without names; what is no column, or may be rows, is refused.
+
+    As many tuples as each of them has places, all labels or all integers, may be either.
+    """
     expected = "columns in order, one-dimensional and of one length: a tuple is columns, a list is "
     expected += "rows"
     for column in value:
@@ -619,11 +648,18 @@ def _columns_of_tuple(argument: str, value: tuple[Any, ...]) -> list[Any]:
     if len(set(lengths)) != 1:
         got = f"lengths {', '.join(map(str, lengths[:8])) or 'of none'}"
         raise InputValueError(argument, expected=expected, got=got)
+    if len(value) == lengths[0] and all(isinstance(column, tuple) for column in value):
+        kinds = _core.types_of(list(chain.from_iterable(value)))
+        are_labels = all(issubclass(kind, str) for kind in kinds)
+        if are_labels or all(map(is_integer_type, kinds)):
+            expected = "list(rows), tuple(map(list, columns)) or pd.DataFrame(rows, columns=[...])"
+            got = f"{len(value)} tuples of {lengths[0]}, which may be rows or columns"
+            raise InputValueError(argument, expected=expected, got=got)
     return list(value)
 
 
 def _columns_of_array(argument: str, value: Any, forms: str) -> Any:
-    """Return the columns of rows that are an array of ints, or of labels, as str or objects."""
+    """Return the columns of rows that are an array of ints or of labels, perhaps as objects."""
     array = value
     if type(value) is not np.ndarray:
         has_mask = isinstance(value, np.ma.MaskedArray)  # It would be lost.
@@ -639,7 +675,8 @@ def _columns_of_array(argument: str, value: Any, forms: str) -> Any:
     kinds: set[type] = {array.dtype.type}
     if array.dtype.kind == "O":
         kinds = _core.types_of(array.ravel().tolist())
-    if not all(issubclass(kind, str) for kind in kinds):
+    are_labels = all(issubclass(kind, str) for kind in kinds)
+    if not are_labels and not all(map(is_integer_type, kinds)):
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise InputTypeError(argument, expected=forms, got=f"{type(value).__name__} of {names}")
     return list(array.T)

@@ -97,7 +97,8 @@ def read_qrels(
         `read_run`. Relevance is a finite number: 2, 0.1, -1.
     columns : mapping of str to (str or int), optional
         Which columns are meant, as in `read_run`: those of "query", "document" and, perhaps,
-        "relevance".
+        "relevance"; without it, none may be left out that has bools, or integers from 0 to 5 of
+        which some are 0 and some are not.
 
     Returns
     -------
@@ -403,7 +404,7 @@ def read_run(
     columns : mapping of str to (str or int), optional
         Which columns are meant: the name in the header, or the number from 0 on, of "query",
         "document" and, perhaps, "score" or "rank". Others are left out; a score or a rank of that
-        name, or at its place in TREC's lines, only where the other one is meant.
+        name, or at its place in TREC's lines, and fractions, only where another one is meant.
     duplicates : {"raise", "first"}
         Whether a document that a query has twice, with unlike scores or ranks or without any, is an
         error, or counts once: at its greatest score; without scores where it stands first, by the

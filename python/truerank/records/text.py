@@ -134,7 +134,7 @@ def find_form(
         # Further columns of keys have numbers as roles, and any names.
         needed = filter(str.isalpha, door.needed_roles)
         are_roles = set(map(door.role_of, fields)).issuperset(needed)
-        is_header = are_named or (are_roles and not any(map(_is_number, others)))
+        is_header = are_named or (are_roles and set(map(_number_of, others)) <= {None})
         if has_comments and not is_header and columns is None:
             return _check_trec(argument, path, number, line, door)
     elif header is None and (are_named or has_each_role(fields, door)):
@@ -186,7 +186,7 @@ def _check_trec(argument: str, path: str, number: int, line: str, door: Door) ->
     if is_csv(path):
         form = replace(form, between="commas")
     fields = fields_of(line, form.between)
-    if len(fields) == form.width and _is_number(fields[form.places[form.number_role]]):
+    if len(fields) == form.width and _number_of(fields[form.places[form.number_role]]) is not None:
         return form
     place = f"{path}: line {number}"
     refuse_json(argument, path, number, line, "json.load(file) is the mapping to hand over")
@@ -206,7 +206,7 @@ def read_rows(
     form: Form,
     names: Mapping[str, _core.Names],
     progress: bool | Listener | None = None,
-) -> tuple[list[npt.NDArray[Any]], npt.NDArray[np.float64], int]:
+) -> tuple[list[npt.NDArray[Any]], npt.NDArray[np.float64], int, dict[int, list[Any]]]:
     """Read the columns of a file, as numbers of names and as numbers.
 
     Lines end in LF or CRLF; empty lines are skipped, and a byte order mark is dropped. Between tabs
@@ -234,6 +234,9 @@ def read_rows(
         Those of the number of the form; empty where it has none.
     int
         How many lines were comments.
+    dict of int to list
+        The distinct numbers of columns without a role, by their places; those of bools are 0 and 1.
+        It is empty where there is a number of the form, and for facts and pairs.
 
     Raises
     ------
@@ -245,8 +248,9 @@ def read_rows(
         For a file that is missing or damaged.
     """
     title = f"{argument}: {path}"
-    order = [form.places[role] for role in names]
-    tables = list(names.values())
+    left_out = {place: _core.Names() for place in _places_of_numbers(title, path, door, form)}
+    order = [*(form.places[role] for role in names), *left_out]
+    tables = [*names.values(), *left_out.values()]
     number = form.places.get(form.number_role)
     rows = _core.RowForm(
         form.width,
@@ -289,7 +293,22 @@ def read_rows(
     if form.count not in (None, len(columns[0])):
         expected = f"{form.count} rows, as the first line counts"
         raise InputValueError(title, expected=expected, got=len(columns[0]))
-    return columns, numbers, comments
+    values = {x: list(map(_number_of, fields.listed())) for x, fields in left_out.items()}
+    return columns, numbers, comments, values
+
+
+def _places_of_numbers(title: str, path: str, door: Door, form: Form) -> list[int]:
+    """Return the columns of queries without a role of which the first row has a number or a bool.
+
+    There are none where other numbers are read.
+    """
+    if not door.mappings or not form.left_out or form.number_role:
+        return []
+    lines = text_lines(title, path, has_comments=form.has_comments)
+    number, line = next(islice(lines, form.header > 0, None), (0, ""))
+    fields = enumerate(fields_of(line, form.between, title, number))
+    places = [place for place, field in fields if _number_of(field) is not None]
+    return [place for place in places if place not in form.places.values()]
 
 
 def _without_comments(text: str, form: Form) -> tuple[str, int, Fault | None]:
@@ -316,7 +335,7 @@ def _without_comments(text: str, form: Form) -> tuple[str, int, Fault | None]:
             fields = fields_of(line, form.between)
         if len(fields) != form.width or line[1:2] in ("", " ", "\t"):
             continue
-        if all(_is_number(fields[place]) for place in numbers):
+        if all(_number_of(fields[place]) is not None for place in numbers):
             problem = "it has the fields of a row, and begins with # as a comment: give the name "
             problem += "another beginning, or the comment a blank behind the #"
             return text, 0, (text.count("\n", 0, comment.start()), problem)
@@ -503,15 +522,21 @@ def first_rounded(
     return None
 
 
-def _is_number(text: str) -> bool:
-    """Return whether a text is a number, as the core reads them."""
-    if "_" in text or not text.isascii():
-        return False
+def _number_of(text: str) -> float | None:
+    """Return a number, as the core reads them, or a bool as 0 or 1; None: it is neither.
+
+    Examples
+    --------
+    >>> _number_of("-.5"), _number_of("True"), _number_of("half")
+    (-0.5, 1.0, None)
+    """
+    words = {"false": 0.0, "true": 1.0}
+    if "_" in text or not text.isascii() or text.lower() in words:
+        return words.get(text.lower())
     try:
-        float(text)
+        return float(text)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 # -- lines -----------------------------------------------------------------------------------------

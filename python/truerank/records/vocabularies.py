@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -239,7 +240,12 @@ class Vocabulary:
         return expected
 
     def refuse_strangers(
-        self, argument: str, column: Column, ids: IntArray, where: Callable[[int], str]
+        self,
+        argument: str,
+        column: Column,
+        ids: IntArray,
+        where: Callable[[int], str],
+        ways: str = "",
     ) -> None:
         """Refuse the first element of a column that names nothing, as its id says."""
         if self.size:
@@ -255,6 +261,8 @@ class Vocabulary:
             expected += f"; {OPTION_TEXT.get()('ids', True)} says that text has ids"
         if entry in (-1, "-1"):
             expected += "; what pads a list is left out, as by ids[ids >= 0]"
+        expected += way_to_split(entry, lambda x: (self.find_labels(x, column.is_text) >= 0).all())
+        expected += ways
         raise InputValueError(argument, expected=expected, got=f"{entry!r} {where(row)}")
 
     @property
@@ -402,6 +410,23 @@ def align(
     if needs_all:
         vocabulary.refuse_strangers(argument, column, ids, where)
     return ids
+
+
+def way_to_split(label: Any, are_known: Callable[[list[str]], bool | np.bool_]) -> str:
+    """Say what splits a label of which all parts at ; or , are known; "": nothing has to.
+
+    Examples
+    --------
+    >>> way_to_split("a,b", {"a", "b"}.issuperset)
+    "; df.assign(x=df.x.str.split(',')).explode('x') makes a row of each id in column x"
+    >>> way_to_split("a,b", {"a", "c"}.issuperset)
+    ''
+    """
+    separator = re.search("[;,] *", label) if isinstance(label, str) else None
+    if separator is None or not are_known(re.split(" *[;,] *", label)):
+        return ""
+    column = f"df.x.str.split({separator[0]!r})"
+    return f"; df.assign(x={column}).explode('x') makes a row of each id in column x"
 
 
 def align_set(argument: str, values: Any, vocabulary: Vocabulary, others: str = "") -> IntArray:

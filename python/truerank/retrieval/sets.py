@@ -18,7 +18,7 @@ from ..records.columns import Column, is_column
 from ..records.id_tables import align_columns
 from ..records.lists import Judgements, read_judgements
 from ..records.splits import SplitTables, count_left_out, find_leaks, name_splits, warn_of_strangers
-from ..records.vocabularies import Vocabulary, align
+from ..records.vocabularies import Vocabulary, align, way_to_split
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
@@ -115,14 +115,14 @@ def read_answers(
         findings += _count_low_grades(name, table)
     documents = [table.columns["document"] for table in tables.values()]
     entity_names = _read_entities(given_entities, documents, [column] if exclude else [])
-    ids["entity"] = align_columns(list(tables.values()), ["document"], entity_names)["document"]
+    ids["entity"] = _find_documents(tables, ids["query"], entity_names)
     if exclude is not None:
         pairs = _queries_themselves(query_names, asked, entity_names)
         findings += _count_strangers(exclude, len(asked), len(pairs[0]))
         for parts, themselves in zip(ids.values(), pairs, strict=True):
             parts.append(themselves)
     vocabularies = {"query": query_names, "entity": entity_names}
-    right, gains, repeats = _distinct_answers(tested, ids, vocabularies)
+    right, gains, repeats = _distinct_answers(tables[split], ids, vocabularies)
     for parts in ids.values():
         parts[0] = parts[0][right]
     names = [*tables] if exclude is None else [*tables, exclude]
@@ -168,6 +168,33 @@ def _select_queries(
     return table.select(is_known), ids[is_known]
 
 
+def _find_documents(
+    tables: dict[str, Judgements], query_ids: list[IntArray], entities: Vocabulary
+) -> list[IntArray]:
+    """Return the ids of documents; what are none are refused, with their number.
+
+    Those of grade 0 or less change nothing: they are left out of the tables, and of the query ids.
+    """
+    document_ids = []
+    for i, (name, table) in enumerate(tables.items()):
+        column = table.columns["document"]
+        where = partial(table.where, "document")
+        ids = align(table.title, column, entities, where, needs_all=False)
+        is_there = ids >= 0
+        if not is_there.all():
+            is_missing = ~is_there
+            if table.relevance is not None:
+                is_missing &= table.relevance > 0
+            ways = f"; {is_missing.sum():,} of {len(table):,} rows have others: leave them out, or "
+            ways += "say how many entities there are, which makes misses of them"
+            some_ids = np.where(is_missing, ids, 0)
+            entities.refuse_strangers(table.title, column, some_ids, where, ways)
+            tables[name], ids = table.select(is_there), ids[is_there]
+            query_ids[i] = query_ids[i][is_there]
+        document_ids.append(ids)
+    return document_ids
+
+
 def _read_entities(
     given: Vocabulary, documents: Sequence[Column], queries: Sequence[Column]
 ) -> Vocabulary:
@@ -179,7 +206,7 @@ def _read_entities(
     if given.names is not None or not named:
         return given
     names = dict.fromkeys(chain.from_iterable(column.listed for column in (*documents, *queries)))
-    check_number_of_names(given.size, len(names))
+    _check_number_of_names(given.size, len(names))
     vocabulary = Vocabulary.read("entities", tuple(names))
     return replace(vocabulary, size=given.size, has_order=False)
 
@@ -245,11 +272,42 @@ def _count_strangers(name: str, size: int, number: int) -> list[FindingParts]:
     return [(name, number, f"{number:,} of {size:,} rows have a query of the task")]
 
 
-def check_number_of_names(size: int, names: int) -> None:
+def number_names(title: str, names: Any, entities: Vocabulary, *, is_text: bool) -> IntArray:
+    """Return the ids of names in lists; those that qrels do not have come after the others."""
+    ids = align(title, names, entities, is_text=is_text, needs_all=False)
+    names_of_qrels = entities.names or ()
+    _refuse_joined("qrels", names_of_qrels, names)
+    _refuse_joined(title, names, names_of_qrels)
+    is_new = ids < 0
+    new = int(np.count_nonzero(is_new))
+    _check_number_of_names(entities.size, len(names_of_qrels) + new)
+    ids[is_new] = len(names_of_qrels) + np.arange(new)
+    return ids
+
+
+def _check_number_of_names(size: int, names: int) -> None:
     """Refuse more names than there are entities."""
     if names > size:
         expected = f"at least {names:,}, as so many names occur"
         raise InputValueError("entities", expected=expected, got=size)
+
+
+def _refuse_joined(argument: str, names: Sequence[Any], others: Sequence[Any]) -> None:
+    """Refuse the first name that is none of the others, but several of them with ; or , between.
+
+    Examples
+    --------
+    >>> _refuse_joined("qrels", ["a", "a,b", "c,d"], ["a", "b", "c,d"])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    truerank.errors.InputValueError: qrels: expected one id in each cell; df.assign(...
+    """
+    joined = [name for name in names if ";" in name or "," in name]
+    known = set(others if joined else ())  # Few names are.
+    for name in joined:
+        way_out = "" if name in known else way_to_split(name, known.issuperset)
+        if way_out:
+            expected = f"one id in each cell{way_out}, or labels of all entities, if it is one"
+            raise InputValueError(argument, expected=expected, got=repr(name))
 
 
 def _distinct_answers(

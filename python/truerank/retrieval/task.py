@@ -31,7 +31,6 @@ from ..ranks.protocol import Protocol
 from ..records.columns import first_names
 from ..records.lists import Lists
 from ..records.splits import check_rules
-from ..records.vocabularies import align
 from ..tasks.candidates import (
     ALL,
     CandidateSet,
@@ -43,7 +42,7 @@ from ..tasks.candidates import (
 from ..tasks.side import Side, make_side
 from ..tasks.task import RowOrder
 from ..tasks.task import Task as SidedTask
-from .sets import check_number_of_names, count_repeats, find_right_answers, read_answers
+from .sets import count_repeats, find_right_answers, number_names, read_answers
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
@@ -128,7 +127,9 @@ class Task(SidedTask):
         The name or number of the column of each role in qrels and known, ``{"query": "who",
         "document": 2}``, and perhaps "relevance", for what has columns; a relevance of that name is
         not left out, and others are findings. Default: by their names, or in this order where they
-        have none. Fractions under BEIR's name for grades, "score", are refused without it.
+        have none. Fractions under BEIR's name for grades, "score", are refused without it; and so,
+        unless it names a relevance, are bools, and integers from 0 to 5 of which some are 0 and
+        some are not, in a column that it leaves out.
 
     Attributes
     ----------
@@ -450,7 +451,7 @@ class Task(SidedTask):
         columns : mapping of str to (str or int), optional
             The name or number of the column of each role, ``{"query": "who", "document": 2}``, and
             perhaps "score" or "rank", for what has columns; those that are left out have other
-            names, or are beside the one that is meant.
+            names and no fractions, or are beside the one that is meant.
         duplicates : {"raise", "first"}
             Whether an entity that a list has twice is an error, or counts once, at its best score,
             where numbers are better than NaN; without scores where it stands first, as in generated
@@ -535,13 +536,7 @@ class Task(SidedTask):
             raise InputTypeError(title, expected=expected, got=repr(names[0]))
         if entities.has_order:
             return super()._ids_of_listed(side, named, title, names)
-        # Names that qrels do not have come after the others.
-        ids = align(title, names, entities, is_text=bool(named.path), needs_all=False)
-        is_new = ids < 0
-        known = len(entities.names or ())
-        new = int(np.count_nonzero(is_new))
-        check_number_of_names(entities.size, known + new)
-        ids[is_new] = known + np.arange(new)
+        ids = number_names(title, names, entities, is_text=bool(named.path))
         targets = self.answers.targets
         if len(ids) and not are_among(targets, ids).any():
             right = entities.label_of(int(targets[0]))

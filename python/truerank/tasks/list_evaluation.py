@@ -97,6 +97,8 @@ def findings_of_names(
 ) -> list[Finding]:
     """Find right answers that their lists have under a name that differs only in how it is written.
 
+    Or under several names, between which the answer has blanks.
+
     Only the first are looked at, in a small part of all entries, and of these only those that their
     lists lack. `lists` are those of the queries, with ids for names.
     """
@@ -120,6 +122,8 @@ def findings_of_names(
             others = [name.lstrip("0") for name in text.split("\0")[:-1]]
             if plain in others:
                 pairs.append(f"{names[others.index(plain)]!r} for {answer!r}")
+        if " " in answer and set(answer.split()) <= set(names):
+            pairs.append(f"{', '.join(map(repr, answer.split()))} for {answer!r}")
     if not pairs:
         return []
     words = f"{len(pairs):,} of the first {len(rows):,} right answers are in their lists but for "
