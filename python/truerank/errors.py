@@ -25,6 +25,8 @@ POSITION_TEXT: ContextVar[Callable[[int], str]] = ContextVar(
 )
 # A warning that begins with the name of an argument begins with what the caller calls it.
 WARNED_NAMES: ContextVar[Mapping[str, str]] = ContextVar("truerank.warned_names")
+# A file whose path a message begins with has the name that the user knows it by.
+FILE_NAMES: ContextVar[Mapping[str, str]] = ContextVar("truerank.file_names")
 # A message shows at most so much of a value.
 _LONGEST_INTEGER_BITS = 256
 _LONGEST_TEXT = 2000
@@ -106,9 +108,8 @@ class InputError(Exception):
         self.args = (name, *self.args[1:])
 
     def __str__(self) -> str:
-        text = f"{self.argument}: "
-        if self.place:
-            text += f"{self.place}: "
+        words = [*self.argument.split(": "), *filter(None, self.place.split(": "))]
+        text = "".join(f"{FILE_NAMES.get({}).get(word, word)}: " for word in words)
         if self.problem:
             text += self.problem
         else:

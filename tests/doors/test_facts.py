@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -256,6 +257,55 @@ def test_a_first_line_of_names_that_were_given_is_a_fact(tmp_path: Path, names: 
     refusal(ValueError, OF_HEADER, Task, path, {}, **names)
     columns = {"head": "subject", "relation": "verb", "tail": "object"}
     assert len(Task(path, {}, **names, header=True, columns=columns)) == len(CHAIN) - 1
+
+
+def test_other_columns_below_a_count_are_a_table(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    path = tmp_path / "train2id.txt"
+    options: dict[str, Any] = {"entities": 5, "relations": 2, "ids": True}
+    path.write_text("2\n0 4 1\n2 3 0\n")  # head, tail and relation, as OpenKE has them
+    assert Task(path, {}, **options).test.tolist() == [[0, 1, 4], [2, 0, 3]]
+    for time in ("5", "2014-01-01"):
+        path.write_text(f"2\n0 4 1 {time}\n2 3 0 {time}\n")
+        words = rf"line 2: expected 3 columns \(head, tail, relation\) .*, got '0 4 1 {time}'$"
+        message = str(refusal(ValueError, words, Task, path, {}, **options))
+        way_out = message[message.index("pd.read_csv") : message.index(" makes a table")]
+        names = "names=['head', 'tail', 'relation', 'time']"
+        table = eval(way_out.replace("names=[...]", names), {"pd": pd, "path": path})
+        task = Task(table, {}, **options, keys=[3])
+        assert task.test[:, :3].tolist() == [[0, 1, 4], [2, 0, 3]]
+
+
+# -- streams of Arrow ------------------------------------------------------------------------------
+
+
+class Stream:
+    """What has a table, as a relation of DuckDB, and says so in no other way."""
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("library", ["pyarrow", "polars"])
+def test_streams_of_arrow_are_tables(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = getattr(pytest.importorskip(library), {"pyarrow": "table"}.get(library, "DataFrame"))
+    if library == "polars":
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+    facts = Stream(table({"t": ["b", "c"], "h": ["a", "a"], "r": ["r", "r"]}))
+    task = Task(facts, {"train": Stream(table({"h": ["b"], "r": ["r"], "t": ["a"]}))})
+    assert task.test.tolist() == [[0, 0, 1], [0, 0, 2]]
+    qrels = {"query": ["q", "q"], "document": ["a", "b"], "relevance": [0, 1]}
+    task_of_queries = tr.retrieval.Task(Stream(table(qrels)), entities=["a", "b"])
+    run = {"query": ["q", "q"], "document": ["a", "b"], "score": [0.9, 0.8]}
+    assert task_of_queries.evaluate_lists(Stream(table(run)))["mrr"] == 0.5
+
+
+def test_columns_of_arrow_are_no_tables() -> None:
+    column = pytest.importorskip("pyarrow").chunked_array([[1, 2]])
+    refusal(TypeError, r"^test: .* got a? ?ChunkedArray", Task, column, {})
 
 
 # -- JSON ------------------------------------------------------------------------------------------

@@ -289,6 +289,64 @@ def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert mrr(run(LINE.replace("right.run", "./-"))) == 1
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_errors_name_a_pipe_as_it_was_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    feed("pipe", gzip.compress(b"q1,a,1\nq2,b,1\n"))
+    line = LINE.replace("--qrels qrels", "--qrels pipe")
+    outcome = run(line)
+    assert outcome.err.startswith("Error: --qrels: pipe: line 1: expected tabs between columns")
+    assert outcome.err.endswith("(`tr ',' '\\t'` makes tabs in a pipe), got ',' in 'q1,a,1'\n")
+    feed("tabs", b"q1\ta\t1\nq2\tb\t1\n")
+    columns = "--columns query=0,document=1,relevance=2"
+    assert mrr(run(f"{line.replace('pipe', 'tabs')} {columns}")) == 1
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"q1;a;1\n")))
+    outcome = run(LINE.replace("--qrels qrels", "--qrels -"))
+    assert outcome.err.startswith("Error: --qrels: -: line 1: ")
+    assert outcome.err.endswith("got ';' in 'q1;a;1'\n")
+    feed("names", b"a\nb\na\n")
+    run(LINE.replace("--candidates 5", "--candidates names")).refuses(1, "--candidates: names: ")
+
+
+@pytest.mark.parametrize("name", ["facts", "facts.csv", "run"])
+def test_semicolons_are_named(run: Run, name: str) -> None:
+    Path(name).write_text("a;r;b\n", encoding="utf-8")
+    line = LINE.replace("right.run", name)
+    if "facts" in name:
+        line = f"link-prediction --test {name} --sides tail --lists tail=right.run"
+    run(line).refuses(1, "got ';' in 'a;r;b'")
+
+
+def test_names_with_semicolons_are_names(run: Run) -> None:
+    Path("qrels").write_text("q;1 0 a;b 1\n", encoding="utf-8")
+    Path("right.run").write_text("q;1 Q0 a;b 1 2 t\n", encoding="utf-8")
+    assert mrr(run(LINE)) == 1
+
+
+def test_lists_get_a_header_line_on_top(run: Run) -> None:
+    """--columns is of the judgements."""
+    Path("right.run").write_text("q1 a 2\nq1 b 1\nq2 b 2\n", encoding="utf-8")
+    outcome = run(LINE)
+    assert outcome.code == 1
+    assert "--columns" not in outcome.err
+    assert "a header line with query, document, score on top" in outcome.err
+    text = Path("right.run").read_text(encoding="utf-8")
+    Path("right.run").write_text(f"query document score\n{text}", encoding="utf-8")
+    assert mrr(run(LINE)) == 1
+    Path("right.run").write_text(f"qid docno sim\n{text}", encoding="utf-8")
+    outcome = run(LINE)
+    assert "--columns" not in outcome.err
+    assert "a header line with query, document, score on top" in outcome.err
+    Path("facts").write_text("a\tr\tb\n", encoding="utf-8")
+    Path("known").write_text("b\tr\tc\n", encoding="utf-8")
+    Path("tails").write_text("a\tr\tc\t.5\na\tr\tb\t.9\n", encoding="utf-8")
+    line = "link-prediction --test facts --known train=known --sides tail --lists tail=tails"
+    assert mrr(run(f"{line} --metrics mrr --format csv")) == 1
+    Path("tails").write_text("a\tr\tc\t.5\t1\tx\n", encoding="utf-8")
+    outcome = run(line)
+    assert "--columns" not in outcome.err
+    assert "a header line with head, relation, tail, score on top" in outcome.err
+
+
 # -- one file, and columns, of qrels and lists -----------------------------------------------------
 
 LOG = "query,document,relevance,score\nq1,a,1,.2\nq1,b,0,.9\nq1,c,0,.1\nq2,b,1,.7\nq2,d,0,.3\n"

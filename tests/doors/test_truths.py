@@ -270,13 +270,13 @@ def test_columns_of_any_other_length_are_tuples(number: int) -> None:
     assert tr.link_prediction.Task(columns, {}).test.tolist() == list(map(list, rows))
 
 
-def test_tuples_of_unlike_kinds_are_columns() -> None:
-    columns = tuple("qpr"), tuple("abc"), (2, 0, 1)
-    task = Task(columns, entities=list("abc"))
-    assert task.answers.gains is not None
-    assert task.answers.gains.tolist() == [2, 1]
-    scores = (("q", "p", "r"), ("a", "b", "c"), (0.5, 1.5, 1.0))
-    assert len(Task(scores, entities=list("abc"))) == 3
+def test_lists_are_columns_whatever_their_length() -> None:
+    columns = list("qpr"), list("abc"), [2, 0, 1]
+    gains = Task(columns, entities=list("abc")).gains
+    assert gains is not None
+    assert gains.tolist() == [2, 1]
+    arrays = tuple(map(np.array, zip(*SQUARE, strict=True)))
+    assert len(tr.link_prediction.Task(arrays, {})) == 3
 
 
 # -- cells that join ids ---------------------------------------------------------------------------
@@ -371,9 +371,9 @@ def test_documents_that_the_corpus_lacks_are_counted() -> None:
     corpus = ["a", "b"]
     message = refusal_of(Task, JUDGED, entities=corpus)
     assert message == (
-        "qrels: expected labels of entities, as 'a', or ids from 0 to 1; 2 of 5 rows have others: "
-        "leave them out, or say how many entities there are, which makes misses of them, got 'y' "
-        "in column 1 of row 2"
+        "qrels: expected labels of entities, as 'a', or ids from 0 to 1, got 'y' in column 1 of "
+        "row 2; 2 of 5 rows have others: leave them out, or say how many entities there are, which "
+        "makes misses of them"
     )
     lists = {"q1": ["b", "a"], "q2": ["a"], "q3": ["b"]}
     rest = Task(JUDGED[JUDGED.document.isin(corpus)], entities=corpus)

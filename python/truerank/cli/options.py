@@ -21,7 +21,7 @@ import numpy as np
 from click.shell_completion import CompletionItem
 
 from ..arrays.input_files import is_npy, read_npy, read_npz, report_damage
-from ..errors import OPTION_TEXT, WARNED_NAMES, InputValueError, argument_names
+from ..errors import FILE_NAMES, OPTION_TEXT, WARNED_NAMES, InputValueError, argument_names
 from ..inputs.array_likes import index_array
 from ..inputs.rules import LAYOUTS, LISTED, NAN_RULES, ORDERS, Similarity
 from ..naming import printable
@@ -63,6 +63,7 @@ def note_file(path: object) -> str:
         files[name] = os.path.join(folder, os.path.basename(name).replace("-", "stdin"))
         with click.open_file(name, "rb") as pipe, open(files[name], "wb") as copy:
             shutil.copyfileobj(pipe, copy)
+        FILE_NAMES.set({**FILE_NAMES.get({}), files[name]: name})
     if name in files.values():  # It is the copy of a pipe.
         return name
     return files.setdefault(name, name)
@@ -190,14 +191,11 @@ def read_roles(option: str, text: str) -> dict[str, str | int]:
 
 def first_fields(path: str) -> list[str]:
     """Return the fields of the first line of a file, which may be the names of its columns."""
-    from ..records.text import fields_of, separator_of, text_lines
+    from ..records.text import fields_of, refuse_other_marks, separator_of, text_lines
 
     number, line = next(text_lines(path, path, has_comments=True), (0, ""))
     fields = fields_of(line, separator_of(path, line), path, number)
-    if len(fields) == 1 and "," in line:
-        expected = "tabs or blanks between columns, or commas in a file whose name ends in .csv "
-        expected += "(`| tr , '\\t'` makes tabs in a pipe)"
-        raise InputValueError(path, expected=expected, got=f"the first line {line[:80]!r}")
+    refuse_other_marks(path, fields)
     return fields
 
 

@@ -619,7 +619,7 @@ def _as_array(value: Any, *, are_scores: bool) -> tuple[npt.NDArray[Any], str | 
     if is_tensor(value):
         return tensor_array(value, "scores")
     if is_sparse(value):
-        raise InputTypeError("scores", expected="a dense array", got=type(value).__name__)
+        raise InputTypeError("scores", expected=".toarray() of it", got=type(value).__name__)
     if hasattr(value, "__dlpack_device__") and not isinstance(value, np.ndarray):
         try:
             is_on_host = value.__dlpack_device__()[0] == _HOST

@@ -2,9 +2,9 @@
 
 A column with a name is read by it, wherever it stands. What has no names is read in the order of
 the roles. Nothing is guessed: a role that is missing or there twice is refused, and so is a column
-that has no role, since it may change what the others mean. No library is imported: a table of one
-is known by its type. Each element is looked at, and none is converted: what is no `str` and no
-integer names nothing.
+that has no role, since it may change what the others mean. A table of a library is known by its
+type: none is imported, but for streams of Arrow. Each element is looked at, and none is converted:
+what is no `str` and no integer names nothing.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
-from ..errors import OPTION_TEXT, InputTypeError, InputValueError
+from ..errors import OPTION_TEXT, InputTypeError, InputValueError, has_option
 from ..inputs.array_likes import as_array, device_of, index_array, refuse_mask
 from ..inputs.checks import (
     NUMBERED,
@@ -126,6 +127,12 @@ class Door:
         if is_integer(name):
             name = str(name)
         return next((role for role, names in self.roles.items() if name in names), None)
+
+    def way_to_name(self, columns: Mapping[Any, Any]) -> str:
+        """Write the option that names columns, which the command line has not for lists."""
+        if self.is_of_lists and has_option("columns"):
+            return f"a header line with {', '.join(columns)} on top"
+        return OPTION_TEXT.get()("columns", columns)
 
     def fits(self, width: int, are_placed: bool) -> bool:
         """Return whether rows may have this number of columns, if names or numbers place them."""
@@ -394,13 +401,9 @@ def find_columns(
 
 
 def refuse_left_out_numbers(
-    argument: str,
-    door: Door,
-    form: Form,
-    columns: Mapping[str, str | int] | None,
-    values: Iterable[tuple[int, Any]],
+    argument: str, door: Door, form: Form, values: Iterable[tuple[int, Any]]
 ) -> None:
-    """Refuse numbers of queries that `columns` leaves out, unless it names others.
+    """Refuse numbers of queries that are left out where the user named columns without any.
 
     They stand in the table under the exact name of their role, or at the place that TREC has for
     it; or their values say so: those of judgements are bools or integers from 0 to 5, some of them
@@ -412,18 +415,15 @@ def refuse_left_out_numbers(
         For messages.
     door, form
         Of the table.
-    columns : mapping of str to (str or int), or None
-        What the user says, as `check_columns` returns it.
     values : iterable of (int, sequence)
         Columns by their places; those that have a role are passed over.
     """
-    if columns is None or not door.mappings or not columns.keys().isdisjoint(NUMBERS):
+    if not door.mappings or not form.left_out or form.number_role:
         return
     trec = TREC.get(door.kind, NO_FORM)
     names: Sequence[Any] = form.names or range(form.width)
-    roles: dict[Any, str | None]
-    roles = {name: door.role_of(name) for name in NUMBERS if name in names}
-    if not form.names and form.width == trec.width and columns.items() <= trec.places.items():
+    roles: dict[Any, str | None] = {name: door.role_of(name) for name in NUMBERS if name in names}
+    if not form.names and form.width == trec.width and form.places.items() <= trec.places.items():
         roles[trec.places[trec.number_role]] = trec.number_role
     for place, elements in values:
         if place not in form.places.values() and _are_numbers_of_queries(elements, door):
@@ -431,11 +431,10 @@ def refuse_left_out_numbers(
     if not roles:
         return
     number = min(roles, key=lambda name: name not in door.roles)  # Roles of the door come first.
-    role = roles[number]
     expected = f"a table without column {number!r}"
-    if role is not None:  # The door has it.
-        way = OPTION_TEXT.get()("columns", {**columns, role: number})
-        expected = f"{way}, or {expected}"
+    if roles[number] is not None:  # The door has it.
+        columns = {role: names[place] for role, place in form.places.items()}
+        expected = f"{door.way_to_name({**columns, roles[number]: number})}, or {expected}"
     raise InputValueError(argument, expected=expected, got="one that is left out")
 
 
@@ -498,15 +497,14 @@ def _expected_columns(door: Door, width: int, columns: Mapping[str, Any] | None)
     """Return what an error message says of the columns that a door expects, with advice."""
     if columns is not None:
         way = OPTION_TEXT.get()("columns", dict(columns))
-        of_files = "; in files, tabs or blanks stand between columns, in .csv commas"
-        return f"each column once that {way} names{of_files if width == 1 else ''}"
+        return f"each column once that {way} names"
     roles = ", ".join(door.roles)
     example = list(door.needed_roles)
     if door.needed < len(door.roles):
         roles += f" (the first {door.needed} at least)"
     if door.needed < width:
         example += [role for role in NUMBERS if role in door.roles][:1]
-    ways = OPTION_TEXT.get()("columns", dict.fromkeys(example, "...")) + " says which are meant"
+    ways = f"{door.way_to_name(dict.fromkeys(example, '...'))} says which are meant"
     if width < door.needed:  # as in AnyBURL's predictions
         ways = "a row, or a line, for each entry"
     return f"columns {roles}, each once and no others; {ways}"
@@ -527,7 +525,8 @@ def read_columns(
     argument : str
         For messages.
     value : object
-        A frame of pandas or polars, a table of pyarrow, a structured array; a tuple of columns,
+        A frame of pandas or polars, a table of pyarrow, or what else is a stream of Arrow, by
+        pyarrow or polars, whichever is there; a structured array; a tuple of columns,
         which have no names, but for lists; rows of facts or pairs: a list of tuples of scalars, or
         an array of ints or labels.
     door : Door
@@ -548,6 +547,7 @@ def read_columns(
     ([(3, 4), ('a', 'b')], None)
     """
     has_rows = not door.mappings
+    value = _without_stream(value)
     names: list[Any] | None = None
     table: Any
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.names:
@@ -575,6 +575,17 @@ def read_columns(
         expected = f"{door.expected}: a tuple is columns, a list of tuples is rows"
         raise InputValueError(argument, expected=expected, got=f"{len(table)} columns")
     return table, names
+
+
+def _without_stream(value: Any) -> Any:
+    """Return a stream of Arrow, such as a relation of DuckDB, as a table; others as they are."""
+    is_series = hasattr(value, "dtype") or isinstance(value, kind_of("pyarrow", "ChunkedArray"))
+    if is_series or is_frame(value) or not hasattr(value, "__arrow_c_stream__"):
+        return value
+    try:
+        return import_module("pyarrow").table(value)
+    except ImportError:
+        return import_module("polars").DataFrame(value)
 
 
 def read_keys(argument: str, keys: Any, roles: Sequence[str]) -> list[Any]:
@@ -637,7 +648,7 @@ def wrong_form(argument: str, value: Any, forms: str) -> InputTypeError:
 def _columns_of_tuple(argument: str, value: tuple[Any, ...]) -> list[Any]:
     """Return columns without names; what is no column, or may be rows, is refused.
 
-    As many tuples as each of them has places, all labels or all integers, may be either.
+    As many tuples as each of them has places may be either.
     """
     expected = "columns in order, one-dimensional and of one length: a tuple is columns, a list is "
     expected += "rows"
@@ -649,12 +660,9 @@ def _columns_of_tuple(argument: str, value: tuple[Any, ...]) -> list[Any]:
         got = f"lengths {', '.join(map(str, lengths[:8])) or 'of none'}"
         raise InputValueError(argument, expected=expected, got=got)
     if len(value) == lengths[0] and all(isinstance(column, tuple) for column in value):
-        kinds = _core.types_of(list(chain.from_iterable(value)))
-        are_labels = all(issubclass(kind, str) for kind in kinds)
-        if are_labels or all(map(is_integer_type, kinds)):
-            expected = "list(rows), tuple(map(list, columns)) or pd.DataFrame(rows, columns=[...])"
-            got = f"{len(value)} tuples of {lengths[0]}, which may be rows or columns"
-            raise InputValueError(argument, expected=expected, got=got)
+        expected = "list(rows), tuple(map(list, columns)) or pd.DataFrame(rows, columns=[...])"
+        got = f"{len(value)} tuples of {lengths[0]}, which may be rows or columns"
+        raise InputValueError(argument, expected=expected, got=got)
     return list(value)
 
 

@@ -173,7 +173,7 @@ def read_table(
             )
             if form is None:
                 return IdTable({}, title=title)
-            return _read_text(argument, path, door, form, names, progress, columns=columns)
+            return _read_text(argument, path, door, form, names, progress)
         if door.mappings:
             raise InputTypeError(argument, expected=door.forms, got=f"the array in {path}")
         value = read_npy(argument, path)
@@ -181,7 +181,7 @@ def read_table(
     if not door.mappings and not (len(parts) and len(parts[0])):
         return IdTable({}, title=title)
     form = find_columns(title, names_of_columns, len(parts), door, columns, has_further=has_further)
-    refuse_left_out_numbers(title, door, form, columns, enumerate(parts))
+    refuse_left_out_numbers(title, door, form, enumerate(parts))
     table = IdTable({}, title=title, form=form)
     if isinstance(parts, np.ndarray):  # They are integers, which are looked at and copied at once.
         check_size(title, parts.shape[1])
@@ -203,23 +203,19 @@ def _read_text(
     form: Form,
     names: dict[str, _core.Names],
     progress: bool | Listener | None,
-    *,
-    columns: Mapping[str, str | int] | None,
 ) -> IdTable:
     """Read a file of text of a form."""
     roles = [role for role in form.places if role not in NUMBERS]
-    names_of_roles = {role: names_of_role(door, role, names) for role in roles}
-    ids, numbers, comments, left_out = read_rows(
-        argument, path, door, form, names_of_roles, progress
-    )
-    refuse_left_out_numbers(f"{argument}: {path}", door, form, columns, left_out.items())
+    role_names = {role: names_of_role(door, role, names) for role in roles}
+    ids, numbers, comments, left_out = read_rows(argument, path, door, form, role_names, progress)
+    refuse_left_out_numbers(f"{argument}: {path}", door, form, left_out.items())
     if comments:
         form = replace(form, left_out=(*form.left_out, format_count(comments, "comment")))
-    columns_of_roles = {
-        role: Column(numbers_of_labels, names_of_roles[role], is_text=True)
+    columns = {
+        role: Column(numbers_of_labels, role_names[role], is_text=True)
         for role, numbers_of_labels in zip(roles, ids, strict=False)
     }
-    table = IdTable(columns_of_roles, title=f"{argument}: {path}", path=path, form=form)
+    table = IdTable(columns, title=f"{argument}: {path}", path=path, form=form)
     if form.number_role:
         table.values[form.number_role] = numbers
     return table

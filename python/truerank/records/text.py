@@ -119,6 +119,7 @@ def find_form(
         return TREC.get(door.kind)
     between = separator_of(path, line, may_be_blanks=has_comments)
     fields = fields_of(line, between, title, number)
+    refuse_other_marks(f"{title}: line {number}", fields)
     if door.counted and len(fields) == 1 and is_integer_text(fields[0]):
         names = list(door.counted)
         form = find_columns(title, names, len(names), door, columns, has_further=has_further)
@@ -153,6 +154,16 @@ def find_form(
         header=number if is_header else 0,
         has_comments=has_comments,
     )
+
+
+def refuse_other_marks(title: str, fields: Sequence[str]) -> None:
+    """Refuse the only field of a first line if it has commas or semicolons, and is no JSON."""
+    line = fields[0] if len(fields) == 1 else ""
+    marks = [mark for mark in ";," if mark in line and not line.startswith(("{", "["))]
+    if marks:
+        expected = "tabs between columns, in a file whose name ends in .csv commas, in judgements "
+        expected += f"and lists also blanks (`tr '{marks[0]}' '\\t'` makes tabs in a pipe)"
+        raise InputValueError(title, expected=expected, got=f"{marks[0]!r} in {shown(line)}")
 
 
 def refuse_json(argument: str, path: str, number: int, line: str, way_out: str) -> None:
@@ -191,7 +202,7 @@ def _check_trec(argument: str, path: str, number: int, line: str, door: Door) ->
     place = f"{path}: line {number}"
     refuse_json(argument, path, number, line, "json.load(file) is the mapping to hand over")
     example = {"query": 0, "document": "...", form.number_role: "..."}
-    ways = f"or {OPTION_TEXT.get()('columns', example)}, which says what they are"
+    ways = f"or {door.way_to_name(example)}, which says what they are"
     expected = f"{_LINES[door.kind]}, {ways}; {_BETWEEN}"
     raise InputValueError(argument, expected=expected, got=shown(line), place=place)
 
@@ -361,6 +372,9 @@ def _with_tabs(title: str, first: int, text: str) -> str:
 def _wrong_row(title: str, door: Door, between: str, number: int, line: str) -> InputValueError:
     """Return the error for a line with empty fields, or with another number of them."""
     columns = f"{door.expected}, as many in all lines"
+    if between == "blanks":  # Of facts and pairs only what begins with a count has them.
+        columns = f"3 columns ({', '.join(door.counted)}) below a line that counts rows (of others "
+        columns += "pd.read_csv(path, sep=r'\\s+', skiprows=1, names=[...]) makes a table)"
     where = "tabs (in .csv commas)" if between == "tabs" else between
     expected = f"{columns}, with {where} between them and none empty"
     return InputValueError(title, expected=expected, got=repr(line), place=f"line {number}")

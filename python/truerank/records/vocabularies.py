@@ -240,12 +240,7 @@ class Vocabulary:
         return expected
 
     def refuse_strangers(
-        self,
-        argument: str,
-        column: Column,
-        ids: IntArray,
-        where: Callable[[int], str],
-        ways: str = "",
+        self, argument: str, column: Column, ids: IntArray, where: Callable[[int], str]
     ) -> None:
         """Refuse the first element of a column that names nothing, as its id says."""
         if self.size:
@@ -262,7 +257,6 @@ class Vocabulary:
         if entry in (-1, "-1"):
             expected += "; what pads a list is left out, as by ids[ids >= 0]"
         expected += way_to_split(entry, lambda x: (self.find_labels(x, column.is_text) >= 0).all())
-        expected += ways
         raise InputValueError(argument, expected=expected, got=f"{entry!r} {where(row)}")
 
     @property

@@ -185,14 +185,19 @@ def _find_documents(
             is_missing = ~is_there
             if table.relevance is not None:
                 is_missing &= table.relevance > 0
-            ways = f"; {is_missing.sum():,} of {len(table):,} rows have others: leave them out, or "
-            ways += "say how many entities there are, which makes misses of them"
-            some_ids = np.where(is_missing, ids, 0)
-            entities.refuse_strangers(table.title, column, some_ids, where, ways)
+            where = partial(_where_missing, table, int(is_missing.sum()))
+            entities.refuse_strangers(table.title, column, np.where(is_missing, ids, 0), where)
             tables[name], ids = table.select(is_there), ids[is_there]
             query_ids[i] = query_ids[i][is_there]
         document_ids.append(ids)
     return document_ids
+
+
+def _where_missing(table: Judgements, number: int, row: int) -> str:
+    """Return the place of a document that is no entity, how many rows have one, and ways out."""
+    words = f"{number:,} of {len(table):,} rows have others: leave them out, or say how many "
+    words += "entities there are, which makes misses of them"
+    return f"{table.where('document', row)}; {words}"
 
 
 def _read_entities(
