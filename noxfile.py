@@ -27,7 +27,7 @@ nox.options.download_python = "never"
 nox.options.allow_parallel = True
 # Those that run by default. The longest come first, so that none is left alone at the end.
 nox.options.sessions = ["lint", "sdist", "wheel", "sanitizers(asan)", "toolkits", "isa"]
-nox.options.sessions += ["sanitizers(tsan)", "fuzz", "docs", "browser", "bench"]
+nox.options.sessions += ["sanitizers(tsan)", "fuzz", "docs", "browser", "bench", "lowest"]
 PORTABILITY = ["portability"]  # compilers, processors, systems and Pythons that few have
 
 ROOT = Path(__file__).parent
@@ -323,6 +323,19 @@ def toolkits(session: nox.Session) -> None:
     session.chdir(session.cache_dir / "source")
     command = ["timeout", "-k", "10", "1500", "python", "tests/tools/toolkit_tests.py", "-q"]
     session.run(*command, *ALL_CORES, external=True)
+
+
+@nox.session(requires=["wheel"])
+def lowest(session: nox.Session) -> None:
+    """The wheel beside the lowest versions that its extras allow: the demo, and each door."""
+    extras = ["--extra=test", "--group=tables", "--only-binary=:all:"]
+    session.install("--resolution=lowest-direct", "-r", "pyproject.toml", *extras)
+    session.install("--no-deps", made_wheel(session))
+    session.run("truerank", "demo")
+    # Old libraries warn about newer ones that they bring.
+    quiet = ["-W", "ignore::DeprecationWarning"]
+    run_tests(session, *quiet, "-m", "smoke", *FOLDERS)
+    run_tests(session, *quiet, "tests/doors/test_each_form.py")
 
 
 @nox.session(requires=["wheel"], tags=PORTABILITY)

@@ -193,6 +193,15 @@ def test_a_terminal_gets_a_bar() -> None:
     assert "MRR" in done.stdout
 
 
+def test_the_command_starts_where_types_of_click_are_not_generic() -> None:
+    """As before click 8.4."""
+    script = "import click, sys; click.ParamType.__class_getitem__ = None; sys.argv[1:] = ['info']"
+    script += "; from truerank.__main__ import main; main()"
+    line = [sys.executable, "-c", script]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    assert f"truerank         {tr.__version__}" in done.stdout
+
+
 def test_help_version_and_completion(run: Run) -> None:
     assert run("--version") == (0, f"truerank {tr.__version__}\n", "")
     for name in NAMES:

@@ -302,7 +302,7 @@ def joined_words(
 # -- what options are -----------------------------------------------------------------------------
 
 
-class Value(click.ParamType[Any]):
+class Value(click.ParamType):  # type: ignore[type-arg]  # No generic class before 8.4.
     """What a function makes of a word, given the name of the option: mostly the content of a file.
 
     Parameters

@@ -623,8 +623,10 @@ def _as_array(value: Any, *, are_scores: bool) -> tuple[npt.NDArray[Any], str | 
     if hasattr(value, "__dlpack_device__") and not isinstance(value, np.ndarray):
         try:
             is_on_host = value.__dlpack_device__()[0] == _HOST
-        except BufferError:  # JAX raises it for an array over several devices.
-            is_on_host = False
+        except (BufferError, TypeError) as error:
+            # JAX raises a BufferError for an array over several devices, pyarrow 15 a TypeError for
+            # nulls and for lists, which numpy reads.
+            is_on_host = isinstance(error, TypeError)
         if not (is_on_host and any(hasattr(value, protocol) for protocol in _PROTOCOLS)):
             try:
                 return np.from_dlpack(value), None
