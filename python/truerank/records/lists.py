@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import reprlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -839,6 +839,8 @@ def _plain_scores(scores: _core.Scores) -> npt.NDArray[Any]:
 
 def _run_fields(argument: str, values: Any) -> tuple[str, ...]:
     """Return names as fields of a run: an int as its digits."""
+    if isinstance(values, Set):
+        raise InputTypeError(argument, expected="names in order", got=type(values).__name__)
     fields = distinct_names(argument, map(str, checked_names(argument, values)))
     for i, field in enumerate(fields):
         is_text = field.isprintable() or field.encode(errors="ignore").decode() == field

@@ -1,0 +1,216 @@
+"""What one door refuses, its sisters refuse: a table of rules, held at every door.
+
+A door is an argument of a public function that holds data. They are found by walking the
+signatures, and each is of a kind. A rule is of some kinds: it makes of a good value a wrong one,
+which has to be refused, and perhaps a legitimate twin, which has to be taken. So a new argument
+needs a kind, and obeys the rules of its kind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from doors.asking import Call, parameters_of
+from doors.good_calls import good_calls
+from doors.wide_calls import wide_calls
+from truerank.errors import InputError
+
+pd = pytest.importorskip("pandas")
+pytestmark = pytest.mark.python_only
+
+# How an argument is annotated that may hold data; others are words, numbers and results.
+DATA = ("Any", "Like", "NDArray", "Sequence[str] |")
+# The kinds of arguments by their patterns, of which the first that fits counts.
+KINDS = {
+    # Words, files and results, to which no rule applies; and units, which all reach one function by
+    # the door of `inference.interval`.
+    "option": "Ranks.audit *.dtype *.device *.options *.path *.checkpoint "
+    "Table.* Report.*.unit table.unit page.save.unit compare.unit write_run.top open_scores.source "
+    "RankCounter.ranks.counts retrieval.Task.columns retrieval.Task.evaluate_lists.columns",
+    "scores": "*.evaluate_scores.scores *.evaluate_scores.tail *.evaluate_scores.head "
+    "*.evaluate_scores.relation *.Task.evaluate.* rank.scores evaluate.scores compat.*.scores "
+    "*.others RankCounter.update.block alignment.infer.left",
+    "lists": "*.evaluate_lists.ids *.evaluate_lists.tail *.evaluate_lists.head "
+    "*.evaluate_lists.relation *.evaluate_lists.left_to_right *.evaluate_lists.right_to_left",
+    "lists by position": "rank_lists.ids rank_lists.scores",
+    "filter": "*.filter",
+    "candidates of tasks": "*.Task.candidates",
+    "candidates": "rank*.candidates evaluate.candidates compat.*.candidates "
+    "topk_embeddings.candidates",
+    "candidates of two sides": "alignment.csls_means.candidates",
+    "labels": "*.Task.entities *.Task.relations *.read_triples.entities *.read_triples.relations "
+    "*.Task.left *.Task.right *.Task.queries write_run.queries write_run.entities",
+    "vectors of candidates": "*.evaluate_embeddings.entities *_embeddings.entities "
+    "*.evaluate_embeddings.relations",
+    "vectors": "*_embeddings.queries *.evaluate_embeddings.tail *.evaluate_embeddings.head "
+    "*.evaluate_embeddings.relation alignment.*.left alignment.*.right",
+    "keys": "*.row_queries",
+    "facts": "link_prediction.Task.test link_prediction.Task.known *.triples *.pairs "
+    "alignment.Task.known",
+    "qrels": "*.qrels retrieval.Task.known",
+    "values of tasks": "*.true_scores *.targets *.rows *.bias *.weights *.side *.by *.relation "
+    "*.queries *.unit *.query *.target *.above *.tied *.candidates *.ranks *.pessimistic "
+    "*.kind *.labels *.listed RankCounter.update.columns retrieval.Task.groups",
+}
+
+
+class Rule(NamedTuple):
+    """What is refused of some kinds; None of a form of the good value that it is not about."""
+
+    name: str
+    kinds: tuple[str, ...]  # or doors
+    words: str  # of the refusal, as a regular expression
+    wrong: Callable[[Any], Any]
+    twin: Callable[[Any], Any] | None = None  # that is taken
+
+
+def each(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return what changes a value, or each value of a mapping."""
+
+    def changed(good: Any) -> Any:
+        if not isinstance(good, dict):
+            return change(good)
+        values = {key: change(value) for key, value in good.items()}
+        return values if all(value is not None for value in values.values()) else None
+
+    return changed
+
+
+def of_lists(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return what changes a list."""
+    return lambda good: change(good) if isinstance(good, list) else None
+
+
+def with_index(good: Any, *, backwards: bool = True, side: str = "") -> Any:
+    """Return a Series or a frame of what stands by position, with an index of its own."""
+    if isinstance(good, dict):
+        frames = {side: with_index(good[side], backwards=backwards, side=side) for side in good}
+        return None if any(frame is None for frame in frames.values()) else frames
+    if isinstance(good, (int, tuple, tr.TopK, Path)):
+        return None
+    if callable(good):
+        return lambda *queries: with_index(good(*queries), backwards=backwards)
+    index = range(len(good))
+    if backwards:
+        index = index[::-1]
+    if isinstance(good, list) and isinstance(good[0], tuple):
+        roles = [role for role in ("head", "relation", "tail") if role != side]
+        return pd.DataFrame(good, columns=roles, index=index)
+    kind = pd.DataFrame if np.ndim(good) == 2 else pd.Series
+    return kind(good, index=index)
+
+
+INDEX = "numbered 0, 1, 2, |in the order of"
+BY_POSITION = ("scores", "vectors", "vectors of candidates", "filter", "candidates")
+BY_POSITION += ("values of tasks",)
+SELECTIONS = ("filter", "candidates")
+
+
+def as_table(good: Any, **more: Any) -> Any:
+    """Return rows of facts or pairs as a frame with their names, and with more columns."""
+    if not isinstance(good, list) or not isinstance(good[0], tuple):
+        return None
+    names = ("head", "relation", "tail") if len(good[0]) == 3 else ("left", "right")
+    return pd.DataFrame(good, columns=names).assign(**more)
+
+
+RULES = [
+    Rule(
+        "an index of its own counts",
+        BY_POSITION,
+        INDEX,
+        with_index,
+        partial(with_index, backwards=False),
+    ),
+    Rule(
+        "a mask has bools", SELECTIONS, "mask", lambda mask: mask.astype(int), lambda mask: mask[:]
+    ),
+    Rule("a mask has no scores", SELECTIONS, "mask", lambda mask: np.where(mask, -np.inf, 0.0)),
+    Rule("labels have an order", ("labels",), "sequence|in order", of_lists(set), of_lists(tuple)),
+    Rule(
+        "labels occur once",
+        ("labels",),
+        "distinct|twice|repeat",
+        of_lists(lambda labels: [*labels[:-1], labels[0]]),
+    ),
+    Rule(
+        "floats are no labels",
+        ("labels",),
+        "label|str",
+        of_lists(lambda labels: [0.5 for _ in labels]),
+    ),
+    Rule(
+        "a column without a role is named",
+        ("facts",),
+        "columns=",
+        each(lambda facts: as_table(facts, weight=0.5)),
+        each(as_table),
+    ),
+]
+
+TAKEN = "is taken"
+
+
+def is_of(door: str, patterns: str) -> bool:
+    """Return whether a door is one of those that patterns name."""
+    return any(fnmatchcase(door, pattern) for pattern in patterns.split())
+
+
+def kind_of(door: str) -> str:
+    """Return the kind of a door; none if no pattern fits."""
+    return next((kind for kind, patterns in KINDS.items() if is_of(door, patterns)), "")
+
+
+def doors(call: Call) -> Iterator[str]:
+    """Yield the arguments of a function that hold data."""
+    for name, parameter in parameters_of(call.function).items():
+        if name != "self" and any(word in str(parameter.annotation) for word in DATA):
+            yield name
+
+
+def answer(call: Call, argument: str, value: Any) -> str:
+    """Return the refusal of a value, or a warning; or that it is taken."""
+    try:
+        call.run(**{argument: value})
+    except (InputError, UserWarning) as error:  # The tests make errors of warnings.
+        return str(error)
+    return TAKEN
+
+
+def test_every_door_has_a_kind_and_a_wide_call() -> None:
+    asked = {f"{call.name}.{name}" for call in wide_calls() for name in call.arguments}
+    every = {f"{call.name}.{name}" for call in good_calls().values() for name in doors(call)}
+    assert {door for door in every if not kind_of(door)} == set()
+    assert {door for door in every if kind_of(door) != "option"} - asked == set()
+
+
+@pytest.mark.parametrize("rule", RULES, ids=[rule.name for rule in RULES])
+def test_a_rule_goes_where_all_doors_pass(rule: Rule) -> None:
+    faults, count = {}, 0
+    for call in wide_calls():
+        for name in doors(call):
+            door = f"{call.name}.{name}"
+            good = call.arguments.get(name)
+            if good is None or not {kind_of(door), door} & {*rule.kinds}:
+                continue
+            wrong = rule.wrong(good)
+            if wrong is None:
+                continue
+            count += 1
+            refusal = answer(call, name, wrong)
+            if not re.search(rule.words, refusal):
+                faults[door] = refusal
+            if rule.twin is not None:
+                twin = answer(call, name, rule.twin(good))
+                if twin != TAKEN:
+                    faults[f"the twin of {door}"] = twin
+    assert (faults, count > 0) == ({}, True)
