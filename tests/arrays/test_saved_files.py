@@ -23,6 +23,16 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="permissions and proc
 RANKS = tr.Ranks([0], [1], 5)
 
 
+@pytest.fixture(params=["unnamed", "named"])
+def temporary(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Whether files are written without a name, or where there are none such, under another."""
+    if request.param == "named":
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    elif not hasattr(os, "O_TMPFILE"):
+        pytest.skip("files without a name are Linux's")
+    return str(request.param)
+
+
 @pytest.fixture
 def target(tmp_path: Path) -> Path:
     path = tmp_path / "target"
@@ -41,6 +51,7 @@ def assert_untouched(target: Path) -> None:
 
 
 @pytest.mark.parametrize("before", [0o600, 0o640, 0o755])
+@pytest.mark.usefixtures("temporary")
 def test_the_mode_of_what_is_replaced_is_kept(before: int, target: Path) -> None:
     """Also where a link leads to it, which stays."""
     link = target.with_name("link")
@@ -55,6 +66,7 @@ def test_the_mode_of_what_is_replaced_is_kept(before: int, target: Path) -> None
 
 
 @pytest.mark.parametrize("mask", [0o022, 0o077])
+@pytest.mark.usefixtures("temporary")
 def test_a_new_file_follows_the_umask(mask: int, tmp_path: Path) -> None:
     before = os.umask(mask)
     try:
@@ -64,11 +76,11 @@ def test_a_new_file_follows_the_umask(mask: int, tmp_path: Path) -> None:
     assert mode(tmp_path / "new") == 0o666 & ~mask
 
 
-def test_nobody_else_reads_the_temporary_file(target: Path) -> None:
+def test_nobody_else_reads_the_temporary_file(target: Path, temporary: str) -> None:
     target.chmod(0o600)
     with saved_files.replace_file(target) as file:
-        (temporary,) = set(target.parent.iterdir()) - {target}
-        assert mode(temporary) == 0o600
+        assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == 0o600
+        assert len(os.listdir(target.parent)) == 1 + (temporary == "named")
         file.write(b"new")
     assert target.read_bytes() == b"new"
 
@@ -138,6 +150,7 @@ def test_a_full_disk_is_an_error_that_names_the_file(run_python: Run, tmp_path: 
     "error", [ValueError("a fault"), KeyboardInterrupt(), OSError("no number")]
 )
 @pytest.mark.parametrize("name", ["target", "new"])
+@pytest.mark.usefixtures("temporary")
 def test_an_error_leaves_the_old_file_and_no_other(
     name: str, error: BaseException, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,19 +171,43 @@ def test_an_error_leaves_the_old_file_and_no_other(
         assert_untouched(target)
 
 
+def test_a_file_that_gets_no_name_is_an_error_that_names_its_place(
+    target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a disk without room for the name."""
+
+    def no_room(source: str, place: str, **_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), source, None, place)
+
+    if not hasattr(os, "O_TMPFILE"):
+        pytest.skip("files without a name are Linux's")
+    monkeypatch.setattr(os, "link", no_room)
+    refusal(OSError, rf"\] No space left on device: '{target}'$", RANKS.save, target)
+    assert_untouched(target)
+
+
 KILLED = """
 import os, signal, sys
 from truerank.arrays import saved_files
 
+if sys.argv[2] == "named":
+    vars(os).pop("O_TMPFILE", None)
 with saved_files.replace_file(sys.argv[1]) as file:
     file.write(b"half")
-    os.kill(os.getpid(), signal.SIGKILL)
+    os.kill(os.getpid(), int(sys.argv[3]))
 """
 
 
-def test_a_killed_process_leaves_the_old_file_and_a_hidden_one(target: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", KILLED, str(target)], check=False)
-    assert done.returncode == -signal.SIGKILL
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_killed_process_leaves_the_old_file(
+    number: signal.Signals, target: Path, temporary: str
+) -> None:
+    """And where all files have names, a hidden one."""
+    line = [sys.executable, "-c", KILLED, str(target), temporary, str(int(number))]
+    assert subprocess.run(line, check=False).returncode == -number
+    if temporary == "unnamed":
+        assert_untouched(target)
+        return
     assert target.read_bytes() == b"old"
     (left,) = set(os.listdir(target.parent)) - {"target"}
     assert re.fullmatch(r"\.target\.[0-9a-f]{16}\.tmp", left)
@@ -179,6 +216,7 @@ def test_a_killed_process_leaves_the_old_file_and_a_hidden_one(target: Path) -> 
     assert sorted(os.listdir(target.parent)) == [left, "target"]
 
 
+@pytest.mark.usefixtures("temporary")
 def test_two_that_save_at_once_do_not_disturb_each_other(target: Path) -> None:
     with saved_files.replace_file(target) as first:
         first.write(b"first")
@@ -190,7 +228,12 @@ def test_two_that_save_at_once_do_not_disturb_each_other(target: Path) -> None:
 
 
 def no_links(patch: pytest.MonkeyPatch, how: str) -> None:
-    """Take away links: some file systems have none, and some systems no function for them."""
+    """Take away links: some file systems have none, and some systems no function for them.
+
+    There files without a name are not, either.
+    """
+    if how != "links":
+        patch.delattr(os, "O_TMPFILE", raising=False)
     if how == "no function":
         patch.delattr(os, "link")
     elif how == "not permitted":

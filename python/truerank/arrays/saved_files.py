@@ -1,9 +1,9 @@
 """Files that are written whole or not at all.
 
 Whatever truerank writes for a user goes through `replace_file`: ranks, counters, checkpoints,
-lists, tables, pages. A file is written under a temporary name in the folder of its target, synced,
-and moved to its place. A link is followed, so what it points to is replaced. Another hard link to
-the old file keeps the old content.
+lists, tables, pages. A file is written in the folder of its target, without a name or under a
+temporary one, synced, and moved to its place. A link is followed, so what it points to is replaced.
+Another hard link to the old file keeps the old content.
 
 A name that was free before is taken by a link, which fails if another process has taken it
 meanwhile. (Where there are no links, an empty file takes it first.)
@@ -13,7 +13,8 @@ and nobody else can read it in between; its owner and group are those of who wri
 list is not copied. A file that may not be written is not replaced either, although its folder would
 allow it.
 
-A process that is killed leaves its temporary file, `.NAME.RANDOM.tmp`, which can be removed.
+A process that is killed leaves nothing where files without a name exist: on Linux, on most of its
+file systems. Elsewhere it leaves its temporary file, `.NAME.RANDOM.tmp`, which can be removed.
 """
 
 from __future__ import annotations
@@ -60,10 +61,14 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     # The umask takes its part of the mode of a new file.
     mode = 0o666 if replaced is None else 0o600
     try:
-        with open(temporary, "x+b", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+        with _open_temporary(folder, temporary, mode) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
+            if file.name != temporary:
+                # Python follows a link only if a folder is given, which the path does not need.
+                source = f"/proc/self/fd/{file.fileno()}"
+                os.link(source, temporary, src_dir_fd=file.fileno())
         if replaced is None:
             _move_to_free_place(temporary, place)
         else:
@@ -72,13 +77,24 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             os.replace(temporary, place)
     except OSError as error:
         _remove(temporary)
-        if error.errno is None or error.filename not in (None, temporary):
+        names = (error.filename, error.filename2)  # the second one of a link
+        if error.errno is None or (error.filename and temporary not in names):
             raise
         # The system names the temporary file, or none.
         raise OSError(error.errno, error.strerror, place) from error
     except BaseException:
         _remove(temporary)
         raise
+
+
+def _open_temporary(folder: str, temporary: str, mode: int) -> IO[bytes]:
+    """Open a file without a name, or where none can be, one with a temporary name."""
+    try:
+        if os.path.isdir("/proc/self/fd"):  # By which it will get a name.
+            return open(os.open(folder, os.O_TMPFILE | os.O_RDWR, mode), "w+b")
+    except (AttributeError, OSError):
+        pass  # An error of the folder will be that of the other file, too.
+    return open(temporary, "x+b", opener=lambda name, flags: os.open(name, flags, mode))
 
 
 def _move_to_free_place(temporary: str, place: str) -> None:
