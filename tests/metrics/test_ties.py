@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 import truerank as tr
 from oracles import metrics as oracle
@@ -186,3 +187,16 @@ def test_chance_of_hits_among_draws_is_the_mean_over_ranks(size: int) -> None:
             assert report[f"index.{key}"] == pytest.approx(0, abs=1e-11)
         else:
             assert math.isnan(report[f"index.{key}"])
+
+
+def test_hits_among_50_candidates_have_49_negatives() -> None:
+    """As the mean over draws that may repeat, which other code reports for inductive splits."""
+    candidates = 2001
+    ranks = np.random.default_rng(3).integers(1, 900, 400)
+    report = tr.report(tr.Ranks.from_ranks(ranks, ranks, candidates=candidates))
+    share_above = (ranks - 1) / (candidates - 1)
+    draws = {n: stats.binom.cdf(9, n, share_above).mean() for n in (49, 50)}
+    for negatives, expected in draws.items():
+        value = report[f"sampled_hits@10:{negatives}"]
+        assert value == pytest.approx(expected, abs=1e-3)
+    assert draws[49] - draws[50] > 5e-3
