@@ -21,7 +21,7 @@ import pytest
 import truerank as tr
 from doors.asking import Call, parameters_of
 from doors.good_calls import good_calls
-from doors.wide_calls import wide_calls
+from doors.wide_calls import MATRIX, OTHERS, VECTORS, WIDTH, scorer, wide_calls
 from truerank.errors import InputError
 
 pd = pytest.importorskip("pandas")
@@ -90,6 +90,33 @@ def of_lists(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda good: change(good) if isinstance(good, list) else None
 
 
+def of_rows(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return what changes a matrix with a column for each candidate, or what a callable returns."""
+
+    def changed(good: Any) -> Any:
+        if callable(good):
+            return scorer(change(good(range(WIDTH))))
+        matrix = np.asarray(good)
+        return change(matrix) if matrix.shape[1:] == (WIDTH,) else None
+
+    return changed
+
+
+def ids(matrix: Any) -> Any:
+    """Return ids, the best first."""
+    return np.argsort(-matrix, axis=1)
+
+
+def ranks(matrix: Any) -> Any:
+    """Return ranks, from 1 on."""
+    return ids(-ids(matrix)) + 1
+
+
+def alike(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return what changes a matrix, and gives the result the matrix's own dtype."""
+    return of_rows(lambda scores: change(scores).astype(scores.dtype))
+
+
 def with_index(good: Any, *, backwards: bool = True, side: str = "") -> Any:
     """Return a Series or a frame of what stands by position, with an index of its own."""
     if isinstance(good, dict):
@@ -123,6 +150,78 @@ def as_table(good: Any, **more: Any) -> Any:
     return pd.DataFrame(good, columns=names).assign(**more)
 
 
+def mask_of_candidates(good: Any) -> Any:
+    """Return 0s and 1s in place of lists of ids."""
+    if isinstance(good, tuple):
+        return tuple([0] + [1] * (WIDTH - 1) for _ in good)
+    if isinstance(good, dict) and isinstance(next(iter(good.values()))[0], int):
+        return {key: [0] + [1] * (WIDTH - 1) for key in good}
+    return None
+
+
+def square(good: Any) -> Any:
+    """Return as many rows as they have places, as tuples in a tuple."""
+    if not isinstance(good, list) or len(good) < len(good[0]):
+        return None
+    return tuple(good[: len(good[0])])
+
+
+def of_frames(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return what changes a frame."""
+    return lambda good: change(good) if isinstance(good, pd.DataFrame) else None
+
+
+def of_dicts(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return what changes lists in a mapping of mappings."""
+
+    def changed(good: Any) -> Any:
+        if not isinstance(good, dict) or not all(isinstance(row, dict) for row in good.values()):
+            return None
+        return {key: change(row) for key, row in good.items()}
+
+    return changed
+
+
+def of_files(change: Callable[[str], str]) -> Callable[[Any], Any]:
+    """Return what writes a file with another first line."""
+
+    def changed(good: Any) -> Any:
+        if not isinstance(good, Path):
+            return None
+        first, *lines = good.read_text().splitlines(keepends=True)
+        path = good.with_name(f"changed-{good.name}")
+        path.write_text("".join([change(first), *lines]))
+        return path
+
+    return changed
+
+
+def keyed_by_roles(good: Any) -> Any:
+    """Return columns by role, in place of a mapping by query."""
+    if not isinstance(good, dict):
+        return None
+    key = next(iter(good))
+    if isinstance(key, tuple):
+        return {"head": ["a", "b"], "relation": ["likes", "likes"], "tail": ["b", "c"]}
+    if isinstance(key, str) and key[0] in "lr":
+        return {"left": ["l0", "l1"], "right": ["r0", "r1"]}
+    columns = {"query": ["q0", "q1"], "document": ["a", "b"]}
+    return {key: columns} if key == "seen" else columns
+
+
+def of_both_graphs(good: Any) -> Any:
+    """Return the vectors of the left graph, and then those of the right one."""
+    return np.concatenate([VECTORS, OTHERS]) if len(good) == 2 * WIDTH else None
+
+
+def padded(good: Any) -> Any:
+    """Return lists of vectors of which one is zero."""
+    if not isinstance(good, tuple):
+        return None
+    vectors, starts = good
+    return np.where(np.arange(len(vectors))[:, None] == 3, 0.0, vectors), starts
+
+
 RULES = [
     Rule(
         "an index of its own counts",
@@ -154,6 +253,106 @@ RULES = [
         "columns=",
         each(lambda facts: as_table(facts, weight=0.5)),
         each(as_table),
+    ),
+]
+# Whatever stands by position.
+RULES += [
+    Rule("ids are no scores", ("scores",), "permutation of 0 to 11|as true_scores", of_rows(ids)),
+    Rule(
+        "ranks are no scores", ("scores",), "permutation of 1 to 12|as true_scores", of_rows(ranks)
+    ),
+    Rule(
+        "ids without fractions are no scores",
+        ("scores",),
+        "permutation of 0 to 11",
+        alike(ids),
+        alike(lambda s: ids(s) // 2),
+    ),
+    Rule(
+        "ranks without fractions are no scores",
+        ("scores",),
+        "permutation of 1 to 12",
+        alike(ranks),
+        alike(lambda s: ranks(s) + 5),
+    ),
+    Rule(
+        "an index of its own counts among names",
+        ("labels", "keys"),
+        INDEX,
+        with_index,
+        partial(with_index, backwards=False),
+    ),
+    Rule(
+        "a mask has bools, in lists",
+        SELECTIONS,
+        "mask|not among",
+        lambda mask: mask.astype(int).tolist(),
+        lambda mask: [np.flatnonzero(row).tolist() for row in mask],
+    ),
+    Rule(
+        "a mask has bools, of each query",
+        ("candidates of tasks", "candidates of two sides"),
+        "mask",
+        mask_of_candidates,
+    ),
+    Rule(
+        "a filter leaves out less than half",
+        ("filter",),
+        "leaves out",
+        lambda mask: ~mask,
+        lambda mask: mask[:],
+    ),
+    Rule("a token of zeros is padding", ("vectors of candidates",), "zero", padded),
+    Rule(
+        "a matrix of both graphs is not one",
+        ("alignment.infer.right", "alignment.Task.evaluate_embeddings.right"),
+        "both|candidates=",
+        of_both_graphs,
+    ),
+]
+# Files, frames and mappings.
+RULES += [
+    Rule(
+        "a tuple of tuples may be rows",
+        ("facts",),
+        "may be rows",
+        each(square),
+        each(of_lists(lambda rows: tuple(zip(*rows, strict=True)))),
+    ),
+    Rule("roles are no keys", ("qrels", "lists"), "DataFrame|key", keyed_by_roles),
+    Rule(
+        "grades are named or left out",
+        ("qrels",),
+        "label",
+        of_frames(lambda table: table.assign(label=[0, 2] * 6)),
+        of_frames(lambda table: table.assign(hour=range(12))),
+    ),
+    Rule(
+        "scores of lists are named or left out",
+        ("lists",),
+        "sim",
+        of_frames(lambda table: table.assign(sim=MATRIX[0])),
+        of_frames(lambda table: table.assign(note="x")),
+    ),
+    Rule(
+        "a cell is one id",
+        ("lists",),
+        "explode|expected labels",
+        of_dicts(lambda row: {"a;b": 0.5} | {"c": 0.25}),
+    ),
+    Rule(
+        "a comment is no row",
+        ("qrels", "lists", "read_run.path", "read_qrels.path"),
+        "#",
+        of_files(lambda line: "#" + line),
+        of_files(lambda line: "# a comment\n" + line),
+    ),
+    Rule(
+        "small numbers stay",
+        ("lists", "read_run.path"),
+        "1e-400",
+        of_files(lambda line: line.replace("0.5", "1e-400")),
+        of_files(lambda line: line.replace("0.5", "1e-310")),
     ),
 ]
 
