@@ -470,3 +470,14 @@ def test_bare_scores_have_no_columns(above: int, tied: int) -> None:
         values = [ADDED[name](r) * metric.scale if r <= int(k) else 0 for r in places]
         assert found[shown] == pytest.approx(sum(values) / tied), shown
         assert found.bounds(shown) == pytest.approx((min(values), max(values)))
+
+
+def test_ids_are_no_scores_unless_the_order_is_said() -> None:
+    ids = np.argsort(np.random.default_rng(5).random((4, 12)), axis=1).astype(np.float32)
+    targets = [0, 1, 2, 3]
+    refusal(ValueError, "permutation of 0 to 11", compat.report, ids, targets, preset="pykeen")
+    for options in ({"order": "descending"}, {"order": "ascending"}, {}):
+        scores = ids if options else ids // 2  # which are no permutations
+        mean = tr.rank(scores, targets, **options).realistic.mean()
+        result = compat.report(scores, targets, preset="pykeen", **options)
+        assert result["arithmetic_mean_rank"] == pytest.approx(mean)

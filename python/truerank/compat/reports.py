@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from ..arrays.row_keys import distinct
-from ..counting.job import prepare_job
+from ..counting.job import prepare_job, refuse_places
 from ..counting.lists import rank_against
 from ..errors import InputTypeError, InputValueError, UnknownKeyError, argument_names
 from ..inputs.array_likes import as_scores
 from ..inputs.checks import instance, several, unique_keys
-from ..inputs.rules import Rules
+from ..inputs.rules import read_rules
 from ..metrics.keys import parse
 from ..naming import public
 from ..reporting import Report
@@ -461,7 +461,7 @@ def report(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    order: ScoreOrder = "descending",
+    order: ScoreOrder | None = None,
     dtype: Any = None,
     side: LabelsLike | None = None,
 ) -> CompatReport:
@@ -486,8 +486,9 @@ def report(
         The bare scores of each task's sampled negatives, or of one list for all, as in
         `rank_against`. They have no columns, so that there are no targets, rows, filter and
         candidates.
-    order : {"descending", "ascending"}
-        "descending" if higher scores are better. It describes `scores`, not the toolkit.
+    order : {"descending", "ascending"}, optional
+        "descending", the default, if higher scores are better. It describes `scores`, not the
+        toolkit.
     side : labels, shape (tasks,), optional
         "head" or "tail" for each task. OpenKE averages the numbers of both sides.
 
@@ -526,7 +527,7 @@ def table(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    order: ScoreOrder = "descending",
+    order: ScoreOrder | None = None,
     dtype: Any = None,
     side: LabelsLike | None = None,
 ) -> CompatTable:
@@ -552,7 +553,9 @@ def table(
     (0.6666666865348816, 0.6666666865348816)
     """
     columns = {"targets": targets, "rows": rows, "filter": filter, "candidates": candidates}
-    rules: dict[str, Any] = {"order": order, "dtype": dtype, "nan": "worst", "audit": True}
+    rules: dict[str, Any] = {"dtype": dtype, "nan": "worst", "audit": True}
+    if order is not None:
+        rules["order"] = order
     rows_of_presets = find_presets(presets)
     if others is None:
         ranks, blocks = _count_columns(scores, rules, **columns)
@@ -577,9 +580,10 @@ def _count_columns(
         expected = "the column of each true candidate, or others=, the scores of the others"
         raise InputTypeError("targets", expected=expected, got="None")
     matrix = in_one_array(read_scores(scores, rules["dtype"]))
-    job = prepare_job(matrix.array.shape, targets, **selections, rules=Rules(**rules))
+    job = prepare_job(matrix.array.shape, targets, **selections, rules=read_rules(rules))
+    refuse_places(matrix, job.rules)
     ranks = job.ranks(job.counts_of(matrix), matrix.dtype)
-    return ranks, partial(full_blocks, matrix, job, rules["order"])
+    return ranks, partial(full_blocks, matrix, job, job.rules.order)
 
 
 def _count_sampled(
@@ -596,4 +600,5 @@ def _count_sampled(
     with argument_names(scores="others"):
         negatives = as_scores(values, rules["dtype"])
     flat = negatives.with_array(negatives.array.reshape(-1))
-    return ranks, partial(sampled_blocks, true, flat, ranks.candidates - 1, rules["order"])
+    order = read_rules(rules).order
+    return ranks, partial(sampled_blocks, true, flat, ranks.candidates - 1, order)
