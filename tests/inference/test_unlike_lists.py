@@ -293,9 +293,9 @@ def test_alignment_is_compared_task_by_task() -> None:
     assert not noted(compare(full, full))
 
 
-def test_ranks_that_were_saved_without_a_depth_or_made_by_hand() -> None:
+def test_ranks_that_were_made_by_hand() -> None:
     """Nothing is listed and nothing above: without a filter, that is no list."""
-    base, new = (evaluated(lists).ranks.with_protocol(depth=None) for lists in (BASE, NEW))
+    base, new = (evaluated(lists).ranks for lists in (BASE, NEW))
     hand = {"candidates": 9, "queries": QUERIES, "listed": np.arange(N) < KEPT}
     by_hand = tr.Ranks([0] * N, [1] * KEPT + [9] * (N - KEPT), **hand)
     for ranks in (base, by_hand):
@@ -303,7 +303,7 @@ def test_ranks_that_were_saved_without_a_depth_or_made_by_hand() -> None:
     words = "^a: has no list for 50 of the 200 queries"
     refusal(ValueError, words, compare, tr.report(base), tr.report(new), "ndcg@10")
     # With a filter it may be a list of known answers alone, of which nothing is said.
-    assert not lacks_list(by_hand.with_protocol(filter="train", depth=None)).any()
+    assert not lacks_list(by_hand.with_protocol(filter="train")).any()
     assert not lacks_list(tr.Ranks([0], [9], 9)).any()
 
 
@@ -354,7 +354,7 @@ def test_which_tasks_lack_a_list_is_what_the_lists_say(
     deepest = max((len(lists[query]) for query in lists), default=0)
     for ranks in (whole, joined, saved):
         assert lacks_list(ranks).tolist() == expected
-        assert ranks.protocol.depth == deepest
+        assert (ranks.protocol.depth or 0) == deepest
     assert joined == whole == saved
 
 
@@ -417,7 +417,7 @@ def test_the_depth_is_that_of_lists_as_they_were_handed_over() -> None:
     assert (filtered.lengths.tolist(), filtered.protocol.depth) == ([1, 1], 3)
     task = tr.alignment.Task([("a", "x")], left=["a", "b"], right=["x", "y"])
     assert task.evaluate_lists({"a": ["x"]}, {"x": ["b", "a"]}).protocol.depth == 2
-    assert tr.rank_lists([[]], None, [0], candidates=9).protocol.depth == 0
+    assert tr.rank_lists([[]], None, [0], candidates=9).protocol.depth is None
     assert tr.rank(np.eye(3), [0, 1, 2]).protocol.depth is None
 
 

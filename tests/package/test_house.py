@@ -249,8 +249,8 @@ except SystemExit as ended:
 CALLS = {
     "rank": (SCORES + "tr.rank(scores, np.arange(4))", 3250),
     "evaluate": (SCORES + "tr.evaluate(scores, np.arange(4))['mrr']", 5000),
-    "task of arrays": (TRIPLES + "evaluate(triples, 3)", 9450),
-    "task of files": (TRIPLES + "evaluate(path, ['e0', 'e1', 'e2'])", 9450),
+    "task of arrays": (TRIPLES + "evaluate(triples, 3)", 9500),
+    "task of files": (TRIPLES + "evaluate(path, ['e0', 'e1', 'e2'])", 9500),
     "command": (SCORES + COMMAND, 8900),
 }
 SAY_FILES = """

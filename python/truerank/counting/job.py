@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _core, counting
 from ..errors import InputTypeError, InputValueError
-from ..inputs.array_likes import as_floats, index_array
+from ..inputs.array_likes import index_array
 from ..inputs.checks import check_range, check_shape, forbidden_nan
 from ..inputs.rules import PLAIN
 from ..inputs.selection import Tasks, as_selection, selection_arrays
@@ -229,25 +229,18 @@ def _read_targets(targets: Any, tasks: int, owner: str | None, columns: int) -> 
 def refuse_places(scores: _core.Scores | Store, rules: Rules, *ways: str) -> None:
     """Refuse ids and ranks as scores unless `order` is named, as `refuse_permutations` does.
 
-    The first score is looked at here: it mostly has a fraction, as no id has. Of floats on a device
-    none is, for a copy of one would wait for all that makes them.
+    Of scores in memory the first is looked at here: it mostly has a fraction, as no id has. Of
+    floats on a device none is, for a copy of one would wait for all that makes them.
 
     Examples
     --------
     >>> refuse_places(_core.Scores(np.array([0.5, *range(1, 12)]), "float64", False), PLAIN)
     """
-    if rules.is_order_named:
-        return
-    view = scores
-    if not isinstance(view, _core.Scores):
-        if view.device and "int" not in view.dtype:
-            return
-        place = np.zeros(1 if view.nbytes else 0, np.int64)
-        view = _core.Scores(view.take(place, place), view.dtype, False)
-    first = view.array.flat[:1]
-    if view.dtype.endswith("float16"):  # It may be raw bits.
-        first = as_floats(view.with_array(first))
-    if first.size and not first.item() % 1:
+    if isinstance(scores, _core.Scores):
+        are_clear = any(score % 1 for score in scores.array.flat[:1].tolist())
+    else:
+        are_clear = bool(scores.device) and "int" not in scores.dtype
+    if not (rules.is_order_named or are_clear):
         counting.orders.refuse_permutations(scores, *ways)
 
 

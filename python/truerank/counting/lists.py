@@ -437,7 +437,7 @@ def rank_open_lists(
         report_progress(total_bytes)
     in_order = np.argsort(by_list)
     arrays = {name: array[in_order] for name, array in arrays.items()}
-    return job.ranks(arrays, dtype, files, lists=source, depth=int(entries.max(initial=0)))
+    return job.ranks(arrays, dtype, files, lists=source, depth=int(entries.max(initial=0)) or None)
 
 
 def _error_of_id(lists: CandidateLists, n: int, place: int, earlier: int) -> InputValueError:

@@ -456,15 +456,15 @@ def _unlike_lists(
 def lacks_list(ranks: Ranks) -> npt.NDArray[np.bool_]:
     """Return whether each task has no list, or an empty one, which looks the same.
 
-    Ranks that were saved without the depth of their lists do not tell an empty list from one of
-    which a filter leaves nothing: without a filter, nothing is listed and nothing is above.
+    Ranks that were made by hand do not tell an empty list from one of which a filter leaves
+    nothing: without a filter, nothing is listed and nothing is above.
 
     Examples
     --------
     >>> lacks_list(Ranks([0, 3, 0], [9, 6, 2], 9, listed=[False, False, True]))
     array([ True, False, False])
     """
-    if ranks.lengths is not None and ranks.protocol.depth is not None:
+    if ranks.lengths is not None:
         return ranks.lengths < 0
     if ranks.listed is None or ranks.protocol.filter:
         return np.zeros(len(ranks), np.bool_)

@@ -730,8 +730,9 @@ def checked_answers(arrays: Mapping[str, Any], length: int) -> dict[str, npt.NDA
         elif name == "masked":
             checked[name] = checked_flags(name, values, length)
         else:
-            least = {"answers": 1, "lengths": -1}.get(name, 0)
-            checked[name] = _counts(name, values, length, least)
+            checked[name] = _counts(
+                name, values, length, {"answers": 1, "lengths": -1}.get(name, 0)
+            )
     return checked
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ..errors import InputTypeError, InputValueError
-from ..inputs.checks import choice, flag, instance, integer, number, several
+from ..inputs.checks import choice, flag, instance, number, positive_integer, several
 from ..inputs.rules import NAN_RULES, ORDERS
 from ..naming import printable, public
 
@@ -71,7 +71,7 @@ class Protocol:
     depth : int, optional
         Provenance. Of lists, how many entries the longest of them had as it was handed over, known
         ones among them. Of joined ranks it is the greatest, and protocols that differ in nothing
-        else are equal. None: the ranks are not from lists, or were saved without it.
+        else are equal. None: the ranks are not from lists, or from empty ones alone.
     ties : str, optional
         Provenance. "unknown": the ranks are of another tool, one of each task, which does not say
         what ties (`Ranks.from_ranks`). None: the counts say it.
@@ -87,7 +87,7 @@ class Protocol:
     TypeError
         For a field of another type, and an empty name.
     ValueError
-        For an unknown NaN rule or order, and a depth below 0.
+        For an unknown NaN rule or order, and a depth below 1.
 
     Examples
     --------
@@ -135,12 +135,9 @@ class Protocol:
         object.__setattr__(self, "sampled", flag("sampled", self.sampled))
         choice("nan", self.nan, NAN_RULES)
         choice("order", self.order, (*ORDERS, MIXED))
-        if self.depth is not None:
-            object.__setattr__(self, "depth", integer("depth", self.depth, least=0))
-        if self.relevance_level is not None:
-            object.__setattr__(
-                self, "relevance_level", number("relevance_level", self.relevance_level)
-            )
+        for name, check in (("depth", positive_integer), ("relevance_level", number)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, check(name, getattr(self, name)))
 
     @property
     def fingerprint(self) -> str:
