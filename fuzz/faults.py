@@ -99,7 +99,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         ("arrays/input_files.py", "HEADER_BYTES], len(content)", "HEADER_BYTES], 1 << 999"),
         ("arrays/input_files.py", "sum(info.compress_size for info in entries.values())", "0"),
         ("records/text.py", "except (EOFError, zlib.error,", "except (EOFError,"),
-        ("records/text.py", "[form.places[role] for role in names]", "[*form.places.values()]"),
+        ("records/text.py", "(form.places[role] for role in names)", "form.places.values()"),
         ("arrays/input_files.py", "if codes.max() > sys.maxunicode:", "if False:"),
     ],
     "rank": [

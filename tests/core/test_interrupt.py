@@ -131,7 +131,7 @@ calls = []
 signal.signal(signal.SIGALRM, lambda *_: calls.append(1))
 signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
 while len(calls) < 5:
-    ranks = tr.rank(np.broadcast_to(row, (3000, 1_000_000)), 1)
+    ranks = tr.rank(np.broadcast_to(row, (3000, 1_000_000)), 1, order="descending")
     assert ranks.above.tolist() == [999_998] * 3000
     assert ranks.tied.tolist() == [1] * 3000
 signal.setitimer(signal.ITIMER_REAL, 0)

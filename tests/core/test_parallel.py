@@ -147,7 +147,7 @@ ticker.start()
 during, end = 0, time.monotonic() + 30
 while during < 50 and time.monotonic() < end:
     before = ticks
-    tr.rank(scores, 0, threads=1)
+    tr.rank(scores, 0, threads=1, order="descending")
     during += max(0, ticks - before - 2)  # it may tick before the count, and after it
 done = True
 ticker.join()
@@ -309,7 +309,7 @@ def new_threads(threads):
             time.sleep(0.001)
     watcher = threading.Thread(target=watch)
     watcher.start()
-    tr.rank(scores, 0, threads=threads)
+    tr.rank(scores, 0, threads=threads, order="descending")
     done = True
     watcher.join()
     return most

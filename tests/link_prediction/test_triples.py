@@ -178,7 +178,7 @@ def test_text_is_read_as_it_stands(
     ("text", "words"),
     [
         ("2\n0 1 0\n", r"expected 2 rows, as the first line counts, got 1"),
-        ("1\n0 1\n", r"line 2: expected at least 3 columns .* with blanks .* got '0 1'"),
+        ("1\n0 1\n", r"line 2: expected 3 columns .* below a line that counts rows .* got '0 1'"),
         ("1\na\tr\tb\n", "expected ids of entities from 0 to 9, got 'a'"),
         ("1\n0 1 007\n", "expected integers, .* got '007' in column . of line 2"),
         ("\t\t0", "none empty"),
@@ -316,6 +316,8 @@ def test_a_row_has_members_that_are_scalars() -> None:
         refusal(TypeError, r"^test: .*, rows \[\(head, relation, tail\), ", Task, wrong)
     assert Task(columns).test.tolist() == [[0, 0, 1], [1, 0, 2]]
     words = "a tuple is columns, a list of tuples is rows, got 2"
+    refusal(ValueError, words, Task, ((0, 1, 5), (2, 3, 6)))
+    words = "got 2 tuples of 2, which may be rows or columns"
     refusal(ValueError, words, Task, ((0, 1), (2, 3)))
     refusal(TypeError, "a tuple is columns, a list is rows, got 0 among them", Task, (0, 1, 2))
 

@@ -237,7 +237,7 @@ def refuse_places(scores: _core.Scores | Store, rules: Rules, *ways: str) -> Non
     >>> refuse_places(_core.Scores(np.array([0.5, *range(1, 12)]), "float64", False), PLAIN)
     """
     if isinstance(scores, _core.Scores):
-        are_clear = any(score % 1 for score in scores.array.flat[:1].tolist())
+        are_clear = any(isinstance(x, float) and x % 1 for x in scores.array.flat[:1].tolist())
     else:
         are_clear = bool(scores.device) and "int" not in scores.dtype
     if not (rules.is_order_named or are_clear):

@@ -86,7 +86,8 @@ def refuse_permutations(scores: Scores | Store, ways: str = PLACES) -> None:
             for row in block:
                 # Most scores have fractions or repeat, or some are large, which is soon seen.
                 beginning = as_floats(view.with_array(row[:_GLANCE]))
-                has_fractions = (np.floor(beginning) != beginning).any()
+                with np.errstate(invalid="ignore"):  # One of the NaN may be a signalling one.
+                    has_fractions = (np.floor(beginning) != beginning).any()
                 if has_fractions or len(set(beginning.tolist())) < len(beginning):
                     return
                 numbers = as_floats(view.with_array(row))
