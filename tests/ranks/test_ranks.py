@@ -471,7 +471,7 @@ FORMER = "gain gain_rule misses_rule judged_above judged_tied judged_places retr
 FORMER += " without_answers relevance_level answerless position_in_whole tasks_in_whole"
 OF_TASKS = "category head_degree tail_degree degree group"
 TAKEN = set(f"{FORMER} {OF_TASKS} labels optimistic realistic pessimistic task".split())
-TAKEN |= {*Ranks.__annotations__, *storage.MEMBERS, *Audit._fields, *Origin._fields}
+TAKEN |= {*Ranks.__annotations__, *storage.MEMBERS, *Audit._fields, *Origin.__annotations__}
 TAKEN |= {field.name for field in dataclasses.fields(Protocol)}
 
 

@@ -468,7 +468,7 @@ def evaluate_model(
             parts.append(ranks)
     origin = task.origin
     if task.entities is None:  # Ids are those of PyKEEN's factories, which also have the names.
-        origin = origin._replace(queries=0)
+        origin = replace(origin, queries=0)
     return Report(join_sides(task.sides.values(), parts, task.protocol, (origin,)))
 
 

@@ -532,7 +532,7 @@ class Ranks(Immutable):
         if "unit" in labels:  # Units are the user's, whatever task ranks come from.
             origins = ()
         elif "queries" in labels:
-            origins = tuple(origin._replace(queries=0) for origin in self.origins)
+            origins = tuple(dataclasses.replace(origin, queries=0) for origin in self.origins)
         return self._with(labels=all_labels, origins=origins)
 
     def with_weights(self, weights: Sequence[float] | npt.NDArray[Any] | None) -> Ranks:
@@ -603,7 +603,7 @@ class Ranks(Immutable):
                 "provenance": {name: getattr(protocol, name) for name in PROVENANCE},
             },
             "labels": {name: labels.vocabulary for name, labels in self._labels.items()},
-            "origins": self.origins,
+            "origins": [list(vars(origin).values()) for origin in self.origins],
         }
         codes = {f"labels.{name}": labels.codes for name, labels in self._labels.items()}
         from ..arrays.saved_files import write_archive

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import choice, flag, instance, number, positive_integer, several
@@ -17,8 +17,7 @@ _WORDS = ("dtype", "similarity", "lists", "ties", "device", "version")  # of pro
 PROVENANCE = ("order", *_WORDS, "depth", "files")
 MIXED = "mixed"
 _SEVERAL = ("filter", "files")  # fields of several names
-_NAMES = [*_SEVERAL, "filter_rule", "candidates", "split", "gain", "misses", "answerless"]
-_NAMES += _WORDS
+_NAMES = [*_SEVERAL, "filter_rule", "candidates", "split", "gain", "misses", "answerless", *_WORDS]
 
 
 @public("truerank")
@@ -259,7 +258,8 @@ def _in_words(value: object) -> str:
 
 
 @public("truerank.ranks")
-class Origin(NamedTuple):
+@dataclass(frozen=True)
+class Origin:
     """A task that ranks come from: a unit of theirs is a row of the facts that it ranks.
 
     Attributes

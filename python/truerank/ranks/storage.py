@@ -35,6 +35,7 @@ member that is compressed: what is read takes no more memory than its file has b
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 from ..arrays.saved_files import checked_fields, open_archive
@@ -122,15 +123,16 @@ def _protocol(saved: Any) -> Protocol:
 def _origins(saved: list[Any], ranks: Ranks) -> tuple[Origin, ...]:
     """Read the tasks of a header, whose rows the units are."""
     origins = []
-    types = dict.fromkeys(Origin._fields, (int,)) | {"fingerprint": (str,), "digests": (list,)}
+    names = Origin.__annotations__
+    types = dict.fromkeys(names, (int,)) | {"fingerprint": (str,), "digests": (list,)}
     for values in saved:
-        if len(values) == len(Origin._fields) - 1:  # Files of before do not have the last one.
+        if len(values) == len(names) - 1:  # Files of before do not have the last one.
             values = [*values, 0]
-        fields = dict(zip(Origin._fields, values, strict=True))
+        fields = dict(zip(names, values, strict=True))
         origin = Origin(**checked_fields("origins", fields, types))
         entities, known = origin.digests
         checked_fields("digests", {"0": entities, "1": known}, {"0": (str,), "1": (str,)})
-        origins.append(origin._replace(digests=(entities, known)))
+        origins.append(replace(origin, digests=(entities, known)))
     if not origins:
         return ()
     if ranks.unit is None:

@@ -645,7 +645,8 @@ class Task:
         if isinstance(index, slice):  # Positions are a sample that is meant.
             part_of = self.origin.part_of or len(self)
         # It has no reference to the whole, so that a part is cheap to send.
-        part._origins = partial(find_origins, {"origins": (self.origin._replace(part_of=part_of),)})
+        origin = replace(self.origin, part_of=part_of)
+        part._origins = partial(find_origins, {"origins": (origin,)})
         return part
 
     def _part(self, positions: IntArray) -> Self:
