@@ -425,16 +425,20 @@ def refuse_left_out_numbers(
     roles: dict[Any, str | None] = {name: door.role_of(name) for name in NUMBERS if name in names}
     if not form.names and form.width == trec.width and form.places.items() <= trec.places.items():
         roles[trec.places[trec.number_role]] = trec.number_role
+    bools = ""
     for place, elements in values:
         if place not in form.places.values() and _are_numbers_of_queries(elements, door):
             roles.setdefault(names[place], "score" if door.is_of_lists else "relevance")
+            if any(isinstance(element, bool | np.bool_) for element in elements):
+                bools = " (in text with 0 and 1 for bools)"
     if not roles:
         return
     number = min(roles, key=lambda name: name not in door.roles)  # Roles of the door come first.
     expected = f"a table without column {number!r}"
     if roles[number] is not None:  # The door has it.
         columns = {role: names[place] for role, place in form.places.items()}
-        expected = f"{door.way_to_name({**columns, roles[number]: number})}, or {expected}"
+        way = door.way_to_name({**columns, roles[number]: number})
+        expected = f"{way}{bools}, or {expected}"
     raise InputValueError(argument, expected=expected, got="one that is left out")
 
 

@@ -246,7 +246,7 @@ def read_rows(
     int
         How many lines were comments.
     dict of int to list
-        The distinct numbers of columns without a role, by their places; those of bools are 0 and 1.
+        The distinct numbers and bools of columns without a role, by their places.
         It is empty where there is a number of the form, and for facts and pairs.
 
     Raises
@@ -537,14 +537,14 @@ def first_rounded(
 
 
 def _number_of(text: str) -> float | None:
-    """Return a number, as the core reads them, or a bool as 0 or 1; None: it is neither.
+    """Return a number, as the core reads them, or a bool; None: it is neither.
 
     Examples
     --------
     >>> _number_of("-.5"), _number_of("True"), _number_of("half")
-    (-0.5, 1.0, None)
+    (-0.5, True, None)
     """
-    words = {"false": 0.0, "true": 1.0}
+    words = {"false": False, "true": True}
     if "_" in text or not text.isascii() or text.lower() in words:
         return words.get(text.lower())
     try:
