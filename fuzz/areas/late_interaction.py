@@ -126,6 +126,7 @@ def lists(draw: st.DrawFn) -> Lists:
         documents = unequal(rng, documents, lengths[1])
     if draw(st.booleans()):
         documents, lengths[1] = twins(rng, documents, lengths[1])
+    documents[~documents.any(axis=1), 0] = 1  # A document's vector of zeros is refused as padding.
     return Lists((queries, starts_of(lengths[0])), (documents, starts_of(lengths[1])))
 
 

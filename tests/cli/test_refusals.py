@@ -178,7 +178,7 @@ OF_QUERIES = [
     ("retrieval --lists run.txt --candidates 9", 2, "Missing option '--qrels'"),
     (f"{QRELS} --queries T.npy", 2, r"expected the vectors .*--queries, --entities"),
     (f"{QRELS} --lists run.txt", 2, "--lists needs --candidates: the number"),
-    (f"{LISTS} letters.txt", 1, "--lists: letters.txt: line 1: .*a header of names as query"),
+    (f"{LISTS} letters.txt", 1, "--lists: letters.txt: line 1: .*a header line with query"),
     (f"{LISTS} nan.run", 1, "--lists: nan.run: the score of 'b' for 'q1' is NaN"),
     (f"{LISTS} run.txt --by nowhere.tsv", 1, "--by: expected a file, or one of unit"),
     (f"{LISTS} run.txt --by letters.txt", 1, "--by: letters.txt: line 1: "),

@@ -57,9 +57,9 @@ _EXACT = 1 << 53  # Every integer below it is a float64.
 
 _LINES = {
     LISTS.kind: "lines of TREC (query, Q0, document, rank, a number as the score, tag), one for "
-    "each document, or a header of names as query, document and score",
+    "each document",
     JUDGEMENTS.kind: "lines of TREC (query, iteration, document, a number as the relevance), one "
-    "for each document, or a header of names as query, document and relevance",
+    "for each document",
 }
 _BETWEEN = "tabs or blanks stand between fields, in .csv commas"
 _WIDTH = "expected another number of fields"  # The core says it in the same words.
@@ -202,8 +202,9 @@ def _check_trec(argument: str, path: str, number: int, line: str, door: Door) ->
     place = f"{path}: line {number}"
     refuse_json(argument, path, number, line, "json.load(file) is the mapping to hand over")
     example = {"query": 0, "document": "...", form.number_role: "..."}
-    ways = f"or {door.way_to_name(example)}, which says what they are"
-    expected = f"{_LINES[door.kind]}, {ways}; {_BETWEEN}"
+    header = f"a header line with {', '.join(example)} on top"
+    ways = " or ".join(dict.fromkeys([header, door.way_to_name(example)]))  # They may be the same.
+    expected = f"{_LINES[door.kind]}, or {ways}, which says what they are; {_BETWEEN}"
     raise InputValueError(argument, expected=expected, got=shown(line), place=place)
 
 
