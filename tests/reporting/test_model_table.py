@@ -106,6 +106,27 @@ def test_what_compare_refuses_has_no_best(a: object, b: object, why: str) -> Non
     assert "*" not in str(made)
 
 
+@pytest.mark.parametrize(
+    ("metrics", "moved"),
+    [
+        (["mrr", "hits@10"], "mrr by up to 165 % of its value: optimistic 0.625, realistic 0.2361"),
+        (["hits@3"], "hits@3 by up to 0.5 from 0: optimistic 0.5, realistic 0"),
+        (["tail.mrr", "hits@10"], "tail.mrr by up to 350 % of its value: optimistic 1, "),
+        (["macro.mrr"], "macro.mrr by up to 165 % of its value: "),
+        (["gmr"], "gmr by up to 52.9 % of its value: optimistic 2, realistic 4.243"),
+        (["amri"], "index.mr by up to 28 % of its value: optimistic 0.8421, realistic 0.6579"),
+        (None, "hits@1 by up to 0.5 from 0: "),
+        (["hits@10"], ""),  # No kind of rank moves it.
+        (["pessimistic.mrr", "hits@10"], ""),  # It says the kind.
+    ],
+)
+def test_ties_move_what_a_table_shows(metrics: list[str] | None, moved: str) -> None:
+    tied = report(Ranks([0, 3], [8, 1], 20, side=["tail", "head"], protocol=VALID), by=["x", "y"])
+    notes = [note for note in table({"A": tied}, metrics).notes if "ties" in note]
+    assert len(notes) == bool(moved)
+    assert all(note.startswith(f"ties move {moved}") for note in notes)
+
+
 def test_notes_of_a_table() -> None:
     tied = one(3, 4, tied=10)
     (note,) = table({"a": one(3, 4), "tied": tied, "too": [tied, tied]}).notes

@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import metrics
 from ..arrays.row_keys import codes_of, distinct, without
-from ..metrics.keys import ALL_SIDES, UNPOOLED_SIDE
+from ..metrics.keys import ALL_SIDES, NO_ADJUSTMENT, UNPOOLED_SIDE, Key, why_no_value
 from ..metrics.metric_table import DEFAULT_KIND
 from ..naming import format_count, percent, printable, public
 from ..ranks.container import ties_of
@@ -378,9 +379,11 @@ def audit_report(report: Report, names: Sequence[str]) -> Findings:
 
 
 def graded_findings(
-    report: Report, names: Sequence[str], metrics: Collection[str] = ()
+    report: Report, names: Sequence[str], shown_keys: Collection[Key] = ()
 ) -> list[tuple[float, Finding]]:
     """List what makes the numbers of a report suspect, each with the measure of its check.
+
+    Where a table shows some keys, what ties move is one of these.
 
     Examples
     --------
@@ -392,7 +395,7 @@ def graded_findings(
     checks = tuple(MESSAGES) if report.unit == "task" else CHECKS_OF_QUERIES
     checks = tuple(check for check in checks if not names or check in names)
     graded = []
-    for name, measure, count, words in _measures(report, checks, metrics):
+    for name, measure, count, words in _measures(report, checks, shown_keys):
         if name in checks and measure > THRESHOLDS.get(name, 0.0):
             finding = Finding(name, int(count), MESSAGES[name].format(words))
             graded.append((float(measure), finding))
@@ -406,7 +409,7 @@ def graded_findings(
 
 
 def _measures(
-    report: Report, checks: Collection[str], shown_metrics: Collection[str] = ()
+    report: Report, checks: Collection[str], shown_keys: Collection[Key]
 ) -> Iterator[tuple[str, float, int, str]]:
     """Yield the checks that apply, each with its measure, a number of tasks or so, and words.
 
@@ -432,7 +435,7 @@ def _measures(
     if "worse than chance" in checks:
         yield "worse than chance", *_worse_than_chance(report)
     if "ties" in checks:
-        moved, words = _ties(report, shown_metrics)
+        moved, words = _ties(report, shown_keys)
         yield "ties", moved, report.summary.tied_tasks, words
     yield "constant", *_share_of(report, constant)
     if audit is not None:
@@ -592,10 +595,11 @@ def _standard_errors_above(report: Report, tasks: npt.NDArray[np.bool_]) -> floa
     return excess / spread
 
 
-def _ties(report: Report, shown_metrics: Collection[str] = ()) -> tuple[float, str]:
+def _ties(report: Report, shown_keys: Collection[Key]) -> tuple[float, str]:
     """Find the metric that ties move most from its default value, relative to this one.
 
-    Where some metrics alone are shown, it is one of these.
+    Where some keys are shown, it is one of these that does not name a kind of rank; one that is not
+    adjusted, if there is any.
 
     Where lists miss targets, only those are looked at that are listed: misses are no ties, and of
     queries they count as 0.
@@ -619,20 +623,32 @@ def _ties(report: Report, shown_metrics: Collection[str] = ()) -> tuple[float, s
             report = type(report)(report.model.ranks[listed], seed=report.seed)
             sides = list(report.sides[:1]) + sides[1:]
             over = " over the targets that are listed"
-    if shown_metrics:
-        metrics = [metric for metric in metrics if metric in shown_metrics]
-    most = 0.0
-    words = ""
-    for side, metric in itertools.product(sides, metrics):
-        keys = {kind: grammar.compose(side, kind, metric) for kind in grammar.tie_kinds}
-        values = {kind: report[key] for kind, key in keys.items()}
-        value = values[grammar.default_kind]
-        gap = max(abs(other - value) for other in values.values())
-        moved = gap / abs(value) if value else math.inf
-        if gap and moved > most:
-            # A gap from 0 has no percentage.
-            size = f"up to {percent(moved)} of its value" if value else f"up to {gap:.4g} from 0"
-            kinds = ", ".join(f"{kind} {other:.4g}" for kind, other in values.items())
-            most = moved
-            words = f"{keys[grammar.default_kind]} by {size}{over}: {kinds}"
-    return most, words
+    pairs = itertools.product(sides, map(grammar.parse, metrics))
+    keys = [replace(key, side=side) for side, key in pairs]
+    if shown_keys:
+        keys = [key for key in shown_keys if key.kind == grammar.default_kind]
+        keys = [key for key in keys if key.adjustment == NO_ADJUSTMENT] or keys
+    moved = 0.0, ""
+    for key in keys:
+        # The targets that are listed may have none of this side, and have no groups.
+        if key.side in report.sides and (report.by is not None or not key.macro):
+            moved = max(moved, _moved_by_ties(report, key, over), key=itemgetter(0))
+    return moved
+
+
+def _moved_by_ties(report: Report, key: Key, over: str) -> tuple[float, str]:
+    """Return how far ties move a key from its value, relative to it, and say from where to where.
+
+    A kind of rank of which the metric has no value is left out.
+    """
+    kinds = {kind: replace(key, kind=kind) for kind in report.grammar.tie_kinds}
+    values = {kind: report[str(each)] for kind, each in kinds.items() if not why_no_value(each)}
+    value = values[report.grammar.default_kind]
+    gap = max(abs(other - value) for other in values.values())
+    if not gap > 0:  # It is nan where there is no value.
+        return 0.0, ""
+    moved = gap / abs(value) if value else math.inf
+    # A gap from 0 has no percentage.
+    size = f"up to {percent(moved)} of its value" if value else f"up to {gap:.4g} from 0"
+    others = ", ".join(f"{kind} {other:.4g}" for kind, other in values.items())
+    return moved, f"{key} by {size}{over}: {others}"

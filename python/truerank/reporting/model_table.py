@@ -151,7 +151,7 @@ def table(
     lines = _read_lines(models, keys, _read_kinds(models, keys, kinds), has_groups, is_repeated)
     reasons = _reasons_unlike(models, macro, allow_unlike)
     notes_below = [f"{reason}." for reason in reasons]
-    notes_below += _doubts(models, {str(key.column) for key in keys.values()})
+    notes_below += _doubts(models, keys.values())
     differing: set[tuple[int, str]] = set()
     if against is not None:
         options = {"level": confidence(level), "unit": unit, "allow_unlike": allow_unlike}
@@ -479,7 +479,7 @@ def _why_unlike(a: Report, b: Report, names: tuple[str, str], macro: bool) -> st
     return f"cannot be compared with {names[0]}: {'; '.join(unlike)}" if unlike else ""
 
 
-def _doubts(models: Models, metrics: Collection[str]) -> Iterator[str]:
+def _doubts(models: Models, shown_keys: Collection[Key]) -> Iterator[str]:
     """Say the worst that each of some checks finds in all models, and which models have it.
 
     What is not said of all runs of a model alike names the run.
@@ -489,7 +489,7 @@ def _doubts(models: Models, metrics: Collection[str]) -> Iterator[str]:
     doubts: dict[str, dict[str, list[tuple[float, str, int]]]] = {}
     for name, runs in models.items():
         for i, report in enumerate(runs, 1):
-            for measure, finding in graded_findings(report, DOUBTS, metrics):
+            for measure, finding in graded_findings(report, DOUBTS, shown_keys):
                 of_models = doubts.setdefault(finding.name, {})
                 of_models.setdefault(name, []).append((measure, finding.message, i))
     for of_models in doubts.values():

@@ -118,8 +118,9 @@ def table_of_report(
     default_kind = grammar.default_kind
     of_all, of_groups = _choose_rows(report, sides, kinds)
     keys = _choose_columns(report, metrics)
-    shown_metrics = () if metrics is None else keys
-    graded = graded_findings(report, DOUBTS, shown_metrics)
+    first_sides = dict.fromkeys(side for side, _ in of_all if side in (of_all[0][0], UNPOOLED_SIDE))
+    shown_keys = [replace(key, side=side) for side in first_sides for key in keys.values()]
+    graded = graded_findings(report, DOUBTS, shown_keys)
     notes = [sentence(finding.message) for _, finding in graded]
     parts = {MICRO: of_all}
     if report.by is not None:
