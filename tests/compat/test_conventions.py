@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.compat import ORACLES, exact
+from strategies.count_problems import no_mask
 from support.environment import ROOT
 from support.examples import examples
 from support.refusals import refusal, refused
@@ -117,7 +118,8 @@ def problems(draw: st.DrawFn) -> tuple[np.ndarray, list[int], list[list[int]] | 
     scores = np.array(draw(st.lists(rows, min_size=tasks, max_size=tasks)), np.float32)
     column = st.integers(0, columns - 1)
     targets = draw(st.lists(column, min_size=tasks, max_size=tasks))
-    lists = st.lists(st.lists(column, max_size=4), min_size=tasks, max_size=tasks)
+    filtered = st.lists(column, max_size=4).map(lambda entries: no_mask(entries, columns))
+    lists = st.lists(filtered, min_size=tasks, max_size=tasks)
     among = draw(st.just(set(range(columns))) | st.sets(column).map(set(targets).union))
     return scores, targets, draw(st.none() | lists), sorted(among)
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles import lists as oracle
+from strategies.count_problems import no_mask
 from support.examples import examples
 from support.hostile_members import rewrite
 from support.interruptions import refusing_to_wait
@@ -63,7 +64,7 @@ def problems(draw: st.DrawFn, *, errors: bool) -> Problem:
         )
     targets = draw(st.lists(st.integers(0, n - 1), min_size=tasks, max_size=tasks))
     if draw(st.booleans()):
-        of_task = st.lists(st.integers(0, n - 1), max_size=40)
+        of_task = st.lists(st.integers(0, n - 1), max_size=40).map(lambda x: no_mask(x, n))
         if draw(st.booleans()):  # few filters, which tasks of a list share
             of_task = st.sampled_from(draw(st.lists(of_task, min_size=1, max_size=2)))
         keywords["filter"] = draw(st.lists(of_task, min_size=tasks, max_size=tasks))
