@@ -640,6 +640,7 @@ def test_several_metrics_are_judged_by_holms_rule(run: Any) -> None:
     code, out, _ = run(line + "hits@10,hits@5")
     assert code == 0
     assert all("undecided" in row for row in out.splitlines()[-2:])
+    assert run(line + "hits@10,hits@10") == run(line + "hits@10")  # It is one question.
 
 
 def test_what_a_gate_refuses(run: Any) -> None:

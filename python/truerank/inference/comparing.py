@@ -724,8 +724,9 @@ def gate(
     for metric in metrics:
         try:
             key = _read_share(metric, of_new.grammar)
-            pairs += compare_pair(models, (NEW, BASE), {metric: key}, **rules)
-            keys[metric] = key
+            if key not in keys.values():  # Holm's rule counts each question once, as in compare.
+                pairs += compare_pair(models, (NEW, BASE), {metric: key}, **rules)
+                keys[metric] = key
         except InputError as error:
             refused[metric] = error
     if not pairs:
@@ -734,12 +735,8 @@ def gate(
         pairs = corrected(pairs)
     verdicts = {}
     losses = {}
-    codes, _ = unit_codes(of_new.ranks, unit)
     for pair in pairs:
-        heaviest = 1.0
-        if 0 < pair.wins + pair.losses < fewest_differing(level):
-            bases = contributions(of_new, keys[pair.metric], codes).bases
-            heaviest = float(bases.max() / bases.mean())
+        heaviest = _weigh_heaviest(pair, of_new, keys[pair.metric], unit)
         verdict = judge(pair, margin, len(pairs), heaviest)
         verdicts[pair.metric] = verdict
         if verdict == WORSE:
@@ -757,6 +754,14 @@ def _read_share(metric: str, grammar: Grammar) -> Key:
         expected = "metrics between 0 and 1 of which more is better, beside a margin"
         raise InputValueError("metric", expected=expected, got=key)
     return key
+
+
+def _weigh_heaviest(pair: Comparison, model: Rankings, key: Key, unit: LabelsLike | None) -> float:
+    """Return the weight of the heaviest unit, beside a mean of 1; 1 where it does not matter."""
+    if not 0 < pair.wins + pair.losses < fewest_differing(pair.level):
+        return 1.0
+    bases = contributions(model, key, unit_codes(model.ranks, unit)[0]).bases
+    return float(bases.max() / bases.mean())
 
 
 def judge(pair: Comparison, margin: float, questions: int = 1, heaviest: float = 1.0) -> str:
