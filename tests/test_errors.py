@@ -100,4 +100,4 @@ def test_an_argument_that_is_renamed_has_its_new_name_everywhere() -> None:
     assert error.argument == error.args[0] == "tail: block 3"
     for copy in (error, pickle.loads(pickle.dumps(error))):
         assert str(copy) == "tail: block 3: expected 5 rows, got 3"
-        assert repr(copy) == "InputValueError('tail: block 3', '', '5 rows', '3', '')"
+        assert repr(copy) == "InputValueError('tail: block 3', '', '5 rows', '3', '', ())"

@@ -1,7 +1,7 @@
-"""Errors of bad input: which argument is wrong, what was expected and what came; and warnings.
+"""Errors of bad input, and warnings: what is wrong, expected, and came, and what leads out.
 
-A check names the argument as its own function does. Who calls the argument otherwise says so once,
-by `argument_names`; the text is composed when it is shown, and no message is edited.
+They are data: the text is composed when it is shown, and no message is edited. A check names the
+argument as its own function does; who calls it otherwise says so once, by `argument_names`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 from .naming import printable
@@ -23,10 +24,6 @@ OPTION_TEXT: ContextVar[Callable[[str, Any], str]] = ContextVar(
 POSITION_TEXT: ContextVar[Callable[[int], str]] = ContextVar(
     "truerank.position_text", default="at position {}".format
 )
-# A warning that begins with the name of an argument begins with what the caller calls it.
-WARNED_NAMES: ContextVar[Mapping[str, str]] = ContextVar("truerank.warned_names")
-# A file whose path a message begins with has the name that the user knows it by.
-FILE_NAMES: ContextVar[Mapping[str, str]] = ContextVar("truerank.file_names")
 # A message shows at most so much of a value.
 _LONGEST_INTEGER_BITS = 256
 _LONGEST_TEXT = 2000
@@ -41,6 +38,30 @@ def has_option(name: str) -> bool:
     False
     """
     return OPTION_TEXT.get()(name, "").startswith("--")
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option and its value, which whoever shows it writes: a way out, or what was given.
+
+    `effect` says what it does. In Python the option stands in the place of {} in `call`: the
+    function that has it, where this is another than was called. Without a name it is Python alone.
+
+    Examples
+    --------
+    >>> print(Option("columns", {"left": 0, "right": 2}))
+    columns={'left': 0, 'right': 2}
+    >>> print(Option("member", "tails", "is the one", call="open_scores(path, {})"))
+    open_scores(path, member='tails')
+    """
+
+    name: str
+    value: object = None
+    effect: str = ""
+    call: str = "{}"
+
+    def __str__(self) -> str:
+        return self.call.replace("{}", f"{self.name}={self.value!r}")
 
 
 class InputError(Exception):
@@ -60,12 +81,14 @@ class InputError(Exception):
         What would have been right.
     got : object, optional
         What came; the message shows its `str`, of which a very long one is cut.
-    place : str, optional
-        The file or other part of the argument that is wrong.
+    place : str or int, optional
+        The file, line or other part of the argument that is wrong, or the position of an element.
+    remedies : sequence of Option, optional
+        Options that lead out, each of which follows the sentence with what it does.
 
     Attributes
     ----------
-    argument, problem, expected, got, place : str
+    argument, problem, expected, got, place, remedies
         As given; empty where nothing was given. A caller may rename the argument.
 
     Examples
@@ -82,21 +105,16 @@ class InputError(Exception):
         problem: str = "",
         expected: str = "",
         got: object = "",
-        place: str = "",
+        place: str | int = "",
+        remedies: Sequence[Option] = (),
     ) -> None:
-        # Python itself refuses to write integers of 4,301 digits.
-        if isinstance(got, int) and got.bit_length() > _LONGEST_INTEGER_BITS:
-            digits = math.ceil(got.bit_length() * math.log10(2))
-            shown = f"an integer of about {digits:,} digits"
-        else:
-            shown = str(got)
-        if len(shown) > _LONGEST_TEXT:
-            shown = f"{shown[: _LONGEST_TEXT // 2]}... ({len(shown):,} characters)"
-        super().__init__(argument, problem, expected, shown, place)
+        shown = got if isinstance(got, Option) else _shorten(got)
+        super().__init__(argument, problem, expected, shown, place, tuple(remedies))
         self.problem = problem
         self.expected = expected
         self.got = shown
         self.place = place
+        self.remedies = tuple(remedies)
 
     @property
     def argument(self) -> str:
@@ -108,15 +126,7 @@ class InputError(Exception):
         self.args = (name, *self.args[1:])
 
     def __str__(self) -> str:
-        words = [*self.argument.split(": "), *filter(None, self.place.split(": "))]
-        text = "".join(f"{FILE_NAMES.get({}).get(word, word)}: " for word in words)
-        if self.problem:
-            text += self.problem
-        else:
-            text += f"expected {self.expected}"
-            if self.got:
-                text += f", got {self.got}"
-        return printable(text)
+        return message_text(self)
 
 
 class InputValueError(InputError, ValueError):
@@ -132,6 +142,61 @@ class UnknownKeyError(InputError, KeyError):
 
     The message says why, and which keys are similar.
     """
+
+
+class InputWarning(UserWarning):
+    """What contradicts itself or is not used, with the argument that it is about, and ways out."""
+
+    def __init__(self, argument: str, problem: str, remedies: Sequence[Option] = ()) -> None:
+        super().__init__(argument, problem, tuple(remedies))
+        self.argument = argument
+        self.problem = problem
+        self.remedies = tuple(remedies)
+
+    def __str__(self) -> str:
+        return message_text(self)
+
+
+def message_text(
+    message: InputError | InputWarning,
+    write: Callable[[Option], str] = str,
+    rename: Callable[[list[str]], list[str]] = list,
+) -> str:
+    """Compose the text of an error or a warning.
+
+    `write` writes an option, and leaves it out with its effect if it writes nothing; `rename` gives
+    names in place of those of the argument, its parts, files and other places.
+
+    Examples
+    --------
+    >>> way = Option("duplicates", "first", "counts each once")
+    >>> message_text(InputWarning("lists", "'d3' is there twice", [way]))
+    "lists: 'd3' is there twice; duplicates='first' counts each once"
+    """
+    words = message.argument.split(": ")
+    text = message.problem
+    if isinstance(message, InputError):
+        place = message.place
+        words += [f"position {place}"] if isinstance(place, int) else place.split(": ")
+        if not text:
+            text = f"expected {message.expected}"
+            got = write(message.got) if isinstance(message.got, Option) else message.got
+            text += f", got {got}" if got else ""
+    text = "".join(f"{word}: " for word in rename(list(filter(None, words)))) + text
+    ways = [(write(option), option.effect) for option in message.remedies]
+    return printable("; ".join([text, *(f"{way} {effect}" for way, effect in ways if way)]))
+
+
+def _shorten(got: object) -> str:
+    """Write what came, but the middle of what is very long."""
+    # Python itself refuses to write integers of 4,301 digits.
+    if isinstance(got, int) and got.bit_length() > _LONGEST_INTEGER_BITS:
+        digits = math.ceil(got.bit_length() * math.log10(2))
+        return f"an integer of about {digits:,} digits"
+    text = str(got)
+    if len(text) > _LONGEST_TEXT:
+        text = f"{text[: _LONGEST_TEXT // 2]}... ({len(text):,} characters)"
+    return text
 
 
 class argument_names:
@@ -161,28 +226,21 @@ class argument_names:
             error.argument = f"{self._names.get(name, name)}{colon}{part}"
 
 
-def warn_user(text: str) -> None:
+def warn_user(argument: str, problem: str, remedies: Sequence[Option] = ()) -> None:
     """Warn of something at the line that called the package, however deep within it this is.
-
-    Parameters
-    ----------
-    text : str
-        The message; its control characters are escaped.
 
     Examples
     --------
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     warn_user("the file begins with a header")
+    ...     warn_user("test", "the file begins with a header")
     >>> print(caught[0].message)
-    the file begins with a header
+    test: the file begins with a header
     """
-    name, colon, problem = text.partition(": ")
-    text = f"{WARNED_NAMES.get({}).get(name, name)}{colon}{problem}"
     package = __name__.partition(".")[0]
     level = 2
     frame = sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
         level += 1
         frame = frame.f_back
-    warnings.warn(printable(text), UserWarning, stacklevel=level)
+    warnings.warn(InputWarning(argument, problem, remedies), stacklevel=level)

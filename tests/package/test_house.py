@@ -134,9 +134,9 @@ def test_commits_are_formatted_by_the_versions_of_the_lint_session() -> None:
 
 THINGS = {
     "public names": 63,  # of functions and classes, which @public decorates
-    "options": 89,  # names of parameters with a default, of what public modules offer
-    "options of the command line": 63,
-    "classes": 105,
+    "options": 90,  # names of parameters with a default, of what public modules offer
+    "options of the command line": 64,
+    "classes": 107,
     "named tuples": 16,
     "modules": 106,
 }

@@ -115,7 +115,7 @@ class ExactSearchIndex:
         if 0 in lengths:
             which = f"{lengths.count(0):,} of {len(lengths):,} documents"
             which += f", first {idxs[lengths.index(0)]!r}"
-            warn_user(f"corpus: {which}, have no tokens, and score -inf")
+            warn_user("corpus", f"{which}, have no tokens, and score -inf")
         self.lengths += lengths
         if self.documents is not None:
             before = torch.as_tensor(self.documents)

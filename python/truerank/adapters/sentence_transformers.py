@@ -243,7 +243,7 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
         has_tokens = np.diff(indptr) > 0
         names = [self.corpus_ids[i] for i in np.flatnonzero(~has_tokens)]
         which = f"{len(names):,} of {len(has_tokens):,} documents, first {names[0]!r}"
-        warn_user(f"corpus: {which}, have no tokens, and score -inf")
+        warn_user("corpus", f"{which}, have no tokens, and score -inf")
         documents = tokens, np.append(0, indptr[1:][has_tokens])
         options: Any = {"similarity": "maxsim", "threads": self.rules["threads"]}
 

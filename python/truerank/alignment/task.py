@@ -319,7 +319,7 @@ class Task(SidedTask):
         vectors, _ = self._open_vectors(side, "left", order, rules, **given)
         shift = find_copies(vectors)
         if shift is not None and self._are_candidates(self.pairs + np.array([shift, -shift])):
-            warn_user(f"left, right: {COPIES}, or name the other graph's entities as candidates=")
+            warn_user("left, right", f"{COPIES}, or name the other graph's entities as candidates=")
         # A number of neighbours takes a pass of its own, before the ranks.
         sizes = [vectors.nbytes] * (1 + is_integer(csls))
         with watching(rules.progress, sum(sizes)) as watch:

@@ -14,10 +14,10 @@ import click
 import numpy as np
 
 from .. import __version__, _core, devices
-from ..errors import InputError
+from ..errors import InputError, InputWarning
 from ..naming import printable
 from ..tables import Table
-from .options import PRINTING, Values, command, name_of
+from .options import PRINTING, Values, command, name_of, say
 from .output import show
 
 # The function of a command, whose module is loaded when the command is called, and what it does.
@@ -36,6 +36,12 @@ COMMANDS = {
     "demo": ("demo.demo", "Evaluate a published model, which ships with truerank."),
     "info": ("commands.info", "Show versions, instruction sets, bounds and threads."),
 }
+
+
+def show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Write a warning as a line of standard error."""
+    text = say(message) if isinstance(message, InputWarning) else str(message)
+    click.echo(printable(f"Warning: {text}"), err=True)
 
 
 class Commands(click.Group):
@@ -80,9 +86,7 @@ class Commands(click.Group):
         """Run a command; bad input ends with code 1, a wrong line or a missing library with 2."""
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = lambda message, *_, **__: click.echo(
-                printable(f"Warning: {message}"), err=True
-            )
+            warnings.showwarning = show_warning
             try:
                 return super().invoke(ctx)
             except click.UsageError as error:
@@ -93,7 +97,7 @@ class Commands(click.Group):
             except BrokenPipeError:  # click itself ends quietly then.
                 raise
             except InputError as error:
-                raise click.ClickException(str(error)) from error
+                raise click.ClickException(say(error)) from error
             except ImportError as error:
                 raise click.UsageError(printable(str(error))) from error
             except MemoryError as error:

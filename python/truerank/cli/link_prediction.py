@@ -173,8 +173,9 @@ def predict_links(values: Values) -> None:
         raise click.UsageError(f"{error.problem}; {ways}") from error
     if not known and task.protocol.filter:
         warn_user(
-            "no --known: only the answers in --test are left out, so that other true answers count "
-            "as wrong ones"
+            "known",
+            "none are given: only the answers in --test are left out, so that other true answers "
+            "count as wrong ones",
         )
     option_of_sides = f"--{kind}".replace("vectors", "queries")
     with argument_names(**{side: f"{option_of_sides} {side}" for side in SIDES}):

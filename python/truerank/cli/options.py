@@ -10,7 +10,8 @@ import functools
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import copy_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +22,14 @@ import numpy as np
 from click.shell_completion import CompletionItem
 
 from ..arrays.input_files import is_npy, read_npy, read_npz, report_damage
-from ..errors import FILE_NAMES, OPTION_TEXT, WARNED_NAMES, InputValueError, argument_names
+from ..errors import (
+    OPTION_TEXT,
+    InputError,
+    InputValueError,
+    InputWarning,
+    Option,
+    message_text,
+)
 from ..inputs.array_likes import index_array
 from ..inputs.rules import LAYOUTS, LISTED, NAN_RULES, ORDERS, Similarity
 from ..naming import printable
@@ -33,7 +41,10 @@ if TYPE_CHECKING:
 
 Values = dict[str, Any]
 Decorator = Callable[[Any], Any]
-_FILES = "truerank.files"  # Under this name the context of a command has the files that it reads.
+# Under these names the context of a command has the files that it reads, and what its options are
+# called.
+_FILES = "truerank.files"
+_NAMES = "truerank.names"
 _SELECTION = ("indptr", "indices", "lists")
 _DIGITS = 20  # Any number of so many digits is beyond the largest that an array holds.
 
@@ -63,7 +74,6 @@ def note_file(path: object) -> str:
         files[name] = os.path.join(folder, os.path.basename(name).replace("-", "stdin"))
         with click.open_file(name, "rb") as pipe, open(files[name], "wb") as copy:
             shutil.copyfileobj(pipe, copy)
-        FILE_NAMES.set({**FILE_NAMES.get({}), files[name]: name})
     if name in files.values():  # It is the copy of a pipe.
         return name
     return files.setdefault(name, name)
@@ -536,9 +546,9 @@ def command(name: str, *keywords: str) -> Decorator:
                 if value is not None and not is_empty:
                     values[keyword] = value
             context = copy_context()
-            context.run(OPTION_TEXT.set, functools.partial(write_option, names))
-            context.run(WARNED_NAMES.set, {"ids": names.get("lists", "ranks")})
-            with argument_names(**names):
+            context.run(OPTION_TEXT.set, functools.partial(write_named, names))
+            names.setdefault("ids", names.get("lists", "ranks"))
+            with called(**names):
                 context.run(function, values)
 
         result: click.Command = click.command(name)(run)
@@ -555,17 +565,54 @@ def command(name: str, *keywords: str) -> Decorator:
     return decorate
 
 
-def write_option(names: Mapping[str, str], name: str, value: Any) -> str:
-    """Write an option and its value for a message; a flag has none.
+@contextmanager
+def called(**names: str) -> Iterator[None]:
+    """Call arguments by these names in messages of the block, where errors become those of a line.
+
+    Names of a block count before those of the blocks around it; a keyword is that of an argument or
+    of an option in Python.
+    """
+    meta = click.get_current_context().meta
+    names_before = meta.get(_NAMES, {})
+    meta[_NAMES] = {**names_before, **names}
+    try:
+        yield
+    except InputError as error:
+        raise click.ClickException(say(error)) from error
+    finally:
+        meta[_NAMES] = names_before
+
+
+def say(message: InputError | InputWarning) -> str:
+    """Write an error or a warning with the names of this command, its options and files."""
+    context = click.get_current_context(silent=True)
+    meta = {} if context is None else context.meta
+    names: dict[str, str] = meta.get(_NAMES, {})
+    files = {copy: file for file, copy in meta.get(_FILES, {}).items()}
+
+    def rename(words: list[str]) -> list[str]:
+        first = words[:1] if isinstance(message, KeyError) else [names.get(x, x) for x in words[:1]]
+        return first + [files.get(word, word) for word in words[1:]]
+
+    return message_text(message, functools.partial(write_option, names), rename)
+
+
+def write_option(names: Mapping[str, str], option: Option) -> str:
+    """Write an option for a message as users type it, and nothing if the command has it not.
 
     Examples
     --------
     >>> names = {"columns": "--columns", "allow_unlike": "--allow-unlike"}
-    >>> write_option(names, "columns", {"query": 0, "document": 2})
+    >>> write_option(names, Option("columns", {"query": 0, "document": 2}))
     '--columns query=0,document=2'
-    >>> write_option(names, "allow_unlike", True)
-    '--allow-unlike'
+    >>> write_option(names, Option("allow_unlike", True)), write_option(names, Option("unit", "a"))
+    ('--allow-unlike', '')
     """
+    return write_named(names, option.name, option.value) if option.name in names else ""
+
+
+def write_named(names: Mapping[str, str], name: str, value: Any) -> str:
+    """Write an option and its value; a flag has none."""
     if name not in names:
         return f"{name}={value!r}"
     if value is True:

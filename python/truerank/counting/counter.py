@@ -384,9 +384,10 @@ class RankCounter:
         if tasks:
             first = int(differing.argmax())
             warn_user(
-                f"true_scores: {tasks} of {len(differing)} true candidates have another score in "
+                "true_scores",
+                f"{tasks} of {len(differing)} true candidates have another score in "
                 f"their block, first that of task {first}: the model scores a pair differently in "
-                "two batches"
+                "two batches",
             )
         final = final_counts(total, self._true, self._job.rules)
         return self._job.ranks(final, self._true.dtype, sampled=self._columns is None)

@@ -598,7 +598,7 @@ def save_checkpoint(path: str, facts: Mapping[str, Any], count: TileCount) -> No
     try:
         write_archive(path, KIND, facts, members)
     except OSError as error:
-        warn_user(f"checkpoint: {path} was not written: {error.strerror or error}")
+        warn_user("checkpoint", f"{path} was not written: {error.strerror or error}")
 
 
 def restore_checkpoint(path: str, facts: Mapping[str, Any], count: TileCount) -> None:

@@ -393,7 +393,7 @@ class Task(SidedTask):
             "columns are taken in ascending order of the labels, since no list gives their order"
         )
         for name in sorted(needed):
-            warn_user(f"{name}: {order}")
+            warn_user(name, order)
 
     def _part(self, positions: IntArray) -> Self:
         part = super()._part(positions)

@@ -572,7 +572,7 @@ class Ranks(Immutable):
         is_bare = whole == ((), None, "raise", "all", False) and len(self) > 0
         if is_bare and protocol.filter and before.version:
             text = "these ranks were counted without one, with known answers among the candidates"
-            warn_user(f"filter: {text}: pass filter= to rank")
+            warn_user("filter", f"{text}: pass filter= to rank")
         return self._with(protocol=protocol)
 
     def save(self, path: str | os.PathLike[str]) -> None:

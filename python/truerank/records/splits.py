@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from ..arrays.row_keys import RowKeys, codes_of, first_equals, look_up, occurrences_of
-from ..errors import OPTION_TEXT, InputTypeError, InputValueError, has_option, warn_user
+from ..errors import (
+    OPTION_TEXT,
+    InputTypeError,
+    InputValueError,
+    Option,
+    has_option,
+    warn_user,
+)
 from ..inputs.checks import choice, flag, is_frame, kind_of
 from ..inputs.rules import LISTED
 from ..naming import printable
@@ -542,17 +549,17 @@ def audit_split(
         if rules[name] == "drop":
             is_dropped |= mask
         elif name in ("duplicates", "leaks"):
-            way = f" ({OPTION_TEXT.get()(name, 'drop')} leaves them out)"
-            remedy = "" if mask.all() else way  # Of nothing but leaks it would leave nothing.
-            warnings.append(f"{split}: {problem}; they are ranked like the others{remedy}")
+            way = Option(name, "drop", "leaves them out")
+            ways = [] if mask.all() else [way]  # Of nothing but leaks it would leave nothing.
+            warnings.append((f"{problem}; they are ranked like the others", ways))
         if name == "leaks":
             words = "; ".join(f"in {known} {in_words(rows)}" for known, rows in leaks.items())
         findings.append((name, int(np.count_nonzero(mask)), words + _OUTCOMES[rules[name]]))
     kept = np.flatnonzero(~is_dropped)
     if not len(kept):
         raise InputValueError(split, f"nothing is left: {tested} {noun} were dropped")
-    for warning in warnings:
-        warn_user(warning)
+    for problem, ways in warnings:
+        warn_user(split, problem, ways)
     others = list(splits.sizes.items())[1:]
     sizes = ", ".join(f"{name or split} {size:,}" for name, size in others) or "none"
     ranked = f"{tested:,} {noun}, {len(kept):,} ranked; known: {sizes}"
@@ -605,8 +612,8 @@ def warn_of_unused(splits: SplitTables, is_filtering: Mask, used: Sequence[str] 
 def warn_of_strangers(name: str, size: int, is_asked: np.bool_ | bool) -> None:
     """Warn of a known split of many facts, unless some of their queries are asked."""
     if size >= _LEAST_KNOWN and not is_asked:
-        problem = f"no fact of {name} has a query of the test: nothing is filtered by it"
-        warn_user(f"{problem}; leave it out of the known splits if that is right")
+        problem = "no fact of it has a query of the test: nothing is filtered by it"
+        warn_user(name, f"{problem}; leave it out of the known splits if that is right")
 
 
 def find_leaks(

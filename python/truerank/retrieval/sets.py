@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import are_among, distinct, row_keys, sorted_with_order
-from ..errors import OPTION_TEXT, InputTypeError, InputValueError, warn_user
+from ..errors import InputTypeError, InputValueError, Option, warn_user
 from ..inputs.checks import is_number, is_sparse
 from ..naming import format_count
 from ..records.columns import Column, is_column
@@ -391,9 +391,9 @@ def find_right_answers(
         if rule == "raise":
             raise InputValueError("qrels", text)
         if rule == "keep":
-            way = f" ({OPTION_TEXT.get()('leaks', 'drop')} leaves them out)"
-            remedy = way if len(leaked) < splits.tested else ""
-            warn_user(f"qrels: {text}; they are ranked like the others{remedy}")
+            way = Option("leaks", "drop", "leaves them out")
+            ways = [way] if len(leaked) < splits.tested else []  # It must leave something.
+            warn_user("qrels", f"{text}; they are ranked like the others", ways)
         outcome = "dropped" if rule == "drop" else "kept"
         findings.append(("leaks", len(leaked), f"{text}, {outcome}"))
     is_dropped = is_itself | is_leak if rule == "drop" else is_itself

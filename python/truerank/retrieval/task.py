@@ -541,7 +541,7 @@ class Task(SidedTask):
         if len(ids) and not are_among(targets, ids).any():
             right = entities.label_of(int(targets[0]))
             two = f"right answers are {right!r}, ..., lists have {names[0]!r}, ..."
-            warn_user(f"{title}: no right answer is in any list: {two}")
+            warn_user(title, f"no right answer is in any list: {two}")
         return ids
 
     def _check_columns(self, argument: str, *, are_lists: bool = False) -> None:

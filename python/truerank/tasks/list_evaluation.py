@@ -156,7 +156,7 @@ def warn_of_missing(
     if pairs:
         text += "; there are lists of names that differ only in blanks or case: "
         text += ", ".join(pairs[:3])
-    warn_user(f"{argument}: {text}")
+    warn_user(argument, text)
 
 
 def rank_lists_of_side(

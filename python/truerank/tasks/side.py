@@ -203,7 +203,7 @@ def warn_of_unlike_rows(
         share = f"{len(pairs):,} of {len(tasks):,} rows that were compared"
         whose = "row i belongs to test[i], or row_queries= says whose it is"
         text = f"in {share} a query has other scores than in its first row"
-        warn_user(f"{argument}: {text}; {whose}")
+        warn_user(argument, f"{text}; {whose}")
 
 
 def _some_candidates(side: Side, tasks: IntArray) -> IntArray:
