@@ -205,7 +205,7 @@ def test_a_click_on_a_heading_sorts(browser: Any, folder: Path) -> None:
     open_page(browser, folder / "groups.html")
     table = all_of(browser, "table")[0]
     heading, *rows = cells_of(table)
-    assert rows[-1][0].endswith(" more in to_text()")
+    assert rows[-1][0].endswith(" more rows in CSV")
     for name, first in (("MRR ↑", "descending"), ("MR ↓", "ascending"), ("tasks", "descending")):
         column = heading.index(name)
         button = table.find_elements("css selector", "thead [role=button]")[column]

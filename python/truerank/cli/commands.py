@@ -16,7 +16,7 @@ import numpy as np
 from .. import __version__, _core, devices
 from ..errors import InputError, InputWarning
 from ..naming import printable
-from ..tables import Table
+from ..tables.table import Layout
 from .options import PRINTING, Values, command, name_of, say
 from .output import show
 
@@ -146,6 +146,4 @@ def info(values: Values) -> None:
         "devices": named_devices or "none that torch knows",
         "compiler": _core.compiler,
     }
-    table = Table(["fact", "value"], facts.items())
-    table.names = 2
-    show(table, values, facts)
+    show(Layout(names=2).make(["fact", "value"], facts.items()), values, facts)

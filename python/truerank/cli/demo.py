@@ -25,6 +25,7 @@ from ..metrics.published import adjust
 from ..naming import format_count
 from ..reporting.report_table import metric_columns
 from ..tables import Column, Table
+from ..tables.table import Layout
 from . import options
 from .options import Values, command, option, take
 from .output import show
@@ -172,9 +173,7 @@ def run(*, percent: bool = False) -> tuple[Table, list[str]]:
     wrong = disagreements(exact, figures)
     notes = [f"{len(figures) - len(wrong)} of {len(figures)} published figures agree."]
     notes += wrong
-    table = Table(columns, rows, notes=notes)
-    table.before = (line,)
-    return table, wrong
+    return Layout(before=(line,)).make(columns, rows, notes=notes), wrong
 
 
 @command("demo", options.MEASURED)

@@ -24,6 +24,7 @@ from ..metrics.keys import NO_ADJUSTMENT, Key, parse
 from ..naming import format_count, printable, public
 from ..ranks.labels import LABEL_ALIASES, LABEL_WORDS
 from ..tables import AsTable, Column, Table
+from ..tables.table import Layout
 from .intervals import (
     FEW,
     FLIPS,
@@ -260,8 +261,7 @@ class Comparisons(list[Comparison], AsTable):
         if all(pair.runs_a == 1 and pair.runs_b == 1 for pair in self):
             notes = [f"{notes[0][:-1]}: other seeds are not in it."]
         notes += format_notes(self)
-        table = Table(columns, rows, notes=notes)
-        table.names = len(names)
+        table = Layout(names=len(names)).make(columns, rows, notes=notes)
         return table.table(metrics, **options)
 
 

@@ -345,7 +345,7 @@ def pair_ranks(
     allow_unlike: bool = False,
     may_lack: Sequence[str] = (),
     counts_candidates: bool = True,
-) -> tuple[Rankings, Rankings, str, list[str]]:
+) -> tuple[Rankings, Rankings, str, list[str], list[str]]:
     """Pair the tasks of two models by what they are, or by position where labels cannot tell.
 
     Parameters
@@ -368,7 +368,8 @@ def pair_ranks(
         weights.
     pairing : str
         How the tasks were matched.
-    notes : list of str
+    unlike, notes : list of str
+        What differs, and what else is to be said.
 
     Raises
     ------
@@ -380,7 +381,7 @@ def pair_ranks(
     --------
     >>> model = Rankings(Ranks([0], [1], 10))
     >>> pair_ranks(model, model)[2:]
-    ('position', ['paired by position only'])
+    ('position', [], ['paired by position only'])
     """
     first = one.ranks
     refused = f"cannot be compared with {names[0]}: "
@@ -414,7 +415,7 @@ def pair_ranks(
         raise InputValueError(names[1], refused + "; ".join(unlike) + advice)
     unlike += _unlike_lists(one, two, names, names if allow_unlike else may_lack)
     pairing, notes = _how_paired(first, labels)
-    return one, two, pairing, [f"unlike {x}" for x in unlike] + notes
+    return one, two, pairing, unlike, notes
 
 
 def _unlike_lists(
@@ -556,12 +557,12 @@ def pair_runs(
     twos = []
     notes: dict[str, None] = {}
     for (name, run), (other_name, other) in pairs:
-        one, two, pairing, notes_of_pair = pair_ranks(
+        one, two, pairing, unlike, notes_of_pair = pair_ranks(
             run, other, (name, other_name), may_lack=lenient, **rules
         )
         ones.append(one)
         twos.append(two)
-        notes.update(dict.fromkeys(notes_of_pair))
+        notes.update(dict.fromkeys([*map("unlike {}".format, unlike), *notes_of_pair]))
     if not are_folds:
         twos.insert(0, ones[0])
         ones = twos[: len(runs_a)]

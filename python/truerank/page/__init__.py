@@ -32,8 +32,8 @@ from ..plot.drawing import COLOURS, read_reports
 from ..reporting.model_table import table
 from ..reporting.report_table import AUTO, GROUPS_SHOWN, is_auto, table_of_report
 from ..reporting.reports import Report
-from ..tables import Table
 from ..tables.forms import html_text
+from ..tables.table import Layout
 
 __all__ = ["save"]
 
@@ -320,9 +320,7 @@ def _evaluated(models: Mapping[str, Report]) -> str:
     cells = {"protocol": names}
     for column, facts in columns.items():
         cells[column] = [facts[name] for name in names]
-    table = Table(cells)
-    table.names = len(cells)
-    return _tables([table])
+    return _tables([Layout(names=len(cells)).make(cells)])
 
 
 def _facts(report: Report) -> dict[str, str]:

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,7 +36,7 @@ from ..metrics.values import Sample, values_of_tasks
 from ..naming import format_count, public
 from ..reporting.audit import describe_candidates
 from ..reporting.report_table import label_text
-from ..reporting.reports import Report
+from ..reporting.reports import WAY_TO_GROUPS, Report
 from .drawing import (
     COLOURS,
     MARKERS,
@@ -52,7 +51,6 @@ from .drawing import (
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
-    from ..inputs.rules import AnswerOrder
     from .drawing import Axes
 
 
@@ -66,23 +64,10 @@ _MOST_MARKED = 32  # Curves of so many steps have a marker at each.
 _MIN_BAND = 1e-9  # Thinner bands are rounding and not drawn.
 
 
-@dataclass(frozen=True)
-class Steps:
-    """The curves of one model over the common cutoffs: arrays of float64, shape (m,).
-
-    Attributes
-    ----------
-    line, low, high, chance : ndarray
-        nan where there are no tasks.
-    details : tuple of str
-        Tasks, candidates and weights; the legend has those that all models share.
-    """
-
-    line: FloatArray
-    low: FloatArray
-    high: FloatArray
-    chance: FloatArray
-    details: tuple[str, ...]
+# The curves of one model over m common cutoffs: its line, the low and the high end of its band, and
+# chance (shape (4, m), nan where there are no tasks); then its tasks, candidates and weights in
+# words, of which the legend has those that all models share.
+Steps = tuple["FloatArray", tuple[str, ...]]
 
 
 def draw_steps(
@@ -96,40 +81,27 @@ def draw_steps(
     band: bool,
     chance: bool,
 ) -> None:
-    """Draw each model with its band, then chance, the legend, and the axis of ranks.
+    """Draw the steps of each model from `x` on, its band, chance, the legend, and the log axis.
 
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-    x : ndarray of int64, shape (m,)
-        Where the steps begin.
-    label : str
-        That of a model without a name.
-    curves : mapping of name to Steps
-    note : str
-        What limits their comparison, for the title of the legend.
-    ticks : sequence of int
-        Those of the axis, which is logarithmic, from 1 to the last step; they are written out.
-    band, chance : bool
-        Whether they are drawn.
+    A model without a name has the label, and the title of the legend the note.
     """
     bands = []
     handles = []
     names = []
     colours = [COLOURS[i % len(COLOURS)] for i in range(len(curves))]
-    sizes = {curve.details[0] for curve in curves.values()}
-    for i, (colour, (name, curve)) in enumerate(zip(colours, curves.items(), strict=True)):
+    sizes = {details[0] for _, details in curves.values()}
+    for i, (name, ((line, low, high, _), details)) in enumerate(curves.items()):
         style: dict[str, Any] = {"linestyle": DASHES[i % len(DASHES)], "drawstyle": "steps-post"}
         if len(curves) > 1 and len(x) <= _MOST_MARKED:  # Outlines that cross are told apart.
             style |= {"marker": MARKERS[i % len(MARKERS)], "markersize": 4}
-        handles += ax.plot(x, curve.line, color=colour, **style)
+        handles += ax.plot(x, line, color=colours[i], **style)
         name = shorten(name) or label
         if len(sizes) > 1:
-            name += f" ({curve.details[0]})"
+            name += f" ({details[0]})"
         names.append(name)
-        if flag("band", band) and (curve.high - curve.low > _MIN_BAND).any():
-            filled = {"color": colour, "alpha": 0.2, "linewidth": 0}
-            bands.append(ax.fill_between(x, curve.low, curve.high, step="post", **filled))
+        if flag("band", band) and (high - low > _MIN_BAND).any():
+            filled = {"color": colours[i], "alpha": 0.2, "linewidth": 0}
+            bands.append(ax.fill_between(x, low, high, step="post", **filled))
     if bands:
         handles.append(bands[0])
         names.append("from optimistic to pessimistic")
@@ -138,7 +110,7 @@ def draw_steps(
         handles.append(handle)
         names.append(name)
     ax.spines[["top", "right"]].set_visible(False)
-    columns = zip(*(curve.details for curve in curves.values()), strict=True)
+    columns = zip(*(details for _, details in curves.values()), strict=True)
     title = [words[0] for words in columns if len(set(words)) == 1]  # what all models share
     draw_legend(ax, handles, names, ", ".join(filter(None, [*title, note])))
     ax.set_xscale("log")
@@ -151,7 +123,7 @@ def _draw_chance(
     ax: Axes, x: IntArray, curves: Mapping[str, Steps], colours: Sequence[str]
 ) -> tuple[Any, str]:
     """Draw chance, in one line if it is the same for all models; return handle and label."""
-    lines = [curve.chance for curve in curves.values()]
+    lines = [drawn[3] for drawn, _ in curves.values()]
     if all(np.allclose(line, lines[0], equal_nan=True) for line in lines):
         lines = lines[:1]
         colours = ["black"]
@@ -325,37 +297,24 @@ def hits_curve(
 
 
 def mean_of_runs(runs: Sequence[Steps]) -> Steps:
-    """Return the mean curves of several runs of a model, which has the details of the first.
-
-    Examples
-    --------
-    >>> runs = [Steps(*np.full((4, 1), share), ("4 tasks",)) for share in (0.5, 1.0)]
-    >>> mean_of_runs(runs).line, mean_of_runs(runs).details
-    (array([0.75]), ('4 tasks in each of 2 runs',))
-    """
-    first, *others = runs
-    if not others:
-        return first
-    names = ("line", "low", "high", "chance")
-    means = {name: np.mean([getattr(run, name) for run in runs], axis=0) for name in names}
-    tasks = f"{first.details[0]} in each of {len(runs)} runs"
-    return Steps(**means, details=(tasks, *first.details[1:]))
+    """Return the mean curves of several runs of a model, which has the details of the first."""
+    if len(runs) == 1:
+        return runs[0]
+    size, *others = runs[0][1]
+    means = np.mean([curves for curves, _ in runs], axis=0)
+    return means, (f"{size} in each of {len(runs)} runs", *others)
 
 
 def _success(report: Report, kind: str, cutoffs: IntArray) -> Steps:
     """Compute the steps of a report of retrieval."""
-    order = EXPECTED_KIND if kind == DEFAULT_KIND else kind
+    order: Any = EXPECTED_KIND if kind == DEFAULT_KIND else kind
     answers: Any = report.model.answers
     chance = np.full(len(cutoffs), np.nan)
     if report.protocol.candidates is not None:  # Of lists without candidates it is not known.
         chance = answers.success_by_chance(cutoffs.tolist())
-    return Steps(
-        line=report.success_at(cutoffs, cast("AnswerOrder", order)),
-        low=report.success_at(cutoffs, "pessimistic"),
-        high=report.success_at(cutoffs, "optimistic"),
-        chance=chance,
-        details=(format_count(report.tasks(), "query"), _format_candidates(report.candidates)),
-    )
+    line, low, high = (report.success_at(cutoffs, x) for x in (order, "pessimistic", "optimistic"))
+    details = format_count(report.tasks(), "query"), _format_candidates(report.candidates)
+    return np.array([line, low, high, chance]), details
 
 
 def _hits(report: Report, side: str | None, kind: str, cutoffs: IntArray) -> Steps:
@@ -365,7 +324,7 @@ def _hits(report: Report, side: str | None, kind: str, cutoffs: IntArray) -> Ste
     sample = ranks_to_draw(report, side, kind)
     tasks = format_count(len(sample.ranks), "task")
     details = tasks, _format_candidates(sample.candidates), report.weighting
-    return Steps(line, low, high, chance_hits(sample, cutoffs), details)
+    return np.array([line, low, high, chance_hits(sample, cutoffs)]), details
 
 
 def _shares(report: Report, side: str | None, kind: str, cutoffs: IntArray) -> Steps:
@@ -374,20 +333,19 @@ def _shares(report: Report, side: str | None, kind: str, cutoffs: IntArray) -> S
     Over all ways to break ties the least share is that of the tasks whose tie lies between both,
     the greatest that of the tasks whose tie reaches between them.
     """
-    hits = _hits(report, side, kind, cutoffs)
+    (line, low, high, chance), details = _hits(report, side, kind, cutoffs)
     best = ranks_to_draw(report, side, "optimistic")
     worst = ranks_to_draw(report, side, "pessimistic")
     first, last = (np.searchsorted(cutoffs, sample.ranks) for sample in (best, worst))
     whole_ties = np.where(first == last, first, len(cutoffs))
     sums, total = _sums_within(whole_ties, best.weights, len(cutoffs))
     curves = [
-        np.diff(hits.line, prepend=0.0),
+        np.diff(line, prepend=0.0),
         sums / total,
-        np.clip(hits.high - np.append(0.0, hits.low[:-1]), 0.0, 1.0),
-        np.diff(hits.chance, prepend=0.0),
+        np.clip(high - np.append(0.0, low[:-1]), 0.0, 1.0),
+        np.diff(chance, prepend=0.0),
     ]
-    line, low, high, chance = (np.append(curve, curve[-1:]) for curve in curves)
-    return replace(hits, line=line, low=low, high=high, chance=chance)
+    return np.array([np.append(curve, curve[-1:]) for curve in curves]), details
 
 
 def _format_candidates(candidates: IntArray) -> str:
@@ -544,7 +502,7 @@ def groups(
     if not isinstance(report, Report):
         raise InputTypeError("report", expected="a Report", got=type(report).__name__)
     if report.by is None:
-        raise InputValueError("report", expected="one with groups, as report(ranks, by='relation')")
+        raise InputValueError("report", "it has no groups", remedies=[WAY_TO_GROUPS])
     positive_integer("most", most)
     choice("order", order, ORDERS)
     key = report.read_key(metric)

@@ -19,6 +19,7 @@ from ..naming import format_count, percent, printable, public
 from ..ranks.container import ties_of
 from ..ranks.protocol import PROVENANCE
 from ..tables import AsTable, Column, Table
+from ..tables.table import Layout
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -339,9 +340,7 @@ class Findings(list[Finding], AsTable):
         if self:
             columns = [Column("name", "finding"), Column("count"), Column("message")]
         rows = [(finding.name, finding.count, finding.message) for finding in self]
-        table = Table(columns, rows)
-        table.names = len(columns)
-        table.before = self.lines
+        table = Layout(names=len(columns), before=self.lines).make(columns, rows)
         return table.table(metrics, **options)
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import OPTION_TEXT, InputTypeError, InputValueError, UnknownKeyError
+from ..errors import InputTypeError, InputValueError, Option, UnknownKeyError
 from ..inference.comparing import (
     Comparison,
     compare_pair,
@@ -24,7 +24,7 @@ from ..naming import format_count, public
 from ..tables import Column, Table
 from ..tables.as_table import Names
 from ..tables.forms import DAGGER
-from ..tables.table import check_digits
+from ..tables.table import Layout, check_digits
 from .audit import graded_findings
 from .report_table import (
     DOUBTS,
@@ -173,14 +173,13 @@ def table(
         keys,
         labels,
         [Column("runs", hidden=True)] if is_repeated else [],
+        layout=Layout(differing=differing, parts=list(map(_part, lines))),
         notes=dict.fromkeys(notes_below),
         percent=percent,
         digits=digits,
         plain_kind=plain_kind,
         is_ranked=not reasons,
     )
-    models_table.differing = differing
-    models_table.parts = list(map(_part, lines))
     return models_table.table(notes=notes)
 
 
@@ -206,8 +205,8 @@ def _read_runs(argument: str, value: Any, allow_unlike: bool) -> list[Report]:
     runs = several(argument, value, "Reports, or a Report (truerank.report(ranks) makes one)")
     for i, run in enumerate(runs):
         if not isinstance(run, Report):
-            got = f"{type(run).__name__} at position {i}"
-            raise InputTypeError(argument, expected="Reports", got=got)
+            got = type(run).__name__
+            raise InputTypeError(argument, expected="Reports", got=got, place=i)
     if not runs:
         raise InputValueError(argument, expected="at least one", got="none")
     if not allow_unlike:
@@ -239,7 +238,8 @@ def _read_keys(models: Models, metrics: Names) -> dict[str, Key]:
             for report in runs:
                 report.to_dict(keys)
         except UnknownKeyError as error:
-            raise UnknownKeyError(error.argument, f"{error.problem} (of {name!r})") from None
+            problem = f"{error.problem} (of {name!r})"
+            raise UnknownKeyError(error.argument, problem, remedies=error.remedies) from None
     return {key: first.read_key(key) for key in keys}
 
 
@@ -293,7 +293,8 @@ def _read_kinds(models: Models, keys: Mapping[str, Key], kinds: Names) -> list[s
         return [""]
     for name, key in keys.items():
         if key.kind != key.grammar.default_kind:
-            raise InputValueError("metrics", expected="no kind, which kinds= says", got=repr(name))
+            expected = "keys without a kind, as rows are of kinds"
+            raise InputValueError("metrics", expected=expected, got=repr(name))
     reports = [report for runs in models.values() for report in runs]
     kinds_of_reports = {kind for report in reports for kind in choose_kinds(report, kinds)}
     return [kind for kind in reports[0].grammar.words["kind"] if kind in kinds_of_reports]
@@ -460,9 +461,8 @@ def _reasons_unlike(models: Models, macro: bool, allow_unlike: bool) -> list[str
                 reasons.append(f"{name} {reason}")
                 break
     if reasons and not allow_unlike:
-        way = OPTION_TEXT.get()("allow_unlike", True)
-        advice = f"{way} puts them side by side, without a best"
-        raise InputValueError("reports", f"{reasons[0]}; {advice}")
+        way = Option("allow_unlike", True, "puts them side by side, without a best")
+        raise InputValueError("reports", reasons[0], remedies=[way])
     return reasons
 
 
@@ -472,10 +472,10 @@ def _why_unlike(a: Report, b: Report, names: tuple[str, str], macro: bool) -> st
         return f"cannot be compared with {names[0]}: unlike groups"
     try:
         models = read_models({names[0]: a, names[1]: b})
-        *_, notes = pair_ranks(models[names[0]][0], models[names[1]][0], names, allow_unlike=True)
+        one, two = (models[name][0] for name in names)
+        *_, unlike, _ = pair_ranks(one, two, names, allow_unlike=True)
     except InputValueError as error:
-        return str(error.problem)
-    unlike = [note.removeprefix("unlike ") for note in notes if note.startswith("unlike ")]
+        return error.problem
     return f"cannot be compared with {names[0]}: {'; '.join(unlike)}" if unlike else ""
 
 

@@ -30,7 +30,7 @@ from ..naming import format_count
 from ..ranks.grouping import group_codes
 from ..tables import Column, Table
 from ..tables.as_table import Names
-from ..tables.table import DIGITS, check_digits
+from ..tables.table import DIGITS, Layout, check_digits
 from .audit import graded_findings, kinds_differ, lines_above, share_missed
 
 if TYPE_CHECKING:
@@ -151,11 +151,10 @@ def table_of_report(
         keys,
         columns,
         [Column(grammar.units)],
+        layout=Layout(before=tuple(lines_above(report)), most=most),
         notes=notes,
-        before=lines_above(report),
         percent=percent,
         digits=digits,
-        most=most,
         plain_kind=default_kind if is_auto(kinds) else None,
     )
 
@@ -194,10 +193,9 @@ def table_of_keys(
         lines,
         read_keys,
         columns,
+        layout=Layout(before=tuple(lines_above(report)), most=1 + GROUPS_SHOWN),
         notes=notes,
-        before=lines_above(report),
         percent=percent,
-        most=1 + GROUPS_SHOWN,
     )
 
 
@@ -438,11 +436,10 @@ def lay_out(
     labels: Mapping[Column, str | None],
     counts: Sequence[Column] = (),
     *,
+    layout: Layout,
     notes: Iterable[str] = (),
-    before: Iterable[str] = (),
     percent: bool = False,
     digits: int = DIGITS,
-    most: int | None = None,
     plain_kind: str | None = None,
     is_ranked: bool = False,
 ) -> Table:
@@ -495,12 +492,9 @@ def lay_out(
         is_plain = {cells[column.name][i] for i in rows} <= {plain}
         columns.append(replace(column, hidden=column.hidden or is_plain))
     columns += [*counts, *metrics]
-    table = Table({column: cells[column.name] for column in columns}, notes=notes, digits=digits)
-    table.names = len(labels)
-    table.before = tuple(before)
-    table.shown_rows = rows
-    table.most = most
-    return table
+    cells_of_columns = {column: cells[column.name] for column in columns}
+    layout = replace(layout, names=len(labels), rows=rows)
+    return layout.make(cells_of_columns, notes=notes, digits=digits)
 
 
 def metric_columns(

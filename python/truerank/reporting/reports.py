@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from .. import inference, metrics, reporting, tables
-from ..errors import OPTION_TEXT, InputValueError, UnknownKeyError
+from ..errors import InputValueError, Option, UnknownKeyError
 from ..inputs.checks import choice, instance, integer, positive_integer, several, unique_keys
 from ..metrics.keys import ALL_SIDES, MACRO, Key, check_chance, parse, quote
 from ..metrics.values import Rankings
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 UNITS = ("task", "query")
 
 
-def _say_no_groups() -> str:
-    return f"this report has no groups, which {OPTION_TEXT.get()('by', 'relation')} makes"
+# It makes the groups of a report that has none.
+WAY_TO_GROUPS = Option("by", "relation", "makes them", call="report(ranks, {})")
 
 
 @public("truerank")
@@ -145,7 +145,7 @@ class Report(Mapping[str, float], AsTable):
         else:
             self.ranks = tasks = weighted_ranks("ranks", ranks)
             if tasks.protocol.candidates is None:  # Adjusted ranks depend on them.
-                expected = "'query', as the Task of these lists has no candidates="
+                expected = "'query', as the Task of these lists has no number of candidates"
                 raise InputValueError("unit", expected=expected, got="'task'")
             if isinstance(weights, str):
                 self.weighting = f"each {LABEL_WORDS.get(weights, weights)} counts once"
@@ -470,7 +470,8 @@ class Report(Mapping[str, float], AsTable):
         text = of_group.text
         if text not in self._values_of_groups:
             if self.by is None:
-                raise UnknownKeyError(repr(str(key)), _say_no_groups())
+                problem = "this report has no groups"
+                raise UnknownKeyError(repr(str(key)), problem, remedies=[WAY_TO_GROUPS])
             self._values_of_groups[text] = metrics.contributions.value_by_group(
                 self.model, of_group, self._group_of_unit, len(self._labels)
             )
@@ -491,7 +492,8 @@ class Report(Mapping[str, float], AsTable):
         {'a': 2, 'b': 1}
         """
         if self.by is None:
-            raise UnknownKeyError(repr("group_tasks"), _say_no_groups())
+            problem = "this report has no groups"
+            raise UnknownKeyError(repr("group_tasks"), problem, remedies=[WAY_TO_GROUPS])
         self.model.check_side(side, side)
         codes = self.model.labels_of_side(side, self._group_of_unit)
         sizes = np.bincount(codes, minlength=len(self._labels)).tolist()

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import OPTION_TEXT, has_option
 from ..inputs.checks import integer
-from ..naming import printable
+from ..naming import format_count, printable
 
 if TYPE_CHECKING:
     from .table import Table
@@ -60,11 +59,9 @@ def cells_in(
     for i, j in differing:
         rows[i][j] += dagger
     heading = [write(printable(column.title)) for column in table.shown_columns]
-    if table.more:
-        place = "in to_text()"
-        if has_option("style"):
-            place = f"with {OPTION_TEXT.get()('style', 'csv')}"
-        rows.append([write(f"{table.more:,} more {place}")] + [""] * (len(heading) - 1))
+    more = table._layout.more
+    if more:
+        rows.append([write(f"{format_count(more, 'more row')} in CSV")] + [""] * (len(heading) - 1))
     return [heading, *rows], bool(best)
 
 
@@ -94,7 +91,7 @@ def text(table: Table) -> str:
     lines = "\n".join("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
     note_on_best = []
     if has_best:
-        note_on_best = [BEST_OF_PART if len(set(table.parts)) > 1 else BEST]
+        note_on_best = [BEST_OF_PART if len(set(table._layout.parts)) > 1 else BEST]
     before, notes = table._lines(note_on_best, by_default=True)
     above = "\n".join(before)
     below = "\n".join(notes)

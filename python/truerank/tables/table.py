@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -113,6 +113,34 @@ class Column:
         return texts
 
 
+@dataclass(frozen=True)
+class Layout:
+    """What people read of a Table beside its cells; `make` makes the Table."""
+
+    names: int = 1  # columns, from the left, that hold names rather than numbers
+    before: tuple[str, ...] = ()  # the lines above
+    rows: Sequence[int] | None = None  # that people read, in this order; all by default
+    most: int | None = None  # rows that a terminal and a notebook show
+    more: int = 0  # rows that are left out at the end
+    differing: Collection[tuple[int, str]] = ()  # the cells with a dagger, by row and column
+    parts: Sequence[Hashable] = ()  # of each row, within which it compares: each has a best
+
+    def make(
+        self,
+        columns: Mapping[Any, Iterable[Any]] | Sequence[str | Column],
+        rows: Iterable[Sequence[Any]] | None = None,
+        *,
+        notes: Iterable[str] = (),
+        digits: int = DIGITS,
+    ) -> Table:
+        """Return a Table of this layout; the parameters are those of Table."""
+        table = Table(columns, rows, notes=notes, digits=digits)
+        table.names = self.names
+        table.before = self.before
+        table._layout = self
+        return table
+
+
 @public("truerank")
 class Table(AsTable):
     """Rows and columns with notes: text, Markdown, LaTeX, HTML, CSV, JSON or a DataFrame.
@@ -176,21 +204,14 @@ class Table(AsTable):
         else:
             cells = _transpose(self.columns, () if rows is None else rows)
         self._cells = dict(zip((column.name for column in self.columns), cells, strict=True))
-        self.names = 1
-        self.before: tuple[str, ...] = ()
+        self._layout = Layout()
+        self.names = self._layout.names
+        self.before = self._layout.before
         self.notes = tuple(
             instance("notes", line, str) for line in several("notes", notes, "lines")
         )
         self._digits = check_digits(digits)
         self._notes_shown: bool | None = None
-        # Tables of reports set these: the rows that people read, how many rows a terminal and a
-        # notebook show, the cells that have a dagger, by row and column, and what tells apart rows
-        # that do not compare, of which each part has a best.
-        self.shown_rows: Sequence[int] = range(len(self))
-        self.most: int | None = None
-        self.more = 0  # rows that are left out at the end
-        self.differing: Collection[tuple[int, str]] = ()
-        self.parts: Sequence[Hashable] = ()
 
     @property
     def rows(self) -> tuple[tuple[Any, ...], ...]:
@@ -251,10 +272,12 @@ class Table(AsTable):
 
     def _cut(self) -> Table:
         """Return the table as a terminal and a notebook show it, without its last rows."""
+        most = self._layout.most
+        if most is None:
+            return self
+        rows = [i for i in self.shown_rows if i < most]
         table = copy.copy(self)
-        if self.most is not None:
-            table.shown_rows = [i for i in self.shown_rows if i < self.most]
-            table.more = len(self.shown_rows) - len(table.shown_rows)
+        table._layout = replace(self._layout, rows=rows, more=len(self.shown_rows) - len(rows))
         return table
 
     def _column(self, argument: str, name: str) -> Column:
@@ -276,6 +299,12 @@ class Table(AsTable):
         """How many of them hold names."""
         return sum(not column.hidden for column in self.columns[: self.names])
 
+    @property
+    def shown_rows(self) -> Sequence[int]:
+        """The rows that people read, by their places."""
+        rows = self._layout.rows
+        return range(len(self)) if rows is None else rows
+
     def texts(self) -> list[list[str]]:
         """Return the cells of the rows that people read."""
         columns = []
@@ -292,7 +321,7 @@ class Table(AsTable):
             for place, i in enumerate(self.shown_rows):
                 if i in best_rows:
                     best.add((place, j))
-                if (i, column.name) in self.differing:
+                if (i, column.name) in self._layout.differing:
                     differing.add((place, j))
         return best, differing
 
@@ -302,7 +331,7 @@ class Table(AsTable):
         choose: Any = max if column.better == "higher" else min
         cells = self._cells[column.name]
         parts: dict[Hashable, list[int]] = {}
-        for i, part in enumerate(self.parts or [0] * len(self)):
+        for i, part in enumerate(self._layout.parts or [0] * len(self)):
             parts.setdefault(part, []).append(i)
         for rows in parts.values():
             numbers = {}
