@@ -21,6 +21,7 @@ from support.html_reader import Page
 from support.refusals import refused
 from truerank.naming import printable
 from truerank.tables import Column, Table
+from truerank.tables.forms import write_json
 from truerank.tables.table import cell
 
 TRICKY = st.text("ab|_&%<>#$~^{}\\*`[]\"'= +-@,\n\r\t\x1b\u2028\u2191", max_size=6)
@@ -188,6 +189,9 @@ def test_programs_read_what_was_given() -> None:
     assert TABLE["mr"][:2] == [2500.0, 357.25]
     table = Table({"a": np.array([0.5, 2.0], np.float32), "n": np.arange(2)})
     assert json.loads(table.to_json())["rows"] == [{"a": 0.5, "n": 0}, {"a": 2.0, "n": 1}]
+    assert write_json({"a": [0.5, math.nan, -math.inf], "b": [math.inf, 1], "c": (0.5,)}, None) == (
+        '{"a": [0.5, null, "-inf"], "b": ["inf", 1], "c": [0.5]}'
+    )
 
 
 def test_digits_and_notes_are_options() -> None:

@@ -224,10 +224,7 @@ def _results(
 def _can_show_groups(
     models: Mapping[str, Report], keys: list[str] | None, unit: LabelsLike | None
 ) -> bool:
-    """Whether a table of several models can show their groups: the same ones, few enough to read.
-
-    It cannot with units that have no name, nor with macro averages, which are of all groups.
-    """
+    """Whether a table of several models can show their groups, few of the same, by named units."""
     has_unnamed_units = unit is not None and not isinstance(unit, str)
     if len(models) == 1 or has_unnamed_units:
         return False

@@ -328,11 +328,9 @@ def _hits(report: Report, side: str | None, kind: str, cutoffs: IntArray) -> Ste
 
 
 def _shares(report: Report, side: str | None, kind: str, cutoffs: IntArray) -> Steps:
-    """Compute the shares of tasks with a rank between two cutoffs, the last one also at the end.
-
-    Over all ways to break ties the least share is that of the tasks whose tie lies between both,
-    the greatest that of the tasks whose tie reaches between them.
-    """
+    """Compute the shares of tasks with a rank between two cutoffs, the last one also at the end."""
+    # Over all ways to break ties the least share is that of the tasks whose tie lies between both,
+    # the greatest that of the tasks whose tie reaches between them.
     (line, low, high, chance), details = _hits(report, side, kind, cutoffs)
     best = ranks_to_draw(report, side, "optimistic")
     worst = ranks_to_draw(report, side, "pessimistic")
@@ -360,19 +358,7 @@ def _most_candidates(reports: Sequence[Report], side: str | None) -> int:
 
 
 def ranks_to_draw(report: Report, side: str | None, kind: str) -> Sample:
-    """Return the ranks of a side and kind; None stands for the first side, usually "both".
-
-    Raises
-    ------
-    KeyError
-        For an unknown side.
-
-    Examples
-    --------
-    >>> from truerank import Ranks, report
-    >>> ranks_to_draw(report(Ranks([0, 3], [1, 2], 10)), None, "pessimistic").ranks
-    array([1., 5.])
-    """
+    """Return the ranks of a side and kind; None stands for the first side, usually "both"."""
     tasks = report.model
     if tasks.answers is not None:
         expected = "reports of tasks with one right answer each"
@@ -384,25 +370,7 @@ def ranks_to_draw(report: Report, side: str | None, kind: str) -> Sample:
 
 
 def hits_at(sample: Sample, cutoffs: IntArray) -> FloatArray:
-    """Return hits@k for all cutoffs k at once.
-
-    Parameters
-    ----------
-    sample : Sample
-        n tasks, which count by their weights.
-    cutoffs : ndarray of int64, shape (m,)
-        Ascending.
-
-    Returns
-    -------
-    ndarray of float64, shape (m,)
-        nan where no task has a weight above 0.
-
-    Examples
-    --------
-    >>> hits_at(Sample(np.array([1.0, 4.0]), np.array([9, 9])), np.array([1, 3, 4]))
-    array([0.5, 0.5, 1. ])
-    """
+    """Return hits@k for all cutoffs k, which ascend: nan where no task has a weight above 0."""
     if sample.tied is not None:  # Each position of a tie has its share.
         shares = [values_of_tasks(METRICS["hits"], sample, k) for k in cutoffs.tolist()]
         return np.array([weighted_mean(each, sample.weights) for each in shares])
@@ -412,13 +380,7 @@ def hits_at(sample: Sample, cutoffs: IntArray) -> FloatArray:
 
 
 def chance_hits(sample: Sample, cutoffs: IntArray) -> FloatArray:
-    """Return hits@k under chance for all cutoffs; float64, shape (m,).
-
-    Examples
-    --------
-    >>> chance_hits(Sample(np.array([1.0, 4.0]), np.array([5, 10])), np.array([1, 5]))
-    array([0.15, 0.75])
-    """
+    """Return hits@k under chance for all cutoffs."""
     if sample.weights is None:
         tasks = compress(sample.candidates)
     else:  # Tasks with the same number of candidates may all have their mean weight.
@@ -433,10 +395,7 @@ def chance_hits(sample: Sample, cutoffs: IntArray) -> FloatArray:
 def _sums_within(
     intervals: IntArray, weights: FloatArray | None, m: int
 ) -> tuple[FloatArray, float]:
-    """What the tasks in each of m intervals weigh, and all tasks: nan for none.
-
-    Those with the number m are in no interval.
-    """
+    """What the tasks in each of m intervals weigh, and all tasks, also those of an interval m."""
     mass = np.ones(len(intervals)) if weights is None else rescale_weights(weights)
     sums: FloatArray = np.bincount(intervals, mass, m + 1)[:m].astype(np.float64, copy=False)
     return sums, float(mass.sum()) or math.nan

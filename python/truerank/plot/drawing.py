@@ -25,23 +25,8 @@ _HANDLE_WIDTH = 8  # A line's sample and the gap after it are as wide as so many
 def axes_for(function: str, ax: Axes | None, height: float) -> Axes:
     """Return the axes to draw into: the given ones, or those of a new figure, shown in notebooks.
 
-    Every function that draws takes `ax`, opens it here, and returns it. A figure without a layout
-    gets the constrained one, since the legend would have no room.
-
-    Parameters
-    ----------
-    function : str
-        The function that draws, for the message if matplotlib is missing.
-    ax : matplotlib.axes.Axes, or None
-    height : float
-        The height of a new figure, in inches; it is as wide as the settings of matplotlib say.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    TypeError
-        For anything but Axes.
+    A figure without a layout gets the constrained one, since the legend would have no room. The
+    height is in inches; a new figure is as wide as the settings of matplotlib say.
     """
     figures = import_extra("matplotlib.figure", function, "plot")
     if ax is not None:
@@ -64,40 +49,14 @@ def _picture(figure: Any) -> bytes:
 
 
 def check_axes(ax: Axes) -> Axes:
-    """Check that axes are matplotlib's, and return them.
-
-    Raises
-    ------
-    TypeError
-        For anything else: a figure, the module pyplot, the array that `subplots` returns.
-
-    Examples
-    --------
-    >>> check_axes([])
-    Traceback (most recent call last):
-    truerank.errors.InputTypeError: ax: expected matplotlib's Axes, got list
-    """
+    """Return axes; refuse a figure, the module pyplot, and the array that `subplots` returns."""
     if not isinstance(ax, import_extra("matplotlib.axes", "ax", "plot").Axes):
         raise InputTypeError("ax", expected="matplotlib's Axes", got=type(ax).__name__)
     return ax
 
 
 def read_reports(reports: Any) -> dict[str, Report]:
-    """Check reports and return them by name; a single one gets the name "".
-
-    Raises
-    ------
-    TypeError
-        For anything but a Report, or a mapping of names to Reports.
-    ValueError
-        For an empty mapping.
-
-    Examples
-    --------
-    >>> from truerank import Ranks, report
-    >>> list(read_reports(report(Ranks([0], [1], 9))))
-    ['']
-    """
+    """Check reports and return them by name; a single one gets the name ""."""
     if isinstance(reports, Report):  # It is a mapping, too.
         return {"": reports}
     if not isinstance(reports, Mapping):
@@ -113,20 +72,7 @@ def read_reports(reports: Any) -> dict[str, Report]:
 
 
 def read_runs(reports: Any) -> dict[str, list[Report]]:
-    """Check models, of one run or of several, and return their runs by name; one alone has "".
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `read_reports`.
-
-    Examples
-    --------
-    >>> from truerank import Ranks, report
-    >>> one = report(Ranks([0], [1], 9))
-    >>> {name: len(runs) for name, runs in read_runs({"a": [one, one], "b": one}).items()}
-    {'a': 2, 'b': 1}
-    """
+    """Check models, of one run or of several, and return their runs by name; one alone has ""."""
     if isinstance(reports, Report) or not isinstance(reports, Mapping) or not reports:
         return {name: [report] for name, report in read_reports(reports).items()}
     models = {}
@@ -139,15 +85,7 @@ def read_runs(reports: Any) -> dict[str, list[Report]]:
 
 
 def unlike_protocols(reports: Sequence[Any]) -> str:
-    """Say in what the protocols of reports differ from that of the first; empty if in nothing.
-
-    Examples
-    --------
-    >>> from truerank import Ranks, report
-    >>> ranks = Ranks([0], [1], 9)
-    >>> unlike_protocols([report(ranks), report(ranks.with_protocol(split="test"))])
-    'unlike protocols: split'
-    """
+    """Say in what the protocols of reports differ from that of the first; empty if in nothing."""
     protocol, *others = [report.protocol for report in reports]
     lines = [line for other in others for line in protocol.differences(other)]
     fields = dict.fromkeys(line.partition(":")[0] for line in lines)
@@ -155,21 +93,13 @@ def unlike_protocols(reports: Sequence[Any]) -> str:
 
 
 def escape_formulas(name: str) -> str:
-    """Escape a text so that matplotlib does not read it as a formula.
-
-    Examples
-    --------
-    >>> print(escape_formulas("$x"))
-    \\$x
-    """
+    """Escape a text so that matplotlib does not read it as a formula between dollars."""
     return name.replace("$", r"\$")
 
 
 def shorten(name: str, most: int = 36) -> str:
     """Shorten a text to one line; a long one loses its middle, as ends distinguish names.
 
-    Examples
-    --------
     >>> shorten("/people/person/nationality", 15)
     '/people\u2026onality'
     """
@@ -186,10 +116,6 @@ def draw_legend(
     """Draw a legend where it covers no data: above the axes, in as many columns as fit.
 
     Axes of one figure that would repeat it have one, on the right of those that were drawn last.
-
-    Names may be any text: they are set after the legend is made, since matplotlib leaves out names
-    that begin with an underscore, and they are escaped, since it reads text between two dollars as
-    a formula.
     """
     if not names:
         return
@@ -218,19 +144,13 @@ def draw_legend(
         alignment="left",
         **place,
     )
+    # Names are set now, since matplotlib leaves out those that begin with an underscore.
     for text, name in zip(legend.get_texts(), shown, strict=True):
         text.set_text(name)
 
 
 def count_fitting(ax: Axes, text: str) -> int:
-    """Return how many labels as long as a text fit below the axes, 8 at most.
-
-    Examples
-    --------
-    >>> from matplotlib import pyplot
-    >>> count_fitting(pyplot.figure().add_subplot(), "40,943")
-    8
-    """
+    """Return how many labels as long as a text fit below the axes, 8 at most."""
     letters = _LETTERS_PER_INCH / ax.figure.dpi * ax.bbox.width
     return max(2, min(_MOST_TICKS, int(letters / (len(text) + 3))))
 

@@ -122,15 +122,7 @@ class Summary:
 
 
 def summary_of(report: Report) -> Summary:
-    """Sum up the tasks of a report; of queries their right answers. What a list misses is no tie.
-
-    Examples
-    --------
-    >>> import truerank as tr
-    >>> ranks = tr.Ranks([0, 3, 1], [1, 2, 9], 10, listed=[True, True, False])
-    >>> summary_of(tr.report(ranks)).mean_tie
-    2.0
-    """
+    """Sum up the tasks of a report, of queries their right answers; what lists miss is no tie."""
     ranks = report.ranks
     candidates = ranks.candidates
     answers = report.model.answers
@@ -241,13 +233,7 @@ def _sizes_of_queries(report: Report) -> str:
 
 
 def describe_candidates(least: int, most: int, noun: str = "candidate") -> str:
-    """Write the range of the number of candidates.
-
-    Examples
-    --------
-    >>> describe_candidates(9, 9), describe_candidates(1, 2000)
-    ('9 candidates', '1 to 2,000 candidates')
-    """
+    """Write the range of the number of candidates."""
     if least == most:
         return format_count(most, noun)
     return f"{least:,} to {most:,} {noun}s"
@@ -383,13 +369,6 @@ def graded_findings(
     """List what makes the numbers of a report suspect, each with the measure of its check.
 
     Where a table shows some keys, what ties move is one of these.
-
-    Examples
-    --------
-    >>> import truerank as tr
-    >>> report = tr.report(tr.Ranks([3], [1], 100, protocol=tr.Protocol(sampled=True)))
-    >>> [finding.name for _, finding in graded_findings(report, [])]
-    ['sampled']
     """
     checks = tuple(MESSAGES) if report.unit == "task" else CHECKS_OF_QUERIES
     checks = tuple(check for check in checks if not names or check in names)
@@ -412,16 +391,11 @@ def _measures(
 ) -> Iterator[tuple[str, float, int, str]]:
     """Yield the checks that apply, each with its measure, a number of tasks or so, and words.
 
-    Those that compute metrics are made only if they are asked for.
-
-    Link prediction without a filter is suspect, but for samples, which never have known answers.
-    Of lists most scores are not known.
-
-    Where the candidates are the entities of the test alone, a smaller test is an easier task:
-    metrics can be compared only between tests of one size, except for the adjusted mean rank index
-    (Berrendorf, Faerman, Vermue, Tresp: On the ambiguity of rank-based evaluation of entity
-    alignment or link prediction methods, 2020, section 3.2). The indices of mrr and of hits@k do
-    not help: they rise as much as the metrics that they adjust.
+    Those that compute metrics are made only if they are asked for. Samples never have known answers
+    and need no filter. A smaller test whose entities alone are candidates is easier: only the
+    adjusted mean rank index compares with other sizes, not those of mrr and hits@k (Berrendorf et
+    al.: On the ambiguity of rank-based evaluation of entity alignment or link prediction methods,
+    2020, section 3.2).
     """
     ranks = report.ranks
     protocol = report.protocol
@@ -462,18 +436,9 @@ def _measures(
 
 
 def describe_missing(ranks: Ranks) -> tuple[int, str]:
-    """Count the units that ranks of parts lack, and say which rows these are, if it is known.
+    """Count the units that ranks of parts lack: "2 of 3 triples; missing: row 1", if it is known.
 
     Their units are rows of one task or of several.
-
-    Examples
-    --------
-    >>> import truerank as tr
-    >>> facts = [(0, 0, 1), (1, 0, 2), (2, 0, 0)]
-    >>> task = tr.link_prediction.Task(facts, {}, entities=3, sides=["tail"])
-    >>> ranks = [task[p::3].evaluate(lambda q: q[:, :1] * [[0.1, 0.2, 0.3]]).ranks for p in (2, 0)]
-    >>> describe_missing(tr.concatenate(ranks))
-    (1, '2 of 3 triples; missing: row 1')
     """
     from ..ranks.joining import count_units
 
@@ -492,12 +457,8 @@ def describe_missing(ranks: Ranks) -> tuple[int, str]:
 def _describe_rows(rows: IntArray, number: int) -> str:
     """Name the first of some rows, and the part that they are, if it is one.
 
-    Examples
-    --------
-    >>> _describe_rows(np.array([0]), 9), _describe_rows(np.array([2, 5, 8]), 9)
-    ('row 0', 'rows 2, 5, 8 (part 2::3)')
-    >>> _describe_rows(np.array([2, 3, 4, 5, 6]), 9), _describe_rows(np.array([2, 3, 7]), 9)
-    ('rows 2, 3, 4, 5, ... (part 2:7)', 'rows 2, 3, 7')
+    >>> _describe_rows(np.array([2, 5, 8]), 9), _describe_rows(np.array([2, 3, 4, 5, 6]), 9)
+    ('rows 2, 5, 8 (part 2::3)', 'rows 2, 3, 4, 5, ... (part 2:7)')
     """
     if len(rows) == 1:
         return f"row {rows[0]}"
@@ -527,17 +488,13 @@ def _worse_than_chance(report: Report) -> tuple[float, int, str]:
     """Find the first side whose mean rank is many standard errors above that of random scores.
 
     Under chance a rank r is uniform on 1..N, and log E exp(t(r - E r)) <= t**2 (N**2 - 1) / 24 for
-    every t (each factor of sinh(Nt/2) / (N sinh(t/2)), written as an infinite product, is). A mean
-    rank of independent tasks that is z standard errors above its expectation has therefore a
-    probability of at most exp(-z**2 / 2), whatever their numbers of candidates and their weights;
-    ties only make it smaller. Tasks of one target may depend on each other in any way: the standard
-    deviations of these are added (Hölder's inequality), not the variances.
-
-    Where true scores are -inf, as by a mask that hides the targets too, that is said, and another
-    order is asked about only if the other tasks are worse than chance as well.
-
-    Of queries the right answers are looked at, where all candidates are ranked. Those of one query
-    have ranks without repeats, whose sum has a smaller spread than that of independent ones.
+    every t (each factor of sinh(Nt/2) / (N sinh(t/2)), written as an infinite product, is). So a
+    mean of independent ranks that is z standard errors above its expectation has a probability of
+    at most exp(-z**2 / 2), whatever their candidates and weights; ties, and ranks of one query
+    without repeats, make it smaller. Tasks of one target may depend on each other in any way:
+    their standard deviations are added (Hölder's inequality), not the variances. Where true scores
+    are -inf, as by a mask that hides targets too, another order is asked about only if the other
+    tasks are worse than chance as well.
     """
     protocol = report.protocol
     if protocol.similarity is not None:
@@ -548,6 +505,7 @@ def _worse_than_chance(report: Report) -> tuple[float, int, str]:
         question = OTHER_ORDERS.get(protocol.order, "are the scores in one order?")
     ranks = report.ranks
     answers = report.model.answers
+    # Of queries the right answers are looked at, where all candidates are ranked.
     if answers is not None and ranks.listed is not None and not ranks.listed.all():
         return 0.0, 0, ""
     for side in report.sides:
@@ -597,11 +555,8 @@ def _standard_errors_above(report: Report, tasks: npt.NDArray[np.bool_]) -> floa
 def _ties(report: Report, shown_keys: Collection[Key]) -> tuple[float, str]:
     """Find the metric that ties move most from its default value, relative to this one.
 
-    Where some keys are shown, it is one of these that does not name a kind of rank; one that is not
-    adjusted, if there is any.
-
-    Where lists miss targets, only those are looked at that are listed: misses are no ties, and of
-    queries they count as 0.
+    Of shown keys it is one without a kind of rank; one that is not adjusted, if there is any. What
+    lists miss is no tie: such tasks are left out, and of queries they count as 0.
     """
     if not report.summary.tied_tasks:
         return 0.0, ""
@@ -636,10 +591,7 @@ def _ties(report: Report, shown_keys: Collection[Key]) -> tuple[float, str]:
 
 
 def _moved_by_ties(report: Report, key: Key, over: str) -> tuple[float, str]:
-    """Return how far ties move a key from its value, relative to it, and say from where to where.
-
-    A kind of rank of which the metric has no value is left out.
-    """
+    """Return how far ties move a key from its value, relative to it, and say it in words."""
     kinds = {kind: replace(key, kind=kind) for kind in report.grammar.tie_kinds}
     values = {kind: report[str(each)] for kind, each in kinds.items() if not why_no_value(each)}
     value = values[report.grammar.default_kind]

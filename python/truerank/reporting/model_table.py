@@ -324,9 +324,8 @@ def _differences(
 ) -> tuple[set[tuple[int, str]], list[str]]:
     """Return the cells that differ significantly from the best model or a given one, and notes.
 
-    The best is chosen by the same ranks, so Holm's rule is over all pairs of models then, whichever
-    is the best; for a given model it is over the pairs with this one. It is over all parts of
-    comparable lines, too.
+    The best is chosen by the same ranks, so Holm's rule is over all pairs of models then; for a
+    given model over the pairs with it. It is over all parts of comparable lines, too.
     """
     parts: dict[Hashable, dict[str, int]] = {}  # The rows that are comparable, by their models.
     for row, line in enumerate(lines):
@@ -387,7 +386,7 @@ def _notes_on_tests(
 def _compare_lines(
     lines: Mapping[str, Lines], reference: str, options: Any
 ) -> Iterator[tuple[Comparison, set[tuple[str, str]]]]:
-    """Compare all pairs of models by their comparable lines, or those with a given one.
+    """Compare all pairs of models, or those with a given one, by their comparable lines.
 
     Each comparison has the models and columns that are marked if its models differ.
     """
@@ -441,10 +440,7 @@ def _is_of_group(line: Lines) -> bool:
 
 
 def _reasons_unlike(models: Models, macro: bool, allow_unlike: bool) -> list[str]:
-    """Return why models cannot be compared with the first; refuse them unless that is allowed.
-
-    The rule is that of `compare`. Each reason begins with the name of the model.
-    """
+    """Say of each model why `compare` refuses it beside the first; raise unless that is allowed."""
     reasons: list[str] = []
     for name, runs in models.items():
         reasons += (f"{name}: {difference}" for difference in _run_differences(runs))
@@ -480,10 +476,7 @@ def _why_unlike(a: Report, b: Report, names: tuple[str, str], macro: bool) -> st
 
 
 def _doubts(models: Models, shown_keys: Collection[Key]) -> Iterator[str]:
-    """Say the worst that each of some checks finds in all models, and which models have it.
-
-    What is not said of all runs of a model alike names the run.
-    """
+    """Say the worst that each check finds in all models, and which models, or runs, have it."""
     # By check and model, of each run: the measure, the message, in which sizes stand where the
     # measure is infinite, and the run.
     doubts: dict[str, dict[str, list[tuple[float, str, int]]]] = {}

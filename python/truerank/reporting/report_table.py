@@ -68,24 +68,14 @@ DEVIATION = "std"
 class Lines:
     """Lines of a table that are alike in all but their group.
 
-    Attributes
-    ----------
-    cells : dict of str to list
-        Their labels and numbers by the names of columns; a number is None where there is none. The
-        label "average" tells lines of groups from those of all tasks ("micro") and of means over
-        groups ("macro").
-    keys : mapping of str to Key or None
-        The key of each metric by the name of its column; None where it has no value.
-    reports : sequence of Report
-        The runs of the model.
-    groups : sequence of labels, or None
-        The groups of these reports that have a line; None where there is one line of all tasks.
+    The label "average" tells lines of groups from those of all tasks ("micro") and of means over
+    groups ("macro").
     """
 
-    cells: dict[str, list[Any]]
-    keys: Mapping[str, Key | None]
-    reports: Sequence[Report]
-    groups: Sequence[Hashable] | None = None
+    cells: dict[str, list[Any]]  # labels and numbers, or None, by the names of columns
+    keys: Mapping[str, Key | None]  # that of each metric's column; None where it has no value
+    reports: Sequence[Report]  # the runs of the model
+    groups: Sequence[Hashable] | None = None  # None for one line of all tasks
 
 
 # -- tables ----------------------------------------------------------------------------------------
@@ -107,11 +97,8 @@ def table_of_report(
     """Return a report as one table; `Report.table` says what the parameters are.
 
     The rows are of all sides and kinds; then those of the macro average and the groups, the largest
-    first, of the first side and of the default kind, unless sides or kinds are given. People read
-    rows of another kind than the default only where a value moves by more than one in its last
-    printed digit, unless kinds are given.
-    Labels that are alike in all rows are for programs alone. Without `all_intervals` only the rows
-    that a terminal shows have them.
+    first, of the first side and the default kind unless sides or kinds are given. Without
+    `all_intervals` only the rows that a terminal shows have them.
     """
     digits = check_digits(digits)
     grammar = report.grammar
@@ -162,18 +149,7 @@ def table_of_report(
 def table_of_keys(
     report: Report, keys: Sequence[str], *, percent: bool = False, interval: bool = False
 ) -> Table:
-    """Return a table with a column for each of any keys, and a row of all tasks and of each group.
-
-    Examples
-    --------
-    >>> import truerank as tr
-    >>> report = tr.report(tr.Ranks([0, 3], [1, 1], 10), by=["a", "b"])
-    >>> print(table_of_keys(report, ["macro.mrr", "optimistic.mr"]).to_text(notes=False))
-    label  tasks  number  macro.MRR ↑  optimistic.MR ↓
-    all    2      value         0.625              2.5
-    a      1      value             -              1.0
-    b      1      value             -              4.0
-    """
+    """Return a table with a column for each key, and a row of all tasks and of each group."""
     read_keys = {key: report.read_key(key) for key in keys}
     side = report.sides[0]  # Relations alone are not pooled.
     labels = {"average": MICRO, "group": ALL_ROWS, "side": side, "kind": "", "number": "value"}
@@ -274,17 +250,16 @@ def _choose_rows(
 def choose_kinds(report: Report, kinds: Names) -> list[str]:
     """List the kinds of rank that are named; by default all, or one where all are alike."""
     grammar = report.grammar
-    is_word = isinstance(kinds, str) and kinds in (AUTO, ALL_KINDS)
-    if kinds is not None and not is_word:
-        names = unique_keys(kinds, "kinds")
-        for kind in names:
-            if kind not in grammar.words["kind"]:
-                problem = f"no such kind of rank; {suggest(kind, grammar.words['kind'])}"
-                raise UnknownKeyError(repr(kind), problem)
-        return names
-    if kinds == ALL_KINDS or kinds_differ(report):
+    if is_auto(kinds):
+        return list(grammar.tie_kinds) if kinds_differ(report) else [grammar.default_kind]
+    if isinstance(kinds, str) and kinds == ALL_KINDS:
         return list(grammar.tie_kinds)
-    return [grammar.default_kind]
+    names = unique_keys(kinds, "kinds")
+    for kind in names:
+        if kind not in grammar.words["kind"]:
+            problem = f"no such kind of rank; {suggest(kind, grammar.words['kind'])}"
+            raise UnknownKeyError(repr(kind), problem)
+    return names
 
 
 def _choose_columns(report: Report, metrics: Names) -> dict[str, Key]:
@@ -300,13 +275,7 @@ def _choose_columns(report: Report, metrics: Names) -> dict[str, Key]:
 
 
 def choose_metrics(metrics: Names, few: Iterable[str], every: Sequence[str]) -> list[str]:
-    """List the metrics of a table: those that were asked for, "all", or a few if they are there.
-
-    Examples
-    --------
-    >>> choose_metrics(None, ["mr"], ["mr", "mrr"]), choose_metrics("mrr", ["mr"], ["mr", "mrr"])
-    (['mr'], ['mrr'])
-    """
+    """List the metrics of a table: those that were asked for, "all", or a few if they are there."""
     if metrics is None and set(few) <= set(every):
         return list(few)
     if metrics is None or (isinstance(metrics, str) and metrics == ALL_METRICS):
@@ -315,13 +284,7 @@ def choose_metrics(metrics: Names, few: Iterable[str], every: Sequence[str]) -> 
 
 
 def is_auto(kinds: Names) -> bool:
-    """Whether rows of kinds are to appear where they differ in what is printed.
-
-    Examples
-    --------
-    >>> is_auto("auto"), is_auto(None), is_auto(["optimistic"])
-    (True, True, False)
-    """
+    """Whether rows of kinds are to appear where they differ in what is printed."""
     return kinds is None or (isinstance(kinds, str) and kinds == AUTO)
 
 
@@ -331,15 +294,14 @@ def is_auto(kinds: Names) -> bool:
 def keys_of_line(
     keys: Mapping[str, Key], side: str = "", kind: str = "", *, macro: bool = False
 ) -> dict[str, Key | None]:
-    """Return the keys of a line by the names of their columns; None where they have no value.
+    """Return the keys of a line of a side, a kind or macro averages, by the names of columns.
 
-    The line is of a side and of a kind of rank, unless keys are to keep theirs, or of macro
-    averages.
+    They are None where they have no value, and keep what the line does not say.
     """
-    keys_here = {}
-    for name, key in keys.items():
-        keys_here[name] = _key_of_line(key, side or key.side, kind or key.kind, macro or key.macro)
-    return keys_here
+    return {
+        name: _key_of_line(key, side or key.side, kind or key.kind, macro or key.macro)
+        for name, key in keys.items()
+    }
 
 
 @lru_cache(4096)  # The keys keep how they are written.
@@ -356,20 +318,9 @@ def make_lines(
     *,
     has_deviations: bool = False,
 ) -> Lines:
-    """Make the line of all tasks of a model, or those of some groups, with means over its runs.
+    """Make the line of all tasks of a model, or those of some groups, of one run or means over all.
 
-    Parameters
-    ----------
-    reports : sequence of Report
-        The runs.
-    keys : mapping of str to Key or None
-        That of each metric by the name of its column; None where it has no value.
-    labels : mapping of str to label
-        What the lines are of, by the names of columns; "average", "group" and "kind" among them.
-    groups : sequence of labels, optional
-        Those that have a line.
-    has_deviations : bool
-        Whether lines have the deviations over the runs, too.
+    Labels say what the lines are of: "average", "group", "kind" and perhaps more.
     """
     side = labels.get("side", reports[0].sides[0])
     sizes = [reports[0].tasks(side)]
@@ -419,9 +370,7 @@ def largest_groups(report: Report, side: str) -> dict[Hashable, int]:
 def _notes_on_macro(report: Report, keys: Mapping[str, Key | None], prefix: str) -> Iterator[str]:
     """Say which values macro averages leave out: those of groups without tasks, and nan."""
     for name, key in keys.items():
-        left_out = 0
-        if key is not None:
-            left_out = int(np.isnan(report._value_by_group(key)).sum())
+        left_out = 0 if key is None else int(np.isnan(report._value_by_group(key)).sum())
         if left_out:
             groups = format_count(left_out, "group")
             yield f"{MACRO}.{prefix}{name} leaves out {groups} without a value."
@@ -443,28 +392,11 @@ def lay_out(
     plain_kind: str | None = None,
     is_ranked: bool = False,
 ) -> Table:
-    """Lay out the lines of reports as a table.
+    """Lay out the lines of reports as a table: columns of labels, of whole numbers, of metrics.
 
-    Parameters
-    ----------
-    lines : sequence of Lines
-    keys : mapping of str to Key
-        The metrics by the names of their columns.
-    labels : mapping of Column to str or None
-        The columns of labels, each with the label that goes without saying: people do not read a
-        column that has no other.
-    counts : sequence of Column
-        The columns of whole numbers.
-    notes, before : iterable of str
-        The lines below the table, and above it.
-    percent, digits
-        As of `Report.table`.
-    most : int, optional
-        A terminal and a notebook show so many lines at most.
-    plain_kind : str, optional
-        People read lines of another kind of rank only where they move a printed value.
-    is_ranked : bool
-        Whether the best numbers are marked.
+    Each column of labels has the one that goes without saying: people do not read a column without
+    another. Of other kinds than a plain one they read lines that move a printed value. The best
+    numbers are marked if models are ranked.
     """
     flag("percent", percent)
     cells: dict[str, list[Any]] = defaultdict(list)
@@ -480,13 +412,13 @@ def lay_out(
         # the same labels.
         names = list(zip(*(cells[name] for name in LABELS if name in cells), strict=True))
         plain_rows = {names[i]: i for i in rows if cells["kind"][i] == plain_kind}
-        shown = [column for column in metrics if not column.hidden]
-        rows_that_differ = []
-        for i in rows:
-            pair = i, plain_rows.get(names[i], i)
-            if i == pair[1] or any(_moves(each, cells[each.name], pair, digits) for each in shown):
-                rows_that_differ.append(i)
-        rows = rows_that_differ
+        shown = [(column, cells[column.name]) for column in metrics if not column.hidden]
+        pairs = [(i, plain_rows.get(name, i)) for i, name in enumerate(names)]
+        rows = [
+            i
+            for i, plain in pairs
+            if i == plain or any(_moves(*each, (i, plain), digits) for each in shown)
+        ]
     columns = []
     for column, plain in labels.items():
         is_plain = {cells[column.name][i] for i in rows} <= {plain}
@@ -507,17 +439,7 @@ def metric_columns(
 ) -> list[Column]:
     """Return the column of a key, and those of its bounds and deviation, if there are any.
 
-    Shares have three decimals, mean ranks one, z two. The table that is printed shows the bounds
-    behind the values or, without any, the deviation. Where models are ranked, the best numbers are
-    marked.
-
-    Examples
-    --------
-    >>> columns = [metric_columns(name, parse(name), {})[0] for name in ("mr", "mrr", "zmrr")]
-    >>> [column.decimals for column in columns]
-    [1, 3, 2]
-    >>> metric_columns("mr", parse("mr"), {}, is_ranked=True)[0].better
-    'lower'
+    People read the bounds behind the values or, without any, the deviation.
     """
     decimals = key.decimals
     mark = ""
@@ -555,22 +477,9 @@ def _moves(column: Column, cells: Sequence[Any], rows: tuple[int, int], digits: 
 def add_intervals(
     lines: Sequence[Lines], unit: LabelsLike | None, level: float, most: int | None = None
 ) -> list[str]:
-    """Add the bounds of the intervals of the values of the first lines; say what they are of.
+    """Add the bounds of the intervals of the values of the first lines, or of all; return notes.
 
-    Parameters
-    ----------
-    lines : sequence of Lines
-    unit : str, labels or None
-        What was drawn. Labels are of all tasks.
-    level : float
-    most : int, optional
-        How many lines have intervals. Default: all.
-
-    Returns
-    -------
-    list of str
-        Notes: what stands in brackets, and what limits the trust in it, each once; of groups, in
-        which of them.
+    Labels of units are of all tasks.
     """
     for each in lines:
         for name, bound in itertools.product(each.keys, BOUNDS):
@@ -610,10 +519,7 @@ def _single_lines(
 
 
 def _notes_on_intervals(intervals: Iterable[tuple[str, Interval]], level: float) -> list[str]:
-    """Say what the intervals of groups, or of all tasks, are of, and what limits the trust in them.
-
-    That units are few is said once; of groups, in which of them.
-    """
+    """Say what intervals are of, and once each what limits trust; of groups, in which of them."""
     units = ""
     notes: dict[str, str] = {}
     groups_of_note: dict[str, dict[str, None]] = {}
@@ -644,8 +550,6 @@ def _notes_on_intervals(intervals: Iterable[tuple[str, Interval]], level: float)
 def sentence(text: str) -> str:
     """Write a clause as a sentence.
 
-    Examples
-    --------
     >>> sentence("ties move mr"), sentence("is the similarity dot right?")
     ('Ties move mr.', 'Is the similarity dot right?')
     """
@@ -653,13 +557,9 @@ def sentence(text: str) -> str:
 
 
 def label_text(label: Hashable) -> str:
-    """Write the label of a group, the parts of a tuple with blanks between them.
+    """Write the label of a group.
 
-    Examples
-    --------
     >>> label_text((3, "1-N")), label_text(7)
     ('3 1-N', '7')
     """
-    if isinstance(label, tuple):
-        return " ".join(map(str, label))
-    return str(label)
+    return " ".join(map(str, label)) if isinstance(label, tuple) else str(label)

@@ -11,12 +11,10 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from html import escape
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from ..inputs.checks import integer
 from ..naming import format_count, printable
@@ -69,10 +67,7 @@ def cells_in(
 
 
 def text(table: Table) -> str:
-    """Write columns of text with two blanks between them, the points of numbers at one place.
-
-    An asterisk stands behind the best cells, and a line below says so.
-    """
+    """Write columns of text, the points of numbers at one place, an asterisk behind the best."""
     (heading, *rows), has_best = cells_in(table, str, "{}*")
     names = table.shown_names
     columns = []
@@ -124,13 +119,7 @@ def _width(text: str) -> int:
 
 
 def markdown_cell(text: str) -> str:
-    """Escape a text so that Markdown shows it as it is, without markup, HTML, links or cells.
-
-    Examples
-    --------
-    >>> print(markdown_cell("a|b"), markdown_cell("<b>_x_1*"))
-    a\\|b &lt;b>\\_x_1\\*
-    """
+    """Escape a text so that Markdown shows it as it is, without markup, HTML, links or cells."""
     plain = _ENTITY.sub("&amp;", " ".join(text.split())).replace("<", "&lt;")
     return _MARKDOWN.sub(r"\\\g<0>", plain)
 
@@ -167,21 +156,13 @@ _LATEX = str.maketrans(
 
 
 def latex_cell(text: str) -> str:
-    """Escape a text for LaTeX, with a minus sign before negative numbers.
-
-    Examples
-    --------
-    >>> print(latex_cell("R&D_1"), latex_cell("-0.5 to -0.25"), latex_cell("1e-05"))
-    R\\&D\\_1 $-$0.5 to $-$0.25 1e-05
-    """
+    """Escape a text for LaTeX, with a minus sign before negative numbers."""
     return _MINUS.sub("$-$", " ".join(text.split()).translate(_LATEX))
 
 
 def latex(table: Table) -> str:
-    """Write a tabular with the rules of the package booktabs, lines above as comments, and notes.
-
-    Daggers take no room, so that the points of numbers stand below each other.
-    """
+    """Write a tabular with the rules of the package booktabs, its lines above as comments."""
+    # Daggers take no room, so that the points of numbers stand below each other.
     (heading, *rows), _ = cells_in(table, latex_cell, "\\textbf{{{}}}", "\\rlap{$^{\\dagger}$}")
     before, notes = table._lines(by_default=False)
     lines = [f"% {' '.join(line.split())}" for line in before]
@@ -206,13 +187,7 @@ def _latex_row(cells: Iterable[str]) -> str:
 
 
 def html_text(text: str) -> str:
-    """Escape a text for HTML, markup and control characters alike.
-
-    Examples
-    --------
-    >>> print(html_text("a < b"), html_text("red \\x1b[31m"))
-    a &lt; b red \\x1b[31m
-    """
+    """Escape a text for HTML, markup and control characters alike."""
     return escape(printable(text))
 
 
@@ -252,20 +227,7 @@ def html_page(title: str, body: str) -> str:
 def csv_text(rows: Iterable[Iterable[object]], *, spreadsheet: bool = False) -> str:
     """Write rows, the heading first, with numbers in all their digits.
 
-    Parameters
-    ----------
-    rows
-        The cells of each line.
-    spreadsheet
-        Whether a text that a spreadsheet would compute as a formula gets an apostrophe before it.
-        Numbers are unchanged.
-
-    Examples
-    --------
-    >>> csv_text([["metric", "value"], ["mr", 4.5]])
-    'metric,value\\nmr,4.5\\n'
-    >>> csv_text([["=1+1", -4.5]], spreadsheet=True)
-    "'=1+1,-4.5\\n"
+    For a spreadsheet, texts that it would compute as a formula get an apostrophe before them.
     """
     lines: list[str] = []
     # The writer quotes texts with a character of its line terminator; readers need it for both.
@@ -277,7 +239,6 @@ def csv_text(rows: Iterable[Iterable[object]], *, spreadsheet: bool = False) -> 
 
 
 def _no_formula(value: object) -> object:
-    """Put an apostrophe before a text that a spreadsheet takes for a formula, but not a number."""
     if isinstance(value, str) and value.startswith(_FORMULA) and not _SIGNED.fullmatch(value):
         return f"'{value}"
     return value
@@ -287,13 +248,7 @@ def _no_formula(value: object) -> object:
 
 
 def write_json(content: object, indent: int | None) -> str:
-    """Write a value as JSON, with so many blanks for each level, or all in one line.
-
-    Examples
-    --------
-    >>> write_json({"mr": float("nan"), "low": float("-inf")}, None)
-    '{"mr": null, "low": "-inf"}'
-    """
+    """Write a value as JSON, with so many blanks for each level, or all in one line."""
     if indent is not None:
         indent = integer("indent", indent, least=0, most=100)
     return json.dumps(json_value(content), indent=indent, allow_nan=False)
@@ -301,6 +256,8 @@ def write_json(content: object, indent: int | None) -> str:
 
 def json_value(value: Any) -> Any:
     """Convert a value to what JSON can hold: nan is null, infinity is "inf" or "-inf"."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
     if hasattr(value, "__dataclass_fields__"):
         value = vars(value)
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
@@ -308,25 +265,8 @@ def json_value(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return _json_list(value)
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    if isinstance(value, float) and math.isinf(value):
-        return str(value)
+        kinds = set(map(type, value))  # Long lists, as of groups, have one.
+        if kinds <= _PLAIN or (kinds == {float} and all(map(math.isfinite, value))):
+            return list(value)
+        return [json_value(item) for item in value]
     return value
-
-
-def _json_list(values: Sequence[Any]) -> list[Any]:
-    """Convert a list; of many numbers alone, only those that JSON cannot hold are replaced."""
-    kinds = set(map(type, values))
-    if kinds <= _PLAIN:
-        return list(values)
-    if kinds != {float}:
-        return [json_value(value) for value in values]
-    numbers = np.array(values)
-    converted = list(values)
-    for i in np.flatnonzero(np.isnan(numbers)).tolist():
-        converted[i] = None
-    for i in np.flatnonzero(np.isinf(numbers)).tolist():
-        converted[i] = str(converted[i])
-    return converted

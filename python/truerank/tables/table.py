@@ -20,16 +20,10 @@ _PARTS = ("low", "high", "std")  # The column "mrr low" goes with "mrr".
 
 
 def cell(value: object, digits: int, decimals: int | None = None) -> str:
-    """Write a cell: a float with so many significant digits or decimals, an integer in full.
+    """Write a float with so many significant digits or decimals, and other cells in full.
 
-    Two numbers are the ends of a range. Control characters of a text are escaped.
-
-    Examples
-    --------
-    >>> cell(0.43847712, 4), cell(2000, 4), cell("mr", 4), cell(None, 4), cell((0.25, 1.0), 4)
-    ('0.4385', '2,000', 'mr', '', '0.25 to 1')
-    >>> cell(0.46, 4, 3), cell(-0.0001, 4, 3)
-    ('0.460', '0.000')
+    >>> cell(0.4384, 3), cell(0.46, 4, 3), cell(2000, 4), cell(None, 4), cell((0.25, 1.0), 4)
+    ('0.438', '0.460', '2,000', '', '0.25 to 1')
     """
     if value is None:
         return ""
@@ -125,16 +119,9 @@ class Layout:
     differing: Collection[tuple[int, str]] = ()  # the cells with a dagger, by row and column
     parts: Sequence[Hashable] = ()  # of each row, within which it compares: each has a best
 
-    def make(
-        self,
-        columns: Mapping[Any, Iterable[Any]] | Sequence[str | Column],
-        rows: Iterable[Sequence[Any]] | None = None,
-        *,
-        notes: Iterable[str] = (),
-        digits: int = DIGITS,
-    ) -> Table:
-        """Return a Table of this layout; the parameters are those of Table."""
-        table = Table(columns, rows, notes=notes, digits=digits)
+    def make(self, *columns_and_rows: Any, **options: Any) -> Table:
+        """Return a Table of this layout; the arguments are those of Table."""
+        table = Table(*columns_and_rows, **options)
         table.names = self.names
         table.before = self.before
         table._layout = self
@@ -404,20 +391,13 @@ def _read_cells(columns: Sequence[Column], value: Iterable[Any]) -> list[list[An
 
 
 def _plain_cells(cells: Sequence[Any]) -> list[Any]:
-    """Return the cells of a column with numbers of Python alone.
-
-    Examples
-    --------
-    >>> _plain_cells(["TransE", np.float64(0.5), None])
-    ['TransE', 0.5, None]
-    """
+    """Return the cells of a column with numbers of Python in place of those of NumPy."""
     if set(map(type, cells)) <= _OF_PYTHON:
         return list(cells)
     return list(map(_plain, cells))
 
 
 def _plain(value: Any) -> Any:
-    """Convert a number of NumPy to one of Python."""
     if isinstance(value, tuple):
         return tuple(map(_plain, value))
     if isinstance(value, np.generic):
