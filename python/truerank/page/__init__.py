@@ -183,10 +183,7 @@ def save(
 
 
 def _results(
-    models: Mapping[str, Report],
-    keys: list[str] | None,
-    options: Mapping[str, Any],
-    kinds: Names,
+    models: Mapping[str, Report], keys: list[str] | None, options: Mapping[str, Any], kinds: Names
 ) -> tuple[str, str]:
     """Return the tables, and all numbers as JSON."""
     results: list[Any] = []
@@ -226,17 +223,13 @@ def _can_show_groups(
 ) -> bool:
     """Whether a table of several models can show their groups, few of the same, by named units."""
     has_unnamed_units = unit is not None and not isinstance(unit, str)
-    if len(models) == 1 or has_unnamed_units:
+    first, *others = models.values()
+    if not others or has_unnamed_units or any(report.by is None for report in models.values()):
         return False
-    first = next(iter(models.values()))
     has_macro = any(first.read_key(key).macro for key in keys or ())
-    tasks_of_groups = []
-    for report in models.values():
-        if report.by is None:
-            return False
-        tasks_of_groups.append(report.group_tasks(first.sides[0]))
-    are_same = all(tasks == tasks_of_groups[0] for tasks in tasks_of_groups)
-    return are_same and len(tasks_of_groups[0]) <= GROUPS_SHOWN and not has_macro
+    tasks = first.group_tasks(first.sides[0])
+    are_same = all(report.group_tasks(first.sides[0]) == tasks for report in others)
+    return are_same and len(tasks) <= GROUPS_SHOWN and not has_macro
 
 
 def _tables(results: Iterable[Any]) -> str:
@@ -258,9 +251,7 @@ def _json(report: Report) -> str:
 def _usual_keys(report: Report) -> list[str]:
     metrics: Sequence[str] = METRICS if report.model.answers is None else report.grammar.few
     side = report.sides[0]
-    if side == ALL_SIDES:
-        return list(metrics)
-    return [f"{side}.{metric}" for metric in metrics]
+    return [metric if side == ALL_SIDES else f"{side}.{metric}" for metric in metrics]
 
 
 def _have_tasks(models: Mapping[str, Report]) -> bool:

@@ -36,7 +36,7 @@ from ..metrics.values import Sample, values_of_tasks
 from ..naming import format_count, public
 from ..reporting.audit import describe_candidates
 from ..reporting.report_table import label_text
-from ..reporting.reports import WAY_TO_GROUPS, Report
+from ..reporting.reports import NO_GROUPS, WAY_TO_GROUPS, Report
 from .drawing import (
     COLOURS,
     MARKERS,
@@ -131,11 +131,9 @@ def _draw_chance(
     else:
         label = "chance, in the colour of each"
     style = {"linestyle": ":", "linewidth": 1.4, "drawstyle": "steps-post"}
-    handles = [
-        ax.plot(x, line, color=colour, **style)[0]
-        for line, colour in zip(lines, colours, strict=True)
-    ]
-    return handles[0], label
+    for line, colour in zip(lines, colours, strict=True):
+        ax.plot(x, line, color=colour, **style)
+    return ax.get_lines()[-len(lines)], label
 
 
 _EVERY_K_TO = 20  # Every cutoff up to here is a point; larger ones are spaced evenly.
@@ -461,7 +459,7 @@ def groups(
     if not isinstance(report, Report):
         raise InputTypeError("report", expected="a Report", got=type(report).__name__)
     if report.by is None:
-        raise InputValueError("report", "it has no groups", remedies=[WAY_TO_GROUPS])
+        raise InputValueError("report", NO_GROUPS, remedies=[WAY_TO_GROUPS])
     positive_integer("most", most)
     choice("order", order, ORDERS)
     key = report.read_key(metric)

@@ -30,7 +30,10 @@ def axes_for(function: str, ax: Axes | None, height: float) -> Axes:
     """
     figures = import_extra("matplotlib.figure", function, "plot")
     if ax is not None:
-        figure = check_axes(ax).figure.figure  # That of a subfigure is the figure around it.
+        # Others are a figure, the module pyplot, and the array that `subplots` returns.
+        if not isinstance(ax, import_extra("matplotlib.axes", function, "plot").Axes):
+            raise InputTypeError("ax", expected="matplotlib's Axes", got=type(ax).__name__)
+        figure = ax.figure.figure  # That of a subfigure is the figure around it.
         if figure.get_layout_engine() is None:
             figure.set_layout_engine("constrained")
         return ax
@@ -46,13 +49,6 @@ def _picture(figure: Any) -> bytes:
     data = io.BytesIO()
     figure.savefig(data, format="png")
     return data.getvalue()
-
-
-def check_axes(ax: Axes) -> Axes:
-    """Return axes; refuse a figure, the module pyplot, and the array that `subplots` returns."""
-    if not isinstance(ax, import_extra("matplotlib.axes", "ax", "plot").Axes):
-        raise InputTypeError("ax", expected="matplotlib's Axes", got=type(ax).__name__)
-    return ax
 
 
 def read_reports(reports: Any) -> dict[str, Report]:
@@ -78,9 +74,8 @@ def read_runs(reports: Any) -> dict[str, list[Report]]:
     models = {}
     for name, model in reports.items():
         runs = model if isinstance(model, (list, tuple)) else [model]
-        models[str(name)] = list(
-            read_reports({f"{name}, run {i}": x for i, x in enumerate(runs)}).values()
-        )
+        named_runs = {f"{name}, run {i}": run for i, run in enumerate(runs)}
+        models[str(name)] = list(read_reports(named_runs).values())
     return models
 
 

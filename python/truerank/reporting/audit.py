@@ -73,11 +73,7 @@ MESSAGES = {
     "missing rows": "the ranks are a part, {}",
 }
 # Larger values are findings; those of the other checks are if they are above 0.
-THRESHOLDS = {
-    "worse than chance": STANDARD_ERRORS,
-    "ties": 0.01,
-    "few candidates": 0.01,
-}
+THRESHOLDS = {"worse than chance": STANDARD_ERRORS, "ties": 0.01, "few candidates": 0.01}
 
 
 # -- summary ---------------------------------------------------------------------------------------
@@ -186,10 +182,9 @@ def lines_above(report: Report) -> list[str]:
         words.append("unfiltered")
     if protocol.ties:
         words.append(f"ties {protocol.ties}")
-    elif summary.tied_tasks == 1:
-        words.append("1 task is tied")
     elif summary.tied_tasks:
-        words.append(f"{summary.tied_tasks:,} tasks are tied")
+        verb = "is" if summary.tied_tasks == 1 else "are"
+        words.append(f"{format_count(summary.tied_tasks, 'task')} {verb} tied")
     elif summary.tasks:
         words.append("no ties")
     words.append(report.weighting)

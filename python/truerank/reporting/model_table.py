@@ -247,11 +247,7 @@ def _shared_keys(keys: Iterable[str], results: Iterable[Mapping[str, float]]) ->
     """Return those of the keys that all results have."""
     # A set finds keys without computing their values.
     listed = [(frozenset(values), values) for values in results]
-    shared = []
-    for key in keys:
-        if all(key in known or key in values for known, values in listed):
-            shared.append(key)
-    return shared
+    return [key for key in keys if all(key in known or key in values for known, values in listed)]
 
 
 # -- lines -----------------------------------------------------------------------------------------

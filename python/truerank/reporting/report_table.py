@@ -17,15 +17,7 @@ from ..errors import InputValueError, UnknownKeyError
 from ..inputs.checks import confidence, flag, unique_keys
 from ..inputs.rules import suggest
 from ..metrics.contributions import UNIT
-from ..metrics.keys import (
-    ALL_SIDES,
-    MACRO,
-    NO_ADJUSTMENT,
-    UNPOOLED_SIDE,
-    Key,
-    parse,
-    why_no_value,
-)
+from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, UNPOOLED_SIDE, Key, parse, why_no_value
 from ..naming import format_count
 from ..ranks.grouping import group_codes
 from ..tables import Column, Table
@@ -125,8 +117,7 @@ def table_of_report(
             lines.append(make_lines([report], keys_here, labels, groups))
     most = len(of_all) + len(of_groups) + GROUPS_SHOWN
     if flag("interval", interval):
-        of_first = None if all_intervals else most
-        notes += add_intervals(lines, unit, confidence(level), of_first)
+        notes += add_intervals(lines, unit, confidence(level), None if all_intervals else most)
     columns: dict[Column, str | None] = {}
     if report.by is not None:
         columns = {Column("average", hidden=True): None, Column("group", report.by): MICRO}
@@ -250,7 +241,7 @@ def _choose_rows(
 def choose_kinds(report: Report, kinds: Names) -> list[str]:
     """List the kinds of rank that are named; by default all, or one where all are alike."""
     grammar = report.grammar
-    if is_auto(kinds):
+    if kinds is None or is_auto(kinds):
         return list(grammar.tie_kinds) if kinds_differ(report) else [grammar.default_kind]
     if isinstance(kinds, str) and kinds == ALL_KINDS:
         return list(grammar.tie_kinds)

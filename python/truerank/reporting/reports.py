@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 UNITS = ("task", "query")
 
 
-# It makes the groups of a report that has none.
+NO_GROUPS = "this report has no groups"
 WAY_TO_GROUPS = Option("by", "relation", "makes them", call="report(ranks, {})")
 
 
@@ -264,9 +264,8 @@ class Report(Mapping[str, float], AsTable):
         kinds = grammar.listed_kinds
         if self.unit == "task" and not reporting.audit.kinds_differ(self):
             kinds = (grammar.default_kind,)
-        keys = []
-        for side, kind, metric in itertools.product(self.sides, kinds, grammar.listed):
-            keys.append(grammar.compose(side, kind, metric))
+        parts = itertools.product(self.sides, kinds, grammar.listed)
+        keys = list(itertools.starmap(grammar.compose, parts))
         if self.by is not None:
             for side, metric in itertools.product(self.sides, grammar.listed):
                 if self.read_key(metric).adjustment != "z":
@@ -407,9 +406,8 @@ class Report(Mapping[str, float], AsTable):
         names = unique_keys(metric, "metric")
         for name in names:
             self.read_key(name)  # All are read before the first is computed.
-        intervals = {}
-        for name in names:
-            intervals[name] = inference.interval(self, name, unit=unit, level=level, seed=seed)
+        options: Any = {"unit": unit, "level": level, "seed": seed}
+        intervals = {name: inference.interval(self, name, **options) for name in names}
         return intervals[metric] if isinstance(metric, str) else inference.Intervals(intervals)
 
     def audit(self, *names: str) -> reporting.Findings:
@@ -470,8 +468,7 @@ class Report(Mapping[str, float], AsTable):
         text = of_group.text
         if text not in self._values_of_groups:
             if self.by is None:
-                problem = "this report has no groups"
-                raise UnknownKeyError(repr(str(key)), problem, remedies=[WAY_TO_GROUPS])
+                raise UnknownKeyError(repr(str(key)), NO_GROUPS, remedies=[WAY_TO_GROUPS])
             self._values_of_groups[text] = metrics.contributions.value_by_group(
                 self.model, of_group, self._group_of_unit, len(self._labels)
             )
@@ -492,8 +489,7 @@ class Report(Mapping[str, float], AsTable):
         {'a': 2, 'b': 1}
         """
         if self.by is None:
-            problem = "this report has no groups"
-            raise UnknownKeyError(repr("group_tasks"), problem, remedies=[WAY_TO_GROUPS])
+            raise UnknownKeyError(repr("group_tasks"), NO_GROUPS, remedies=[WAY_TO_GROUPS])
         self.model.check_side(side, side)
         codes = self.model.labels_of_side(side, self._group_of_unit)
         sizes = np.bincount(codes, minlength=len(self._labels)).tolist()
@@ -665,10 +661,8 @@ class Report(Mapping[str, float], AsTable):
         keys = unique_keys(metrics)
         values = np.array([self.per_query(key) for key in keys])
         rows = values.reshape(len(keys), len(self.queries)).T.tolist()
-        by_query = {}
-        for query, row in zip(self.queries, rows, strict=True):
-            by_query[query] = dict(zip(keys, row, strict=True))
-        return by_query
+        values_of_queries = (dict(zip(keys, row, strict=True)) for row in rows)
+        return dict(zip(self.queries, values_of_queries, strict=True))
 
     # -- forms -------------------------------------------------------------------------------------
 
@@ -720,8 +714,7 @@ class Report(Mapping[str, float], AsTable):
         >>> json.loads(report(Ranks([0], [1], 10)).to_json(["mrr"]))["metrics"]
         {'mrr': 1.0}
         """
-        keys = list(self) if metrics is None else unique_keys(metrics)
-        columns = keys
+        keys = columns = list(self) if metrics is None else unique_keys(metrics)
         if metrics is None:  # One kind of rank is enough for many groups.
             default = self.grammar.default_kind
             columns = [key for key in keys if self.read_key(key).kind == default]
