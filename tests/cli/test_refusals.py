@@ -71,7 +71,11 @@ OF_SCORES = [
     ("evaluate scores.npy", 2, "Missing argument 'TARGETS'; for lists it is `truerank retrieval"),
     ("evaluate scores.npy 9223372036854775808", 2, "TARGETS: .*, got '9223372036854775808'"),
     ("evaluate half-*.npy targets.npy", 2, "expected 8 targets, .*; --shards columns says"),
-    ("evaluate order.npy 0", 1, "scores: .*--order ascending says that the lowest is the best"),
+    (
+        "evaluate order.npy 0",
+        1,
+        "scores: .*--order ascending says that they are ranks, the lowest the best",
+    ),
     (f"{EVALUATE} --filter foreign.npz", 1, "--filter: expected members indptr and indices, got"),
     (f"{EVALUATE} --filter csc.npz", 1, "--filter: expected a .* in csr format"),
     (f"{EVALUATE} --candidates wide.npz", 1, "--candidates: expected a sparse matrix of shape"),

@@ -167,7 +167,7 @@ WRONG_LISTS: dict[str, tuple[dict[str, Any], str]] = {
     "no indptr": ({"vectors": VECTORS}, "expected members vectors and indptr, got vectors"),
     "padded": (
         {"vectors": np.ones((5, 2, 6)), "indptr": np.arange(6)},
-        "expected with maxsim an .npz file with vectors, (tokens, d), and indptr, got shape (5, 2",
+        "with maxsim vectors, (tokens, d), and indptr, where those of each begin, got shape (5, 2",
     ),
     "short": ({"vectors": VECTORS, "indptr": [0, 1, 2, 3, 4, 7]}, "an indptr that never falls"),
     "empty": (
@@ -194,11 +194,11 @@ def test_lists_of_vectors_that_are_refused(run: Run, case: str) -> None:
     [
         (
             "--queries Q.npz",
-            "vectors alone with dot, got vectors and an indptr, which --similarity maxsim compares",
+            "vectors alone with dot, got vectors and an indptr; --similarity maxsim compares lists",
         ),
         (
             "--queries Q.npy --similarity maxsim",
-            "with maxsim an .npz file with vectors, (tokens, d)",
+            "with maxsim vectors, (tokens, d), and indptr, where those of each begin",
         ),
     ],
 )

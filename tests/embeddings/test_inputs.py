@@ -330,5 +330,5 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 
 def test_the_way_out_of_a_module_is_its_weight() -> None:
     torch = pytest.importorskip("torch", reason="a module of torch")
-    words = "got Embedding; give its weight$"
+    words = "got Embedding; queries.weight is its tensor$"
     refusal(TypeError, words, tr.score_embeddings, torch.nn.Embedding(19, 10), GOOD.entities)

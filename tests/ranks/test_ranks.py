@@ -51,11 +51,11 @@ V = ValueError
 WRONG: list[tuple[type[Exception], str, dict[str, Any]]] = [
     (T, "above", {"above": [1.0, 0.0]}),
     (V, "above", {"above": [[1]]}),
-    (V, "above: .*-1 at position 1", {"above": [0, -1]}),
+    (V, "above: position 1: .* got -1", {"above": [0, -1]}),
     (V, "above", {"above": np.array([2**63, 0], "u8")}),
     (V, "tied", {"tied": [1]}),
-    (V, "tied: .*0 at position 1", {"tied": [1, 0]}),
-    (V, "candidates: .* rank 6 of 5 candidates at position 1", {"above": [0, 5]}),
+    (V, "tied: position 1: .* got 0", {"tied": [1, 0]}),
+    (V, "candidates: position 1: .* the last rank, 6 .* got 5", {"above": [0, 5]}),
     (V, "candidates", {"above": [TOP, 0], "tied": [TOP, 1]}),
     (V, "candidates", {"candidates": [5, MOST + 1]}),
     (V, "weights", {"weights": [1.0]}),
@@ -81,12 +81,12 @@ WRONG: list[tuple[type[Exception], str, dict[str, Any]]] = [
 ]
 # Of other tools; what they call queries has the names that tables have.
 WRONG_RANKS: list[tuple[type[Exception], str, dict[str, Any]]] = [
-    (T, "ranks: .*: give both, got 2.5 at position 1", {"ranks": [1, 2.5]}),
+    (T, "ranks: position 1: .*: give both, got 2.5", {"ranks": [1, 2.5]}),
     (T, r"pessimistic: .*astype\(int\)", {"pessimistic": [1.0, 4.0]}),
     (V, "ranks", {"ranks": [1, 0]}),
     (V, "ranks", {"ranks": [1, -2]}),
-    (V, "pessimistic: .* got 3 for rank 4 at position 1", {"pessimistic": [1, 3]}),
-    (V, "candidates: .*rank 4 of 3 candidates", {"candidates": 3}),
+    (V, "pessimistic: position 1: .* the optimistic rank, 4, got 3", {"pessimistic": [1, 3]}),
+    (V, "candidates: position 1: .* the last rank, 4 .* got 3", {"candidates": 3}),
     (V, "query", {"query": ["a"]}),
     (T, "target", {"target": 2.5}),
 ]

@@ -112,7 +112,7 @@ DAMAGED: list[tuple[bytes | dict[str, Any], str]] = [
     ({"truerank": {"origins": [["a", 9, 9, 0, ["b", "c"]]]}}, "labels.unit: "),
     ({"truerank": {"origins": [["a", 9, 9, 0, "bc"]]}}, "origins.digests: "),
     ({"gains": np.array([1.0, np.nan, 1.0, 1.0])}, "gains: "),
-    ({"answers": np.array([1, 2, 0, 1])}, "answers: .*0 at position 2"),
+    ({"answers": np.array([1, 2, 0, 1])}, "answers: position 2: .* got 0"),
 ]
 
 

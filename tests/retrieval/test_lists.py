@@ -70,7 +70,7 @@ def test_two_orders_that_contradict_each_other(
         assert task.evaluate_lists(lists)["mrr"] > 1 / 3
         return
     both = "order='ascending' says that lower .* order='descending' that the best is last"
-    refusal(ValueError, f"^ids: .*{words}.*: {both}", task.evaluate_lists, lists)
+    refusal(ValueError, f"^ids: .*{words}.*; {both}", task.evaluate_lists, lists)
     assert task.evaluate_lists(lists, order="ascending")["mrr"] == 1
     assert task.evaluate_lists(lists, order="descending")["mrr"] == pytest.approx(1 / 3)
 

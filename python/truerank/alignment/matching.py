@@ -11,7 +11,7 @@ import numpy as np
 from ..counting.job import refuse_places
 from ..embeddings.scoring import topk_of_job
 from ..embeddings.vectors import CSLS, VECTOR_SIMILARITIES, Embeddings, watching
-from ..errors import InputValueError, argument_names
+from ..errors import InputValueError, Option, argument_names
 from ..inputs.array_likes import as_floats, default_arithmetic
 from ..inputs.checks import (
     check_shape,
@@ -49,7 +49,7 @@ BLOCK_ROWS = 256
 # Kept beside each score: its place in the order of its row; a float64 and a flag for the solver.
 KEPT_BYTES = {"greedy": 0, "mutual": 0, "stable": 4, "optimal": 9}
 _MAX_EXACT_INTEGER = 1 << 53  # Integers up to here are exact in float64.
-_PLACES = ", as ids (argsort) or ranks are: give the scores that they are of; of ranks the negative"
+_OF_RANKS = Option("", effect="has the scores, where these are ranks", call="np.negative(left)")
 _SCALE_BEFORE = (
     "none beside a matrix s (pass 2 * s - r[:, None] - c, where r and c are the means of the k "
     "highest scores of its rows and columns)"
@@ -240,7 +240,7 @@ def read_matrix(left: Any, similarity: str, csls: int | CSLS | None, rules: Rule
         raise InputValueError("csls", expected=_SCALE_BEFORE, got=repr(csls))
     with argument_names(scores="left"):
         matrix = in_one_array(read_scores(left, rules.dtype))
-        refuse_places(matrix, rules, _PLACES)
+        refuse_places(matrix, rules, _OF_RANKS)
     check_shape("left", matrix.array.shape, 2, "a matrix (left, right)")
     if matrix.dtype in ("int64", "uint64") and matrix.array.size:
         least = int(matrix.array.min())

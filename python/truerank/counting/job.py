@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..arrays.types import IntArray
+    from ..errors import Option
     from ..inputs.rules import Rules
     from ..stores import Store
 
@@ -226,15 +227,11 @@ def _read_targets(targets: Any, tasks: int, owner: str | None, columns: int) -> 
     return array
 
 
-def refuse_places(scores: _core.Scores | Store, rules: Rules, *ways: str) -> None:
+def refuse_places(scores: _core.Scores | Store, rules: Rules, *ways: Option) -> None:
     """Refuse ids and ranks as scores unless `order` is named, as `refuse_permutations` does.
 
     Of scores in memory the first is looked at here: it mostly has a fraction, as no id has. Of
     floats on a device none is, for a copy of one would wait for all that makes them.
-
-    Examples
-    --------
-    >>> refuse_places(_core.Scores(np.array([0.5, *range(1, 12)]), "float64", False), PLAIN)
     """
     if isinstance(scores, _core.Scores):
         are_clear = any(isinstance(x, float) and x % 1 for x in scores.array.flat[:1].tolist())
@@ -245,13 +242,7 @@ def refuse_places(scores: _core.Scores | Store, rules: Rules, *ways: str) -> Non
 
 
 def sha256_of(*values: Any) -> str:
-    """Return the SHA-256 of arrays with their shapes, selections, words and None.
-
-    Examples
-    --------
-    >>> sha256_of(np.array([1, 2], np.int32)) == sha256_of(np.array([1, 2])) != sha256_of(None)
-    True
-    """
+    """Return the SHA-256 of arrays with their shapes, selections, words and None."""
     import hashlib
 
     sha = hashlib.sha256()

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Scores
-from ..errors import OPTION_TEXT, InputValueError
+from ..errors import InputValueError, Option
 from ..inputs.array_likes import as_floats
-from ..inputs.rules import ORDERS
 from ..inputs.selection import indptr_of
 from ..naming import format_count
 from ..stores.store import ArrayStore
@@ -31,12 +30,15 @@ if TYPE_CHECKING:
     from ..stores import Store
 
 # What is seen may be this; both orders say which it is.
-PLACES = ", as ids (argsort) or ranks are: give the scores that they are of; of ranks {ascending} "
-PLACES += (
-    "says that the lowest is the best, of points, as Borda's, {descending} that the highest is"
+PLACES = (
+    Option("order", "ascending", "says that they are ranks, the lowest the best"),
+    Option("order", "descending", "that they are points, as Borda's, the highest the best"),
 )
-RISE = ": {ascending} says that lower scores are better, as of distances, {descending} that the "
-RISE += "best is last, as in np.argsort(s)[-k:]"
+RISE = (
+    Option("order", "ascending", "says that lower scores are better, as of distances"),
+    Option("order", "descending", "that the best is last, as in np.argsort(s)[-k:]"),
+)
+_OF_PLACES = ", as ids (argsort) or ranks are: give the scores that they are of"
 
 _GLANCE = 64
 _LEAST_COLUMNS = 10  # Fewer integers may be an order of the columns by chance.
@@ -48,31 +50,11 @@ _FIRST_ENTRIES = 1 << 12
 _NEARLY_ALL = 0.95
 
 
-def doubt(argument: str, seen: str, meaning: str) -> InputValueError:
-    """Return the error for scores that were seen, of which only the order says what they are.
-
-    Examples
-    --------
-    >>> raise doubt("scores", "scores rise in 4 lists", RISE)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    truerank.errors.InputValueError: scores: scores rise in 4 lists: order='ascending' says that ...
-    """
-    write = OPTION_TEXT.get()
-    options = {order: write("order", order) for order in ORDERS}
-    return InputValueError(argument, seen + meaning.format(**options))
-
-
-def refuse_permutations(scores: Scores | Store, ways: str = PLACES) -> None:
+def refuse_permutations(scores: Scores | Store, *ways: Option) -> None:
     """Refuse scores of which each row has 0 to n - 1, or 1 to n: ids or ranks of n columns.
 
     They may be floats, without fractions. The first row that is none ends it. Rows that no tile has
-    whole are not looked at. `ways` says what they may be, and what is to be written.
-
-    Examples
-    --------
-    >>> from truerank.stores import read_scores
-    >>> refuse_permutations(read_scores([[*range(10)], [0] * 10]))
+    whole are not looked at. `ways` lead out, where `order` does not.
     """
     store = ArrayStore(scores) if isinstance(scores, Scores) else scores
     rows, columns = store.shape
@@ -97,32 +79,19 @@ def refuse_permutations(scores: Scores | Store, ways: str = PLACES) -> None:
                 if first < 0:
                     return
     seen = f"{format_count(rows, 'row')}, each a permutation of {first} to {first + columns - 1}"
-    raise doubt("scores", seen, ways)
+    raise InputValueError("scores", seen + _OF_PLACES, remedies=ways or PLACES)
 
 
 def refuse_worst_first(
     argument: str, indptr: IntArray, scores: Scores, contradiction: str = ""
 ) -> None:
-    """Refuse scores of lists that rise in all of them, and scores that are places.
+    """Refuse scores of lists, in one dimension, that rise in all of them, or that are places.
 
-    Parameters
-    ----------
-    argument : str
-        What messages call the scores.
-    indptr : ndarray of int64, shape (lists + 1,)
-        List i has the scores ``indptr[i]:indptr[i + 1]``.
-    scores : Scores
-        In one dimension.
-    contradiction : str
-        What ranks beside the scores say against them, as `rising_ranks` says it.
-
-    Examples
-    --------
-    >>> scores = Scores(np.array([0.5, 2.5]), "float64", False)
-    >>> refuse_worst_first("scores", np.array([0, 2]), scores)
+    List i has the scores ``indptr[i]:indptr[i + 1]``. `contradiction` is what ranks beside the
+    scores say against them, as `rising_ranks` says it.
     """
     if contradiction:
-        raise doubt(argument, contradiction, RISE)
+        raise InputValueError(argument, contradiction, remedies=RISE)
     lengths = np.diff(indptr)
     is_long = lengths >= _LEAST_LENGTH
     entries = int(lengths[is_long].sum())
@@ -137,7 +106,7 @@ def refuse_worst_first(
         do_rise = rises_before[last] > rises_before[indptr[:-1][is_long]]
         if not falls.any() and do_rise.all():
             seen = f"scores rise in {lists}, {entries:,} entries, and fall in none"
-            raise doubt(argument, seen, RISE)
+            raise InputValueError(argument, seen, remedies=RISE)
     begin = indptr[is_long.argmax()]
     if scores.array[begin : begin + 1].tolist()[0] % 1:  # Most scores are no whole numbers.
         return
@@ -150,7 +119,8 @@ def refuse_worst_first(
     rises, _ = _steps(indptr, scores, len(scores.array))
     if rises.any():  # Else they are points: the best stands first, as they say.
         numbers = ("0 to its length - 1", "1 to its length")[first]
-        raise doubt(argument, f"scores of {lists}, each a permutation of {numbers}", PLACES)
+        seen = f"scores of {lists}, each a permutation of {numbers}"
+        raise InputValueError(argument, seen + _OF_PLACES, remedies=PLACES)
 
 
 def rising_ranks(queries: IntArray, scores: npt.NDArray[Any], ranks: npt.NDArray[Any]) -> str:
@@ -158,14 +128,6 @@ def rising_ranks(queries: IntArray, scores: npt.NDArray[Any], ranks: npt.NDArray
 
     Ranks that are no numbers say nothing, nor do those of fewer than 12 entries: a reranker's score
     beside the rank of a first stage may be the other way round.
-
-    Examples
-    --------
-    >>> of_one_query, scores = np.zeros(12, np.int64), np.arange(12)
-    >>> rising_ranks(of_one_query, scores, scores + 1)
-    'ranks rise with the scores in 1 of 1 queries'
-    >>> rising_ranks(of_one_query, scores, -scores)
-    ''
     """
     if ranks.dtype.kind not in "iuf" or len(ranks) < _LEAST_ENTRIES:
         return ""
@@ -188,12 +150,7 @@ def rising_ranks(queries: IntArray, scores: npt.NDArray[Any], ranks: npt.NDArray
 def first_place(values: npt.NDArray[Any], sizes: IntArray) -> int:
     """Return the least number of the first list, 0 or 1, if each has its places once; else -1.
 
-    Parameters
-    ----------
-    values : ndarray
-        Those of all lists, which follow each other.
-    sizes : ndarray of int64
-        How many values each list has, at least one.
+    The lists follow each other in `values`, each with one value or more, as `sizes` says.
 
     Examples
     --------

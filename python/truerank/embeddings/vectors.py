@@ -19,7 +19,7 @@ from .. import _core
 from .._core import Scores
 from ..counting.driver import count_scores
 from ..counting.job import prepare_job, sha256_of
-from ..errors import OPTION_TEXT, InputTypeError, InputValueError, argument_names, has_option
+from ..errors import InputTypeError, InputValueError, Option, argument_names
 from ..inputs.array_likes import (
     FLOATS,
     INTEGERS,
@@ -75,6 +75,18 @@ QUANTISED = ("int8", "uint8", "bool")
 _DOUBLES = ("float64", "complex128", *QUANTISED)  # whose scores are float64
 _REAL_DTYPES = FLOATS + QUANTISED
 VECTOR_DTYPES = _REAL_DTYPES + tuple(PARTS)
+_LAYOUTS = (
+    Option("layout", "interleaved", "says that real and imaginary parts come in turn"),
+    Option("layout", "halves", "that all real parts come first"),
+)
+_OF_COMPLEX = (
+    Option("similarity", "complex_l1", "compares complex numbers"),
+    Option(
+        "",
+        effect="has real numbers, whose dot is the real part of q times the conjugate of e",
+        call="array.view of the real dtype",
+    ),
+)
 
 
 @public("truerank.alignment")
@@ -219,8 +231,8 @@ class Embeddings(Store):
         """
         if left.dtype != right.dtype and not {left.dtype, right.dtype}.isdisjoint(QUANTISED):
             expected = f"{left.dtype}, as queries"
-            got = f"{right.dtype}; where both have one scale, astype gives them one dtype"
-            raise InputTypeError("entities", expected=expected, got=got)
+            way = Option("", effect="gives them one dtype, if both have one scale", call="astype")
+            raise InputTypeError("entities", expected=expected, got=right.dtype, remedies=[way])
         check_shape("entities", self.vector_shapes[1], 2, "a matrix (entities, d)")
         check_layout(self.layout, self.similarity, [left.dtype, right.dtype])
         are_queries_complex = left.dtype in PARTS
@@ -399,61 +411,40 @@ class Embeddings(Store):
 
 
 def split_lists(name: str, value: Any, similarity: str) -> tuple[Any, Any]:
-    """Split (vectors, indptr), lists of vectors, which "maxsim" takes; others have no indptr.
-
-    Raises
-    ------
-    TypeError
-        For lists of vectors with another similarity, and for another form of them with maxsim. The
-        message has the line that makes the pair.
-
-    Examples
-    --------
-    >>> split_lists("queries", (np.eye(3), [0, 1, 3]), "maxsim")[1]
-    [0, 1, 3]
-    >>> split_lists("queries", [np.eye(2), np.eye(2)[:1]], "maxsim")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    truerank.errors.InputTypeError: queries: expected with maxsim (vectors, indptr), ...
-    """
+    """Split (vectors, indptr), lists of vectors, which "maxsim" takes; others have no indptr."""
     if similarity != "maxsim":
         refuse_lists(name, value, similarity)
         return value, None
     is_pair = _is_pair(value)
     vectors = value[0] if is_pair else value
     dimensions = getattr(vectors, "ndim", 0)
-    is_padded = dimensions == 3
-    if is_pair and not is_padded:
+    if is_pair and dimensions != 3:
         return vectors, value[1]
-    expected = "with maxsim (vectors, indptr), an array (tokens, d) and where those of each begin"
-    got = type(value).__name__
-    if is_padded or dimensions == 2:
-        got = f"shape {tuple(vectors.shape)}"
-    if has_option("similarity"):
-        expected = "with maxsim an .npz file with vectors, (tokens, d), and indptr"
-    elif is_padded:
-        got += "; of padded x and a mask of bool it is (x[mask], np.cumsum([0, *mask.sum(1)]))"
+    got = f"shape {tuple(vectors.shape)}" if dimensions in (2, 3) else type(value).__name__
+    way = Option("", effect="has them", call="(vectors, indptr)")
+    if dimensions == 3:
+        call = "(x[mask], np.cumsum([0, *mask.sum(1)]))"
+        way = Option("", effect="has those of padded x and a mask of bool", call=call)
     elif isinstance(value, (list, tuple)):
-        got += (
-            "; of a list x of arrays vectors = np.concatenate(x); "
-            "indptr = np.cumsum([0, *map(len, x)])"
-        )
-    raise InputTypeError(name, expected=expected, got=got)
+        call = "(np.concatenate(x), np.cumsum([0, *map(len, x)]))"
+        way = Option("", effect="has those of a list x of arrays", call=call)
+    expected = "with maxsim vectors, (tokens, d), and indptr, where those of each begin"
+    raise InputTypeError(name, expected=expected, got=got, remedies=[way])
 
 
 def refuse_lists(name: str, value: Any, similarity: str) -> None:
     """Refuse lists of vectors, (vectors, indptr) or padded, where vectors are compared."""
     got = ""
     if getattr(value, "ndim", 0) == 3:
-        got = f"shape {tuple(value.shape)}: lists of vectors"
+        got = f"shape {tuple(value.shape)}"
     elif _is_pair(value):
         first, second = (len(array_shape(name, part)) for part in value)
         if second == 1 != first:
             got = "vectors and an indptr"
     if got:
-        way = OPTION_TEXT.get()("similarity", "maxsim")
+        way = Option("similarity", "maxsim", "compares lists of vectors")
         expected = f"vectors alone with {similarity}"
-        raise InputTypeError(name, expected=expected, got=f"{got}, which {way} compares")
+        raise InputTypeError(name, expected=expected, got=got, remedies=[way])
 
 
 def _is_pair(value: Any) -> bool:
@@ -463,17 +454,12 @@ def _is_pair(value: Any) -> bool:
 def read_lists(
     name: str, value: Any, indptr: Any, dtype: Any
 ) -> tuple[Scores, IntArray | None, tuple[str, ...], str]:
-    """View vectors as `read_vectors` does; return also where the lists of them begin, if any do.
-
-    Raises
-    ------
-    TypeError, ValueError, OSError
-        As `read_vectors` does; of lists for an indptr that does not fit, an empty list, and vectors
-        on a device.
-    """
+    """View vectors as `read_vectors` does; return also where the lists of them begin, if any do."""
     if indptr is not None and device_of(value):
-        got = f"a tensor on {device_of(value)}; give tensor.cpu()"
-        raise InputTypeError(name, expected="vectors in the host's memory with maxsim", got=got)
+        expected = "vectors in the host's memory with maxsim"
+        got = f"a tensor on {device_of(value)}"
+        way = Option("", effect="copies it", call="tensor.cpu()")
+        raise InputTypeError(name, expected=expected, got=got, remedies=[way])
     vectors, files, device = read_vectors(name, value, dtype)
     if indptr is None:
         return vectors, None, files, device
@@ -490,37 +476,33 @@ def check_lists(name: str, vectors: Scores, starts: IntArray, rows: Axis) -> Non
     """Refuse a list without vectors, and a vector of zeros of an entity, which is padding.
 
     Zeros would be more similar than what is negative. Those of a query add 0 to all scores.
-
-    Examples
-    --------
-    >>> check_lists("entities", Scores(np.eye(2), "float64", False), np.array([0, 2]), NUMBERED)
     """
     empty = np.flatnonzero(np.diff(starts) == 0)
     zeros = first_zeros(vectors) if name == "entities" else -1
     if len(empty):
         number = int(empty[0])
-        expected = "a vector or more"
-        got = "none; (vectors, np.unique(indptr)) lacks it, and names[np.diff(indptr) > 0] its name"
+        expected, got = "a vector or more", "none"
+        call = "(vectors, np.unique(indptr))"
+        way = Option("", effect="lacks it, and names[np.diff(indptr) > 0] its name", call=call)
     elif zeros >= 0:
         number = int(np.searchsorted(starts, zeros, side="right")) - 1
-        expected = "no vectors of zeros, as padding has: of padded x take x[mask]"
-        got = f"zeros at token {zeros - starts[number]}"
+        expected, got = (
+            "no vectors of zeros, as padding",
+            f"zeros at token {zeros - starts[number]}",
+        )
+        way = Option("", effect="leaves out the padding of x", call="x[mask]")
     else:
         return
     labels = rows.labels or ()
     label = f" ({labels[number]!r})" if len(labels) == len(starts) - 1 else ""
-    raise InputValueError(f"{name}: list {number}{label}", expected=expected, got=got)
+    where = f"{name}: list {number}{label}"
+    raise InputValueError(where, expected=expected, got=got, remedies=[way])
 
 
 def first_zeros(vectors: Scores) -> int:
     """Return the number of the first vector of zeros; -1: there is none.
 
     Of most vectors the first component alone is read.
-
-    Examples
-    --------
-    >>> first_zeros(Scores(np.eye(3, 2), "float64", False))
-    2
     """
     array = vectors.array
     step = 1 + COMPARED_BYTES // (array.shape[1] * array.dtype.itemsize)
@@ -565,23 +547,7 @@ def _in_halves(vectors: Scores) -> Scores:
 def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) -> None:
     """Check that it is said where real vectors have the parts of complex numbers, if they do.
 
-    Parameters
-    ----------
-    layout : {"interleaved", "halves"} or None
-    similarity : str
-    dtypes : sequence of str
-        The dtypes of queries and of entities.
-
-    Raises
-    ------
-    ValueError
-        For real vectors without a layout with complex_l1, and for a layout of anything else.
-    TypeError
-        For complex vectors with anything but complex_l1.
-
-    Examples
-    --------
-    >>> check_layout("halves", "complex_l1", ["complex64", "float32"])
+    The dtypes are those of queries and of entities.
     """
     if layout is not None:
         choice("layout", layout, LAYOUTS)
@@ -592,22 +558,16 @@ def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) 
         for name, dtype in zip(("queries", "entities"), dtypes, strict=True):
             if dtype in PARTS:
                 expected = f"one of {', '.join(_REAL_DTYPES)}"
-                got = (
-                    f"dtype {dtype}, which only complex_l1 compares (the real part of q times the "
-                    "conjugate of e is the dot of array.view of their real dtype)"
-                )
-                raise InputTypeError(name, expected=expected, got=got)
+                got = f"dtype {dtype}"
+                raise InputTypeError(name, expected=expected, got=got, remedies=_OF_COMPLEX)
         return
     are_complex = PARTS.keys() >= set(dtypes)
     if are_complex and layout is not None:
         expected = "none for complex arrays, where all is said"
         raise InputValueError("layout", expected=expected, got=repr(layout))
     if not are_complex and layout is None:
-        expected = (
-            '"interleaved" (real and imaginary parts in turn) or "halves" (all real parts, then '
-            "all imaginary parts) for real arrays with complex_l1"
-        )
-        raise InputValueError("layout", expected=expected, got="None")
+        expected = "a layout for real arrays with complex_l1"
+        raise InputValueError("layout", expected=expected, got="None", remedies=_LAYOUTS)
 
 
 def read_vectors(
@@ -619,8 +579,9 @@ def read_vectors(
     """
     weight = getattr(value, "weight", None)
     if weight is not None and is_tensor(weight):  # It is a module of torch, such as Embedding.
-        got = f"{type(value).__name__}; give its weight"
-        raise InputTypeError(name, expected="an array or a tensor", got=got)
+        got = type(value).__name__
+        way = Option("", effect="is its tensor", call=f"{name}.weight")
+        raise InputTypeError(name, expected="an array or a tensor", got=got, remedies=[way])
     with argument_names(scores=name):
         vectors = read_scores(_of_fixed_lists(value), dtype, dtypes)
         if not isinstance(vectors, Store):
@@ -660,26 +621,7 @@ def _rounded(numbers: Array, dtype: Any) -> Array:
 
 
 def rounded_means(csls: Any, sizes: tuple[int, ...], dtype: Any) -> CSLS:
-    """Check the means of queries and entities, and round them to the dtype of the scores.
-
-    Parameters
-    ----------
-    csls : CSLS
-    sizes : (int, int)
-        The numbers of queries and entities.
-    dtype : dtype
-        The dtype of the scores.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For anything but a CSLS of floats, with one number for each vector.
-
-    Examples
-    --------
-    >>> rounded_means(CSLS(np.array([0.5]), np.array([0.25, 1.0]), 1), (1, 2), "float32")[0]
-    array([0.5], dtype=float32)
-    """
+    """Check the means of so many queries and entities; round them to the dtype of the scores."""
     if not isinstance(csls, CSLS):
         got = type(csls).__name__
         raise InputTypeError("csls", expected="a CSLS, as csls_means gives it", got=got)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from ..errors import POSITION_TEXT, InputTypeError, InputValueError, argument_names, warn_user
+from ..errors import InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.array_likes import as_array, checked_weights, integers
 from ..inputs.checks import (
     check_length,
@@ -270,9 +270,9 @@ class Ranks(Immutable):
         last = first
         if pessimistic is not None:
             last = _ranks_from_1("pessimistic", pessimistic, len(first))
-        for i in np.flatnonzero(last < first)[:1]:
-            got = f"{last[i]} for rank {first[i]} {POSITION_TEXT.get()(i)}"
-            raise InputValueError("pessimistic", expected="at least the optimistic rank", got=got)
+        for i in np.flatnonzero(last < first)[:1].tolist():
+            expected = f"at least the optimistic rank, {first[i]}"
+            raise InputValueError("pessimistic", expected=expected, got=last[i], place=i)
         labels: Any = {"side": side, "queries": query, "targets": target}
         of_vocabularies = {"queries vocabulary": "query", "targets vocabulary": "target"}
         with argument_names(queries="query", targets="target", **of_vocabularies):
@@ -649,13 +649,7 @@ class Ranks(Immutable):
 
 
 def checked_counts(above: object, tied: object, candidates: Any) -> dict[str, IntArray]:
-    """Check the three counts of every task against one another; return them as int64, by name.
-
-    Examples
-    --------
-    >>> checked_counts([3], [2], 10)
-    {'above': array([3]), 'tied': array([2]), 'candidates': array([10])}
-    """
+    """Check the three counts of every task against one another; return them as int64, by name."""
     above = _counts("above", above, None, 0)
     n = len(above)
     tied = _counts("tied", tied, n, 1)  # The true candidate ties with itself.
@@ -663,30 +657,16 @@ def checked_counts(above: object, tied: object, candidates: Any) -> dict[str, In
         one = as_array(candidates, "candidates").reshape(1)
         candidates = np.repeat(integers("candidates", one), n)
     candidates = _counts("candidates", candidates, n, 1)
-    if (candidates > MOST_CANDIDATES).any():
-        i = int((candidates > MOST_CANDIDATES).argmax())
-        expected = "at most 2**52, up to which every rank is a float64"
-        raise InputValueError(
-            "candidates", expected=expected, got=f"{candidates[i]} at position {i}"
-        )
-    wrong = tied > candidates - above  # A sum could overflow.
-    if wrong.any():
-        i = int(wrong.argmax())
-        got = f"rank {int(above[i]) + int(tied[i])} of {candidates[i]} candidates"
-        got += f" {POSITION_TEXT.get()(i)}"
-        expected = "at least the last rank, above + tied"
-        raise InputValueError("candidates", expected=expected, got=got)
+    expected = "at most 2**52, up to which every rank is a float64"
+    _refuse_first(candidates > MOST_CANDIDATES, "candidates", expected, candidates)
+    for i in np.flatnonzero(tied > candidates - above)[:1].tolist():  # A sum could overflow.
+        expected = f"at least the last rank, {int(above[i]) + int(tied[i])} (above + tied)"
+        raise InputValueError("candidates", expected=expected, got=candidates[i], place=i)
     return {"above": above, "tied": tied, "candidates": candidates}
 
 
 def checked_audit(value: object, length: int) -> IntArray:
-    """Check the counts of an audit, three to five arrays; return them as one, a row for each.
-
-    Examples
-    --------
-    >>> checked_audit([[0, 0], [0, 2], [1, 1]], 2).tolist()
-    [[0, 0], [0, 2], [1, 1], [0, 0], [0, 0]]
-    """
+    """Check the counts of an audit, three to five arrays; return them as one, a row for each."""
     check_length("audit", value)
     parts: list[Any] = list(value) if is_iterable(value) else []
     if not 3 <= len(parts) <= len(Audit._fields):
@@ -701,13 +681,7 @@ def checked_audit(value: object, length: int) -> IntArray:
 
 
 def checked_flags(name: str, value: object, length: int) -> npt.NDArray[np.bool_]:
-    """Check an array that has a bool for each task.
-
-    Examples
-    --------
-    >>> checked_flags("listed", [True, False], 2)
-    array([ True, False])
-    """
+    """Check an array that has a bool for each task."""
     array = as_array(value, name, "booleans")
     if array.dtype != np.bool_ and array.size:
         raise InputTypeError(name, expected="booleans", got=f"dtype {array.dtype}")
@@ -716,13 +690,7 @@ def checked_flags(name: str, value: object, length: int) -> npt.NDArray[np.bool_
 
 
 def checked_answers(arrays: Mapping[str, Any], length: int) -> dict[str, npt.NDArray[Any]]:
-    """Check what saved ranks say of their tasks: gains, right answers, masked true scores, ...
-
-    Examples
-    --------
-    >>> checked_answers({"gains": [3, 1], "answers": [2, 2]}, 2)
-    {'gains': array([3., 1.]), 'answers': array([2, 2])}
-    """
+    """Check what saved ranks say of their tasks: gains, right answers, masked true scores, ..."""
     checked: dict[str, npt.NDArray[Any]] = {}
     for name, values in arrays.items():
         if name == "gains":
@@ -737,13 +705,7 @@ def checked_answers(arrays: Mapping[str, Any], length: int) -> dict[str, npt.NDA
 
 
 def check_level(level: object, gains: FloatArray | None) -> float:
-    """Check a relevance level: a finite number above 0, which one of the gains reaches.
-
-    Examples
-    --------
-    >>> check_level(2, np.array([1.0, 3.0]))
-    2.0
-    """
+    """Check a relevance level: a finite number above 0, which one of the gains reaches."""
     value = number("relevance_level", level)
     if not 0 < value < math.inf:
         expected = "a finite number above 0"
@@ -787,22 +749,24 @@ def _ranks_from_1(name: str, value: object, length: int | None) -> IntArray:
         is_broken = array != np.trunc(array)
         expected = "integers, as astype(int) makes of these"
         got = f"dtype {array.dtype}"
-        if is_broken.any():
+        for i in np.flatnonzero(is_broken)[:1].tolist():
             expected = "integers; of ties the optimistic and the pessimistic rank: give both"
-            got = f"{array[is_broken][0]} {POSITION_TEXT.get()(int(is_broken.argmax()))}"
+            raise InputTypeError(name, expected=expected, got=array[i], place=i)
         raise InputTypeError(name, expected=expected, got=got)
     array = integers(name, value, length=length)
-    if (array == 0).any():
-        got = f"0 {POSITION_TEXT.get()(int((array == 0).argmax()))}"
-        expected = "ranks from 1 on (where the best is 0, give ranks + 1)"
-        raise InputValueError(name, expected=expected, got=got)
+    _refuse_first(array == 0, name, "ranks from 1 on (where the best is 0, give ranks + 1)", array)
     return _counts(name, array, length, 1)
 
 
 def _counts(name: str, value: object, length: int | None, least: int) -> IntArray:
     array = integers(name, value, length=length)
-    wrong = array < least
-    if wrong.any():
-        got = f"{array[wrong][0]} {POSITION_TEXT.get()(int(wrong.argmax()))}"
-        raise InputValueError(name, expected=f"integers >= {least}", got=got)
+    _refuse_first(array < least, name, f"integers >= {least}", array)
     return array
+
+
+def _refuse_first(
+    is_wrong: npt.NDArray[np.bool_], name: str, expected: str, values: IntArray
+) -> None:
+    """Refuse the first of the values that are wrong, if any is."""
+    for i in np.flatnonzero(is_wrong)[:1].tolist():
+        raise InputValueError(name, expected=expected, got=values[i], place=i)

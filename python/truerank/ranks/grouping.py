@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import codes_of
-from ..errors import InputTypeError, InputValueError, has_option
+from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.rules import LISTED
 from .container import Ranks
 from .labels import LABEL_ALIASES, LABEL_WORDS, Labels, as_labels
@@ -164,12 +164,9 @@ def _find_labels(ranks: Ranks, argument: str, name: str) -> Labels:
     label = LABEL_ALIASES.get(name, name)
     if label not in ranks._labels:
         available = ", ".join(ranks._labels) or "none"
-        label = label[:100]
-        way = f"ranks.with_labels({label}=...)"
-        if has_option("by"):
-            way = f"`truerank evaluate RANKS --labels {name[:100]}=FILE`"
-        problem = f"these ranks have no labels {label!r} (they have: {available}); {way} gives them"
-        raise InputValueError(argument, problem)
+        problem = f"these ranks have no labels {label[:100]!r} (they have: {available})"
+        way = Option("", effect="gives them", call=f"ranks.with_labels({label[:100]}=...)")
+        raise InputValueError(argument, problem, remedies=[way])
     return ranks._labels[label]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import distinct, first_equals, row_keys, without
-from ..errors import OPTION_TEXT, InputTypeError, InputValueError, argument_names
+from ..errors import InputTypeError, InputValueError, Option, argument_names
 from ..inputs.checks import choice, several
 from ..inputs.rules import REPEAT_RULES
 from ..inputs.selection import indptr_of
@@ -29,6 +29,14 @@ if TYPE_CHECKING:
 
 # Two tasks that agree in all of these labels are one fact, ranked twice.
 FACT = ("unit", "side", "relation", "queries", "targets")
+_TASKS_APART = (
+    Option("repeats", "refuse", "joins folds or data sets of which no two share a fact"),
+    Option("repeats", "drop", "those that share some, each of which counts once"),
+)
+_REPEATS = (
+    Option("repeats", "drop", "leaves them out, as where a sampler fills its last batch"),
+    Option("repeats", "keep", "counts them again, as for several runs of one model"),
+)
 # Tasks may have these arrays. Those of parts that do not say theirs have these values where they
 # are joined with others that do.
 DEFAULTS = {"listed": True, "gains": 1.0, "without_answers": 0, "masked": False}
@@ -113,13 +121,7 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule | None = None) ->
 
 
 def join_ranks(parts: Iterable[Ranks]) -> Ranks:
-    """Join ranks in the given order, whether or not tasks are repeated.
-
-    Examples
-    --------
-    >>> join_ranks([Ranks([0], [1], 10), Ranks([3], [2], 10)]).above
-    array([0, 3])
-    """
+    """Join ranks in the given order, whether or not tasks are repeated."""
     parts = several("parts", parts, "Ranks")
     kinds = set(map(type, parts))
     if kinds != {Ranks}:
@@ -132,8 +134,8 @@ def join_ranks(parts: Iterable[Ranks]) -> Ranks:
     for i, part in enumerate(parts):
         if origins and not part.origins and part.unit is not None and len(part):
             problem = f"units of part {i} are given, and those of others are rows of tasks"
-            advice = "label all parts, with ranks.with_labels(unit=...), or none"
-            raise InputValueError("parts", f"{problem}: {advice}")
+            way = Option("", effect="gives those of others, too", call="with_labels(unit=...)")
+            raise InputValueError("parts", problem, remedies=[way])
     names = {name for part in parts for name in part._arrays}
     labels_of_parts: list[dict[str, Labels]] = []
     arrays_of_parts: list[dict[str, Any]] = []
@@ -161,11 +163,8 @@ def _refuse_tasks_apart(parts: Sequence[Ranks]) -> None:
         fingerprints = {origin.fingerprint for origin in part.origins}
         first = first or fingerprints
         if fingerprints and fingerprints != first:
-            problem = "it is of another test than those before it"
-            advice = "tasks that were made apart, as of folds or several data sets, are joined "
-            rule = OPTION_TEXT.get()("repeats", "refuse")
-            advice += f'with {rule} ("drop", "keep"), for a fact may come twice'
-            raise InputValueError(f"parts: number {i}", f"{problem}: {advice}")
+            problem = "it is of another test than those before it, and a fact may come twice"
+            raise InputValueError(f"parts: number {i}", problem, remedies=_TASKS_APART)
 
 
 def _joined_protocol(parts: Sequence[Ranks]) -> Protocol:
@@ -199,13 +198,8 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
     if rule == "refuse":
         number = f"{len(again):,} of {len(ranks):,} tasks are there twice or more"
         positions = f"the first at the positions {first[again[0]]} and {again[0]}"
-        write = OPTION_TEXT.get()
-        drop = (
-            f"{write('repeats', 'drop')} leaves them out, as where a sampler fills its last batch"
-        )
-        keep = f"{write('repeats', 'keep')} counts them again, as for several runs of one model"
-        problem = f"{number}, {positions} ({describe_task(identity, again[0])}): {drop}; {keep}"
-        raise InputValueError("parts", problem)
+        problem = f"{number}, {positions} ({describe_task(identity, again[0])})"
+        raise InputValueError("parts", problem, remedies=_REPEATS)
     for name in (*COUNTS, "listed"):
         values = ranks._arrays.get(name)
         if values is None:  # Only ranks from lists have all of these.
@@ -216,9 +210,8 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
             task = describe_task(identity, i)
             got = f"{values[first[i]]} at position {first[i]} and {values[i]} at position {i}"
             problem = (
-                f"{OPTION_TEXT.get()('repeats', 'drop')} needs equal counts, but {name} of one "
+                f"what is dropped needs equal counts, but {name} of one task ({task}) is {got}"
             )
-            problem += f"task ({task}) is {got}"
             raise InputValueError("parts", problem)
     kept = ranks[~is_again]
     if len(ranks.origins) < 2:
@@ -268,14 +261,7 @@ def _with_part_sizes(ranks: Ranks, parts: Sequence[Ranks]) -> Ranks:
 
 
 def count_units(ranks: Ranks) -> Counter[str]:
-    """Return how many units of each of their tasks ranks have, by its fingerprint.
-
-    Examples
-    --------
-    >>> ranks = Ranks([0, 1, 1], [1, 1, 1], 9, unit=[0, 2, 2])
-    >>> count_units(ranks), count_units(ranks._with(origins=(Origin("a", 3, 3),)))
-    (Counter(), Counter({'a': 2}))
-    """
+    """Return how many units of each of their tasks ranks have, by its fingerprint."""
     origins = ranks.origins
     if not origins:
         return Counter()
@@ -299,15 +285,7 @@ def _by_name(parts: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 def join_origins(parts: Iterable[Sequence[Origin]]) -> tuple[Origin, ...]:
     """Return the tasks of several ranks, each once; of one fingerprint the larger numbers count.
 
-    Raises
-    ------
-    InputValueError
-        For the same facts among other entities, or with other known facts.
-
-    Examples
-    --------
-    >>> join_origins([[Origin("a", 3, 2, 5)], [Origin("a", 3, 3, 2)]]) == (Origin("a", 3, 3, 5),)
-    True
+    The same facts among other entities, or with other known facts, are refused.
     """
     by_fingerprint: dict[str, Origin] = {}
     for origins in parts:
@@ -325,13 +303,7 @@ def join_origins(parts: Iterable[Sequence[Origin]]) -> tuple[Origin, ...]:
 
 
 def origin_of(unit: IntArray, origins: Sequence[Origin]) -> IntArray:
-    """Return the task of each unit, as a position among those of its ranks.
-
-    Examples
-    --------
-    >>> origin_of(np.array([0, 2, 3]), [Origin("a", 3, 3), Origin("b", 4, 4)])
-    array([0, 0, 1])
-    """
+    """Return the task of each unit, as a position among those of its ranks."""
     return np.searchsorted(np.cumsum([origin.rows for origin in origins]), unit, side="right")
 
 
