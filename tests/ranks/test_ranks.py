@@ -72,7 +72,7 @@ WRONG: list[tuple[type[Exception], str, dict[str, Any]]] = [
     (V, "relation vocabulary: 'a' occurs twice", {"relation": ([0, 0], ["a", "a"])}),
     (T, "relation", {"relation": np.array([["a", "b"]])}),
     (T, "relation", {"relation": {"a", "b"}}),
-    (T, "relation: .*int at position 1", {"relation": ["a", 3]}),
+    (T, "relation: position 1: expected str, got int", {"relation": ["a", 3]}),
     (V, "category", {"labels": {"category": ["a"]}}),
     (V, "labels", {"labels": {"head degree": [0, 1]}}),
     (V, "labels: .*has a meaning already: give queries=", {"labels": {"query": [0, 1]}}),

@@ -578,13 +578,7 @@ def _number_columns(job: Job, ids: IntArray) -> Job:
 
 
 def set_of(columns: IntArray) -> int:
-    """Return the set of some columns.
-
-    Examples
-    --------
-    >>> bin(set_of(np.array([5, 0, 2])))
-    '0b100101'
-    """
+    """Return the set of some columns: of 5, 0 and 2 it is 0b100101."""
     flags = np.zeros(int(columns.max(initial=-1)) + 1, np.bool_)
     flags[columns] = True
     return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
@@ -596,13 +590,7 @@ def bytes_of(columns: int) -> bytes:
 
 
 def first_of(columns: int) -> int:
-    """Return the first column of a set; -1 if it is empty.
-
-    Examples
-    --------
-    >>> first_of(0b101000), first_of(0)
-    (3, -1)
-    """
+    """Return the first column of a set; -1 if it is empty."""
     return (columns & -columns).bit_length() - 1
 
 

@@ -102,11 +102,6 @@ def read_true_scores(value: Any, dtype: Any, rule: str) -> Scores:
     """Check and copy true scores: one for each task, and none that is NaN unless the rule allows.
 
     They are of shape (tasks,), or a column of shape (tasks, 1).
-
-    Examples
-    --------
-    >>> are_nan(read_true_scores([0.5, float("nan")], None, "worst"))
-    array([False,  True])
     """
     with argument_names(scores="true_scores"):
         scores = as_scores(value, dtype)
@@ -201,20 +196,8 @@ def saved_counts(
 ) -> dict[str, IntArray]:
     """Return the members `count.NAME` of a file in new arrays; they must be possible counts.
 
-    Parameters
-    ----------
-    members : dict of str to ndarray
-    like : mapping of str to ndarray of int64
-        The names of the counts, with arrays of their shapes.
-    most : int or ndarray of int64, shape (tasks,)
-        The number of candidates, at most 2**60, so that no sum overflows. No count is greater.
-    least_tied : int or ndarray of int64, shape (tasks,)
-        How many are tied at least.
-
-    Raises
-    ------
-    ValueError
-        If a member is missing or has another dtype or shape, and for an impossible count.
+    Their names and shapes are those of `like`. `most` is the number of candidates, at most 2**60,
+    so that no sum overflows; no count is greater, and so many are tied at least.
     """
     table = np.stack([members[f"count.{name}"] for name in like])
     counts: dict[str, IntArray] = dict(zip(like, table, strict=True))
@@ -235,20 +218,13 @@ def saved_counts(
 
 
 class Counts(NamedTuple):
-    """What was counted of scores.
+    """What was counted of scores."""
 
-    Attributes
-    ----------
-    arrays : dict of str to ndarray of int64, shape (tasks,)
-        The counts by name: final ones, or partial ones of a job with true scores.
-    fault : Fault, optional
-        The first NaN that the rule forbids, where the scores have it. The counts are then void.
-    place : str, optional
-        The device and what counted there, as a protocol names them.
-    """
-
+    # int64 of shape (tasks,) by name: final counts, or partial ones of a job with true scores.
     arrays: dict[str, IntArray]
+    # The first NaN that the rule forbids, where the scores have it. The counts are then void.
     fault: Fault | None = None
+    # The device and what counted there, as a protocol names them.
     place: str | None = None
 
     def ranks(self, job: Job, store: Store) -> Ranks:
@@ -261,26 +237,10 @@ class Counts(NamedTuple):
 
 
 class TileCount:
-    """The counts of a job in the tiles of a store.
+    """The counts of a job in the tiles of a store, which are counted in their order.
 
-    Parameters
-    ----------
-    store : Store
-    job : Job
-        Where tiles cut rows and there are no true scores, they are read here.
-    io : {"map", "read"}, optional
-        As in `rank`. Default: as the store was opened.
-
-    Attributes
-    ----------
-    tiles : sequence of Tile
-        In the order in which they are counted.
-    counts : dict of str to ndarray of int64, shape (tasks,)
-        What has been counted so far.
-    done : int
-        The number of tiles that are in it.
-    is_half_added : bool
-        True while a tile may have been added in part and is not known to be done.
+    Where tiles cut rows and there are no true scores, they are read here. `counts` is what has been
+    counted so far, in the first `done` tiles.
     """
 
     def __init__(self, store: Store, job: Job, io: str | None = None) -> None:
@@ -288,6 +248,7 @@ class TileCount:
         self.io = store.io if io is None else choice("io", io, IO)
         self.tiles = store.tiles(TILE_BYTES)
         self.done = 0
+        # True while a tile may have been added in part and is not known to be done.
         self.is_half_added = False
         self.counts = zero_counts(len(job.targets), job.rules)
         self._read_scores: Scores | None = None
@@ -335,10 +296,7 @@ class TileCount:
     def add_tile(self, tile: Tile, scores: Any) -> Fault | None:
         """Count the next tile, if it is read, and add its counts; the core takes the scores.
 
-        Returns
-        -------
-        Fault or None
-            What the core found there, with its place in the store; the count ends there.
+        What the core found there ends the count, and is returned with its place in the store.
         """
         if self.is_read(tile):
             tasks, part = self._part_of(tile)
@@ -401,21 +359,10 @@ def count_scores(
     report_progress: Callable[..., object] = ignore_progress,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> Counts:
-    """Count scores where they are.
+    """Count scores where they are, whose rows the job numbers.
 
     The host counts what an audit asks for, keeps a checkpoint, and finds a NaN that is forbidden.
-
-    Parameters
-    ----------
-    scores : Scores or Store
-    job : Job
-        Rows are numbered in the scores.
-    io : {"map", "read"}, optional
-        As in `rank`. Default: as the store was opened.
-    report_progress : callable
-        Told how many bytes are done, and how many of them a checkpoint had.
-    checkpoint : path-like, optional
-        As in `rank`.
+    `report_progress` is told how many bytes are done, and how many of them a checkpoint had.
     """
     if isinstance(scores, Scores):
         counts = job.count(scores)
@@ -475,12 +422,8 @@ def count_tiles(
 ) -> Fault | None:
     """Count the tiles that are left, and keep the counts in a file if there is to be one.
 
-    A tile that no task reads is not opened.
-
-    Returns
-    -------
-    Fault or None
-        The first NaN that the rule forbids, at which the count ends.
+    A tile that no task reads is not opened. The first NaN that the rule forbids ends the count, and
+    is returned.
     """
     path = ""
     if checkpoint is not None:
@@ -564,12 +507,8 @@ def open_in_turn(
 def other_count(differing: Sequence[str]) -> str:
     """Return why a checkpoint belongs to another count, from the names of differing facts.
 
-    Examples
-    --------
     >>> other_count(["targets", "order"])
     'this is of another count, with other targets, order'
-    >>> other_count(["scores", "inode"])[:84]
-    'this is of another count, with other scores: the file has another inode, so it was w'
     """
     of_files = [name for name in FILE_FACTS if name in differing]
     others = [name for name in differing if name not in of_files]
@@ -602,13 +541,7 @@ def save_checkpoint(path: str, facts: Mapping[str, Any], count: TileCount) -> No
 
 
 def restore_checkpoint(path: str, facts: Mapping[str, Any], count: TileCount) -> None:
-    """Take over what a file says was counted, which has to be possible.
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged, or belongs to another call or other scores.
-    """
+    """Take over what a file says was counted, which has to be possible, and of this call."""
     with open_archive("checkpoint", path, KIND, ("count", "done")) as (saved_facts, members):
         differing = [name for name, fact in facts.items() if saved_facts.get(name) != fact]
         if differing:

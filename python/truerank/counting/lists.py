@@ -108,14 +108,7 @@ class CandidateLists(NamedTuple):
         return "ids" if self.score_at else "scores"
 
     def without_pads(self) -> CandidateLists:
-        """Leave out the pads, -1, which stand at the ends of lists alone.
-
-        Examples
-        --------
-        >>> lists = CandidateLists(np.array([0, 2, 3]), np.array([7, -1, 8]), None)
-        >>> lists.without_pads().ids
-        array([7, 8])
-        """
+        """Leave out the pads, -1, which stand at the ends of lists alone."""
         is_pad: npt.NDArray[np.bool_] = self.ids == PAD
         is_wrong = is_pad[:-1] & ~is_pad[1:]
         starts = self.indptr[(self.indptr > 0) & (self.indptr < len(self.ids))]
@@ -132,14 +125,7 @@ class CandidateLists(NamedTuple):
         return CandidateLists(indptr, self.ids[is_id], scores)
 
     def once(self, rules: Rules) -> CandidateLists:
-        """Keep each id of a list once, as `best_rows` does.
-
-        Examples
-        --------
-        >>> lists = as_lists([[7, 8, 7], [7]], [[0.25, 0.5, 0.75], [1]])
-        >>> lists.once(PLAIN).ids, lists.once(Rules("ascending")).ids
-        (array([8, 7, 7]), array([7, 8, 7]))
-        """
+        """Keep each id of a list once, as `best_rows` does."""
         rows = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
         best = best_rows(row_keys([rows, self.ids]), self.scores, rules)
         scores = None if self.scores is None else self.scores.with_array(self.scores.array[best])
@@ -156,13 +142,6 @@ def best_rows(keys: IntArray, scores: Any, rules: Rules) -> IntArray:
     """Return the row of each key that has its best score, ascending; else its first row.
 
     Of equal scores the first counts, and NaN is worse than all numbers.
-
-    Examples
-    --------
-    >>> best_rows(np.array([7, 7, 7]), np.array([np.nan, 0.5, 0.25]), PLAIN)
-    array([1])
-    >>> best_rows(np.array([7, 7, 7]), None, PLAIN)
-    array([0])
     """
     if scores is None:
         return np.sort(codes_of(keys).first())
@@ -172,26 +151,10 @@ def best_rows(keys: IntArray, scores: Any, rules: Rules) -> IntArray:
 
 
 def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
-    """Check the shapes of lists of ids and of their scores, in any of the accepted forms.
+    """Check the shapes of lists of ids and of their scores, in any form that `rank_lists` takes.
 
-    Parameters
-    ----------
-    ids : array_like of int, shape (lists, width), (indptr, values), or list of lists
-        A matrix has pads, -1, only at the end of a row.
-    scores : array_like, (indptr, values), list of lists, or None
-        Of the same form and shape; what is at a pad is ignored.
-    dtype : str or dtype, optional
-        What raw 16-bit scores are.
+    A matrix has pads, -1, only at the end of a row, and what is at a pad of the scores is ignored.
 
-    Raises
-    ------
-    TypeError
-        For ids that are not integers, and for scores of a dtype that `rank` does not take.
-    ValueError
-        For another form, for a pad that is not at the end, and for unlike shapes.
-
-    Examples
-    --------
     >>> lists = as_lists([[3, 1], [2]], None)
     >>> lists.indptr, lists.ids
     (array([0, 2, 3]), array([3, 1, 2]))
@@ -364,30 +327,12 @@ def rank_open_lists(
     sizes: IntArray | str | None = None,
     files: tuple[str, ...] = (),
 ) -> Ranks:
-    """Rank by lists that are open, also where the candidates of a task are some of all.
+    """Rank by lists that are open, whose ids are below n, also where candidates are some of all.
 
-    Parameters
-    ----------
-    lists : CandidateLists
-    targets, rows, filter
-        As `rank_lists` takes them. What is listed and no candidate is in the filter.
-    n : int
-        The bound of ids.
-    rules : Rules
-    sizes : ndarray of int64, shape (tasks,), "listed", or None
-        How many candidates each task has, its target included, without those that the filter leaves
-        out. "listed": those that its list has, and the target. None: all that the filter leaves.
-    files : tuple of str
-        That have the lists, for the protocol.
-
-    Examples
-    --------
-    >>> from truerank.inputs.rules import PLAIN
-    >>> lists = as_lists([[4, 7, 1]], None)
-    >>> rank_open_lists(lists, [2], 10, PLAIN, sizes=np.array([6])).pessimistic
-    array([6])
-    >>> rank_open_lists(lists, [2], 10, PLAIN, sizes="listed").pessimistic
-    array([4])
+    What is listed and no candidate is in the filter. `sizes` says how many candidates each task
+    has, its target included, without those that the filter leaves out: int64 of shape (tasks,);
+    "listed": those that its list has, and the target; None: all that the filter leaves. `files`
+    have the lists, for the protocol.
     """
     job = prepare_job((len(lists.indptr) - 1, n), targets, rows, filter, None, rules, shared=False)
     list_of_task = job.all_rows

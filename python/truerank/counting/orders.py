@@ -152,8 +152,6 @@ def first_place(values: npt.NDArray[Any], sizes: IntArray) -> int:
 
     The lists follow each other in `values`, each with one value or more, as `sizes` says.
 
-    Examples
-    --------
     >>> first_place(np.array([3, 1, 2, 1, 0]), np.array([3, 2])), first_place(np.zeros(2), [2])
     (1, -1)
     """

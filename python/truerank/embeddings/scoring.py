@@ -366,17 +366,7 @@ def topk_embeddings(
 
 
 def topk_of_job(embeddings: Embeddings, job: Job, k: int, watch: Watch | None = None) -> TopK:
-    """Return the k most similar candidates for each task of a job, as `topk_embeddings` does.
-
-    Examples
-    --------
-    >>> from truerank.inputs.rules import PLAIN
-    >>> queries, entities = np.array([[1.0], [2.0]]), np.array([[1.0], [3.0], [2.0]])
-    >>> pairs = Embeddings(queries, entities, "dot")
-    >>> topk_of_job(pairs, pairs.job(..., None, None, None, PLAIN), 2).ids
-    array([[1, 2],
-           [1, 2]])
-    """
+    """Return the k most similar candidates for each task of a job, as `topk_embeddings` does."""
     length = positive_integer("k", k)
     check_size("k", length * len(job.all_rows))
     width = min(length, max(1, embeddings.shape[1]))

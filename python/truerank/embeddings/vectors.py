@@ -84,7 +84,7 @@ _OF_COMPLEX = (
     Option(
         "",
         effect="has real numbers, whose dot is the real part of q times the conjugate of e",
-        call="array.view of the real dtype",
+        call="array.view(array.real.dtype)",
     ),
 )
 
@@ -114,54 +114,24 @@ class CSLS(NamedTuple):
 class Embeddings(Store):
     """Queries and entities, opened and checked, and how a pair of them is scored.
 
-    As a `Store` it has their scores, which are made while they are counted, and never stored.
+    As a `Store` it has their scores, which are made while they are counted, and never stored:
+    shape, single_row, dtype, itemsize and nbytes are those of the scores. There is a single row if
+    a single vector was handed over, which is the query of every task; `queries` is then one row.
 
     Vectors are not copied, and maps of files last as long as the object. Tensors on a device are
-    copied to the host's memory.
+    copied to the host's memory: `device` is that of the entities, or else of the queries.
 
-    Parameters
-    ----------
-    queries, entities, similarity, bias, dtype, csls, layout
-        As in `rank_embeddings`.
-    query_rows, entity_rows : Axis
-        What the rows of frames stand for. Columns of one frame are compared with those of the
-        other.
-    like : Embeddings, optional
-        Embeddings of the same entities, which are not read again.
-
-    Attributes
-    ----------
-    queries, entities : Scores
-        Matrices; a single query is one of one row.
-    vector_shapes : (tuple of int, tuple of int)
-        The shapes in which they were handed over.
-    shape, single_row, dtype, itemsize, nbytes
-        Those of the scores. There is a single row if a single vector was handed over, which is the
-        query of every task.
-    files : tuple of str
-        The files of the vectors, by the names that were given.
-    device : str
-        The device from which the entities were copied, or else the queries; empty for neither.
-    threads : int
-        How many threads score pairs; 0: as many as are free.
-    entities_at_a_time : int
-        How many a thread scores before it goes on to other queries, which changes no count; 0: the
-        core chooses.
-    is_turned : bool
-        Whether queries are the entities that were handed over.
-    bias : ndarray, shape (entities,), or None
-        In the dtype of the scores, as are the means of `csls`.
-
-    Raises
-    ------
-    TypeError, ValueError, OSError
-        As `rank_embeddings` does.
+    Arguments are as in `rank_embeddings`. `query_rows` and `entity_rows` are what the rows of
+    frames stand for; columns of one frame are compared with those of the other. The entities of
+    `like` are the same, and are not read again.
     """
 
-    bias: Array | None = None
+    bias: Array | None = None  # in the dtype of the scores, as are the means of `csls`
     in_tiles = False
-    is_turned = False
-    threads = 0
+    is_turned = False  # Queries are then the entities that were handed over.
+    threads = 0  # that score pairs; 0: as many as are free
+    # How many a thread scores before it goes on to other queries, which changes no count; 0: the
+    # core chooses.
     entities_at_a_time = 0
 
     def __init__(
@@ -194,6 +164,7 @@ class Embeddings(Store):
         else:
             self._read_entities = like._read_entities
         right, entity_starts, right_files, right_device = self._read_entities
+        # in which they were handed over
         self.vector_shapes = (
             shape_of_lists(left, query_starts),
             shape_of_lists(right, entity_starts),
@@ -373,13 +344,6 @@ class Embeddings(Store):
         """Return for pairs of queries whether their vectors differ in any bit, or in number.
 
         At most a few MB are copied at a time, whatever the layout, and one query's vectors.
-
-        Examples
-        --------
-        >>> queries = np.array([[0.0, 1.0], [-0.0, 1.0], [0.0, 1.0]])
-        >>> embeddings = Embeddings(queries, np.eye(2), "dot")
-        >>> embeddings.mismatched_rows(np.array([0, 1, 2]), np.array([0, 0, 0]))
-        array([False,  True, False])
         """
         array = self.queries.array
         starts = np.arange(len(array) + 1) if self.tokens is None else self.tokens[0]

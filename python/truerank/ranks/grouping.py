@@ -28,43 +28,13 @@ def group_codes(
 ) -> tuple[IntArray, list[Hashable]]:
     """Return the group of each task as a code, and what the codes stand for.
 
-    Parameters
-    ----------
-    ranks : Ranks
-        n tasks.
-    by : str or labels
-        The name of a label of the tasks: "side", "relation", "queries" or "query", "targets" or
-        "target", "unit", or any name that `ranks.labels` has. Queries of different sides are
-        different groups, even with equal ids. So are targets, except those of heads and tails,
-        which are entities of one graph. Or labels of the tasks: a sequence or array of str or of
-        int ids, Labels, or a (codes, vocabulary) pair.
-    argument : str
-        What messages call the labels.
+    Groups are by the name of a label of the tasks, or by labels of theirs, which messages call
+    `argument`. Queries of different sides are different groups, even with equal ids. So are
+    targets, except those of heads and tails, which are entities of one graph. Codes are 0 ..
+    len(names) - 1, each of which occurs; a name is a str or an int, or (side, label) where it
+    differs by side. Names are in the order of their vocabulary, ids ascend.
 
-    Returns
-    -------
-    codes : ndarray of int64, shape (n,)
-        0 .. len(names) - 1, each of which occurs.
-    names : list
-        The label of each code: a str or an int; (side, query) for queries of ranks with sides, and
-        likewise for targets that differ by side. Names are in the order of their vocabulary, ids
-        ascend.
-
-    Raises
-    ------
-    ValueError
-        For a str that is not the name of a label, for a label that these ranks do not have, and for
-        labels of another length.
-    TypeError
-        For anything that cannot be labels.
-
-    Examples
-    --------
-    >>> from truerank import Ranks
-    >>> ranks = Ranks([0, 3, 1], [1, 1, 1], 10, relation=["likes", "knows", "likes"])
-    >>> group_codes(ranks, "relation")
-    (array([0, 1, 0]), ['likes', 'knows'])
-    >>> group_codes(ranks, [7, 7, 2])
+    >>> group_codes(Ranks([0, 3, 1], [1, 1, 1], 10), [7, 7, 2])
     (array([1, 1, 0]), [2, 7])
     """
     if not isinstance(by, str):
@@ -85,27 +55,8 @@ def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
 
     The weight of a task is 1 / (number of tasks in its group), where a group is a label within a
     side. With these weights a mean over tasks is the mean of the groups' means, so that entities
-    with many triples do not dominate it.
+    with many triples do not dominate it. Weights that the ranks have are ignored.
 
-    Parameters
-    ----------
-    ranks : Ranks
-        n tasks with such labels. Their own weights are ignored.
-    name : {"query", "relation", "target"} or str
-        The label: one of these, or any name that `ranks.labels` has.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-
-    Raises
-    ------
-    ValueError
-        For another name, and for a label that these ranks do not have.
-
-    Examples
-    --------
-    >>> from truerank import Ranks
     >>> task_weights_by(Ranks([0, 3, 1], [1, 1, 1], 10, queries=[4, 4, 9]), "query")
     array([0.5, 0.5, 1. ])
     """
@@ -122,21 +73,10 @@ def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
 
 
 def weighted_ranks(name: str, model: Any) -> Ranks:
-    """The ranks of a model, with the weights that its report gives them.
+    """The ranks of a model, Ranks or a Report, with the weights that its report gives them.
 
-    Raises
-    ------
-    TypeError
-        For anything but Ranks and Reports.
-    ValueError
-        For ranks of retrieval of which several belong to a query, and misses where the candidates
-        are those of lists.
-
-    Examples
-    --------
-    >>> from truerank import Ranks
-    >>> weighted_ranks("a", Ranks([0], [1], 10))
-    Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
+    Ranks of retrieval of which several belong to a query are refused, and misses where the
+    candidates are those of lists.
     """
     try:
         ranks = model if isinstance(model, Ranks) else model.ranks

@@ -312,8 +312,6 @@ def numbered_apart(
 ) -> dict[str, Labels]:
     """Return labels of ranks of some tasks, with the numbers of units that they have among others.
 
-    Examples
-    --------
     >>> one, two = Origin("a", 3, 3), Origin("b", 4, 4)
     >>> numbered_apart({"unit": Labels([0, 2])}, [two], [one, two])["unit"].values
     array([3, 5])

@@ -218,32 +218,9 @@ class Labels(Immutable):
 
 
 def as_labels(name: str, value: Any, length: int) -> Labels:
-    """Read the labels of `length` tasks in any of the accepted forms.
+    """Read the labels of `length` tasks in any form that `Ranks` takes; messages call them `name`.
 
-    Parameters
-    ----------
-    name : str
-        The argument's name, for the messages.
-    value : str, sequence of str or int, ndarray of str or int, (codes, vocabulary), Labels
-        One str stands for all tasks. Names are kept in the order in which they first occur.
-    length : int
-        The number of tasks.
-
-    Returns
-    -------
-    Labels
-
-    Raises
-    ------
-    TypeError
-        For anything else, and if names and ids are mixed.
-    ValueError
-        For another shape or length, codes outside the vocabulary, repeats in the vocabulary.
-
-    Examples
-    --------
-    >>> as_labels("side", "tail", 2).values
-    array(['tail', 'tail'], dtype='<U4')
+    One str stands for all tasks. Names are kept in the order in which they first occur.
     """
     if isinstance(value, str):
         return labels_of_codes(np.zeros(length, dtype=np.int64), (value,))
@@ -262,11 +239,6 @@ def labels_of_codes(codes: IntArray, vocabulary: tuple[str, ...] | None = None) 
     """Make labels of codes that the package made itself: not checked, and copied only if need be.
 
     Nobody may change them afterwards.
-
-    Examples
-    --------
-    >>> labels_of_codes(np.array([1, 0, 1]), ("head", "tail"))
-    Labels(3 labels: head 1, tail 2)
     """
     labels = Labels.__new__(Labels)
     codes = np.ascontiguousarray(codes, np.int64).view()
@@ -278,23 +250,7 @@ def labels_of_codes(codes: IntArray, vocabulary: tuple[str, ...] | None = None) 
 def named_labels(values: Mapping[str, Any], length: int) -> dict[str, Labels]:
     """Read labels of `length` tasks, by name; those that are None are left out.
 
-    Parameters
-    ----------
-    values : mapping of str to labels
-        Labels that are attributes of Ranks, and others, such as {"category": [...]}.
-    length : int
-
-    Raises
-    ------
-    ValueError
-        For a name that is not an identifier or already has a meaning, and as `as_labels` does.
-    TypeError
-        As `as_labels` does.
-
-    Examples
-    --------
-    >>> named_labels({"side": "tail", "category": "1-n", "degree": None}, 2)
-    {'side': Labels(2 labels: tail 2), 'category': Labels(2 labels: 1-n 2)}
+    A name is an identifier without a meaning of its own, such as "head_degree".
     """
     for name in values:
         if not name.isidentifier():
@@ -310,13 +266,7 @@ def named_labels(values: Mapping[str, Any], length: int) -> dict[str, Labels]:
 
 
 def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
-    """Join labels over tasks; vocabularies are merged in order of appearance.
-
-    Examples
-    --------
-    >>> join_labels("side", [Labels([0], ("head",)), Labels([0], ("tail",))]).values
-    array(['head', 'tail'], dtype='<U4')
-    """
+    """Join labels over tasks; vocabularies are merged in order of appearance."""
     codes = []
     vocabularies = []
     for part in parts:
@@ -364,13 +314,7 @@ def checked_index(index: object) -> slice | npt.NDArray[Any]:
 
 
 def describe_task(labels: Mapping[str, Labels], i: int) -> str:
-    """Say what a task is, by its labels, for messages.
-
-    Examples
-    --------
-    >>> describe_task({"side": Labels([0, 1], ("head", "tail")), "queries": Labels([7, 9])}, 1)
-    'side tail, query 9'
-    """
+    """Say what a task is, by its labels, for messages: "side tail, query 9"."""
     words = []
     for name, of_tasks in labels.items():
         words.append(f"{LABEL_WORDS.get(name, name)} {of_tasks[i : i + 1].values[0]}")
@@ -407,6 +351,6 @@ def _of_values(name: str, value: Any) -> Labels:
     positions: dict[str, int] = {}
     for i, item in enumerate(items):
         if not isinstance(item, str):
-            raise InputTypeError(name, expected="str", got=f"{type(item).__name__} at position {i}")
+            raise InputTypeError(name, expected="str", got=type(item).__name__, place=i)
         items[i] = positions.setdefault(str(item), len(positions))
     return labels_of_codes(np.array(items, np.int64), tuple(positions))
