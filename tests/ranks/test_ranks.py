@@ -202,7 +202,7 @@ def test_with_labels_keeps_sets_and_drops(labelled: Ranks) -> None:
 def test_a_filter_that_was_not_applied_is_no_name_in_silence() -> None:
     scores = np.array([[0.5, 0.25, np.nan], [0.25, 0.5, 1.0]])
     bare = rank(scores[:, :2], [0, 1])
-    with pytest.warns(UserWarning, match="^filter: these ranks were counted without one.*to rank$"):
+    with pytest.warns(UserWarning, match="^filter: these ranks were counted without one.*; rank"):
         named = concatenate([bare, bare]).with_protocol(split="test", filter=["train"])
     silent = [
         rank(scores[:, :2], [0, 1], filter=[[], []]),

@@ -343,7 +343,7 @@ WAYS_OUT: list[tuple[Callable[..., Any], Any, str, str]] = [
     (evaluate_two, BY_QUERY.reset_index(), "ids", "(df.explode(...) makes a row of each)"),
     (qrels_of, BY_QUERY["document"], "qrels", "whose .to_dict() is one"),
     (evaluate_two, TOP, "ids", "or TopK(ids, scores)"),
-    (evaluate_two, tr.TopK(*TOP), "ids", "TopK(top.indices, top.values); distances"),
+    (evaluate_two, tr.TopK(*TOP), "ids", "; TopK(top.indices, top.values) has both; order="),
     (qrels_of, TRUTH, "qrels", "dict(zip(queries, documents)) makes lists a mapping"),
     (rank_zeros, TRUTH, "targets", "np.concatenate(targets) with rows=np.repeat("),
 ]

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 KIND = "truerank.counter"  # Saved counters are archives as in `ranks.storage`.
 MEMBERS = ("true_scores", "targets", "seen", "rows", "filter", "count")
+_RULES = ("order", "nan", "audit")
 _FILTER = ("indptr", "indices", "lists")
 # Sums of several counters fit in int64 if tasks whose blocks have no columns have no more.
 _MOST_CANDIDATES = 1 << 53
@@ -448,9 +449,7 @@ class RankCounter:
             "true_scores": sha256_of(np.where(is_nan, 0, keys), is_nan),
         }
         facts_of_job = self._job.facts()
-        for name in ("targets", "filter", "order", "nan", "audit"):
-            facts[name] = facts_of_job[name]
-        return facts
+        return facts | {name: facts_of_job[name] for name in ("targets", "filter", *_RULES)}
 
     # -- saving ----------------------------------------------------------------------------------
 
@@ -502,11 +501,7 @@ class RankCounter:
             "dtype": self._true.dtype,
             "columns": self._columns,
             "raw": self._is_dtype_given,
-            "rules": {
-                "order": job.rules.order,
-                "nan": job.rules.nan,
-                "audit": job.rules.audit,
-            },
+            "rules": {name: getattr(job.rules, name) for name in _RULES},
             "threads": job.rules.num_threads,
         }
         members: Members = {
@@ -540,11 +535,9 @@ class RankCounter:
             candidates=columns,
             filter=filter or None,
             rows=members.get("rows"),
-            order=rules["order"],
-            nan=rules["nan"],
             dtype=dtype,
             threads=header["threads"] or None,
-            audit=rules["audit"],
+            **{name: rules[name] for name in _RULES},
         )
         self._is_dtype_given = bool(header["raw"])
         seen = int.from_bytes(members["seen"].tobytes(), "little")

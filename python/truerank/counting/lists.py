@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _core
 from ..arrays.row_keys import codes_of, row_keys
-from ..errors import InputTypeError, InputValueError, argument_names
+from ..errors import InputTypeError, InputValueError, Option, argument_names
 from ..inputs.array_likes import array_shape, as_array, as_scores, native_indices, refuse_rounded
 from ..inputs.checks import check_shape, forbidden_nan, integer, without_index
 from ..inputs.progress_listeners import reporter
@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 PAD = -1
 _FORMS = f"a matrix (lists, width) padded with {PAD}, (indptr, values), or a list of lists"
 _SHOWN = 5
+_OF_FLOATS = (
+    Option("", effect="has both", call="TopK(top.indices, top.values)"),
+    Option("order", "ascending", "says that the scores are distances"),
+)
 
 # What the core finds of each task in its list. Places are those in the ids of all lists.
 # "place": that of the target; -1 for a miss.
@@ -165,9 +169,9 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
     dtype_of_ids = getattr(values, "dtype", None)
     is_float = getattr(dtype_of_ids, "is_floating_point", False)  # torch has it.
     if is_float or getattr(dtype_of_ids, "kind", "") == "f":
-        expected = "integers, and the scores behind them, TopK(top.indices, top.values); distances "
-        expected += "are scores with order='ascending'"
-        raise InputTypeError("ids", expected=expected, got=f"dtype {dtype_of_ids}")
+        expected = "integers, and the scores behind them"
+        got = f"dtype {dtype_of_ids}"
+        raise InputTypeError("ids", expected=expected, got=got, remedies=_OF_FLOATS)
     ids = native_indices("ids", values)
     entries = None
     if scores is not None:

@@ -178,9 +178,8 @@ class Embeddings(Store):
             check_lists("queries", left, self.tokens[0], query_rows)
             if like is None:
                 check_lists("entities", right, self.tokens[1], entity_rows)
-        carrier: np.dtype[Any] = np.dtype(np.float32)
-        if not {left.dtype, right.dtype}.isdisjoint(_DOUBLES):
-            carrier = np.dtype(np.float64)
+        is_single = {left.dtype, right.dtype}.isdisjoint(_DOUBLES)
+        carrier: np.dtype[Any] = np.dtype(np.float32 if is_single else np.float64)
         files = left_files + right_files
         shape = (*self.vector_shapes[0][:-1], self.vector_shapes[1][0])
         if bias is not None:
@@ -206,17 +205,13 @@ class Embeddings(Store):
             raise InputTypeError("entities", expected=expected, got=right.dtype, remedies=[way])
         check_shape("entities", self.vector_shapes[1], 2, "a matrix (entities, d)")
         check_layout(self.layout, self.similarity, [left.dtype, right.dtype])
-        are_queries_complex = left.dtype in PARTS
-        are_entities_complex = right.dtype in PARTS
-        length = left.array.shape[-1]
-        entity_length = right.array.shape[1]
-        if are_queries_complex and not are_entities_complex:
-            length *= 2
-        if are_entities_complex and not are_queries_complex:
-            entity_length *= 2
+        length, entity_length = (
+            vectors.array.shape[-1] * (2 if vectors.dtype in PARTS else 1)
+            for vectors in (left, right)
+        )
         if entity_length != length:
             expected = f"vectors of length {length}, as in queries"
-            if are_entities_complex and not are_queries_complex:
+            if right.dtype in PARTS:
                 expected = f"vectors of {length / 2:g} complex numbers, as in queries"
             got = f"shape {right.array.shape}"
             raise InputValueError("entities", expected=expected, got=got)
@@ -515,23 +510,19 @@ def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) 
     """
     if layout is not None:
         choice("layout", layout, LAYOUTS)
-    if similarity != "complex_l1":
-        if layout is not None:
-            expected = f"none with {similarity}, which compares real numbers"
-            raise InputValueError("layout", expected=expected, got=repr(layout))
-        for name, dtype in zip(("queries", "entities"), dtypes, strict=True):
-            if dtype in PARTS:
-                expected = f"one of {', '.join(_REAL_DTYPES)}"
-                got = f"dtype {dtype}"
-                raise InputTypeError(name, expected=expected, got=got, remedies=_OF_COMPLEX)
-        return
-    are_complex = PARTS.keys() >= set(dtypes)
-    if are_complex and layout is not None:
-        expected = "none for complex arrays, where all is said"
-        raise InputValueError("layout", expected=expected, got=repr(layout))
-    if not are_complex and layout is None:
+    compares_complex = similarity == "complex_l1"
+    has_layout = compares_complex and not PARTS.keys() >= set(dtypes)
+    if has_layout and layout is None:
         expected = "a layout for real arrays with complex_l1"
         raise InputValueError("layout", expected=expected, got="None", remedies=_LAYOUTS)
+    if layout is not None and not has_layout:
+        expected = "none but for real arrays with complex_l1"
+        raise InputValueError("layout", expected=expected, got=repr(layout))
+    for name, dtype in zip(("queries", "entities"), dtypes, strict=True):
+        if dtype in PARTS and not compares_complex:
+            expected = f"one of {', '.join(_REAL_DTYPES)}"
+            got = f"dtype {dtype}"
+            raise InputTypeError(name, expected=expected, got=got, remedies=_OF_COMPLEX)
 
 
 def read_vectors(

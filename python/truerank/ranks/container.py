@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from ..errors import InputTypeError, InputValueError, argument_names, warn_user
+from ..errors import InputTypeError, InputValueError, Option, argument_names, warn_user
 from ..inputs.array_likes import as_array, checked_weights, integers
 from ..inputs.checks import (
     check_length,
@@ -572,7 +572,8 @@ class Ranks(Immutable):
         is_bare = whole == ((), None, "raise", "all", False) and len(self) > 0
         if is_bare and protocol.filter and before.version:
             text = "these ranks were counted without one, with known answers among the candidates"
-            warn_user("filter", f"{text}: pass filter= to rank")
+            way = Option("", effect="leaves them out", call="rank(..., filter=...)")
+            warn_user("filter", text, [way])
         return self._with(protocol=protocol)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -88,13 +88,15 @@ def weighted_ranks(name: str, model: Any) -> Ranks:
     # Among the candidates of lists a target that its list misses would be the last of few.
     if protocol.candidates == LISTED and ranks.listed is not None and not ranks.listed.all():
         misses = np.count_nonzero(~ranks.listed)
-        got = f"{misses:,} that their lists miss; report(ranks, unit='query') counts them 0"
+        got = f"{misses:,} that their lists miss"
         expected = f"ranks of targets that are listed, as the candidates are those {LISTED}"
-        raise InputValueError(name, expected=expected, got=got)
+        way = Option("", effect="counts them 0", call="report(ranks, unit='query')")
+        raise InputValueError(name, expected=expected, got=got, remedies=[way])
     if ranks.answers is not None and (ranks.answers > 1).any():
-        got = "those of retrieval, several for a query; truerank.report(ranks) is their report: "
-        got += "compare such reports, and take their metrics and intervals from them"
-        raise InputValueError(name, expected="ranks of tasks that count on their own", got=got)
+        got = "those of retrieval, several for a query"
+        expected = "ranks of tasks that count on their own"
+        way = Option("", effect="has their metrics and intervals", call="truerank.report(ranks)")
+        raise InputValueError(name, expected=expected, got=got, remedies=[way])
     if weights is ranks.weights:
         return ranks
     return ranks.with_weights(weights)

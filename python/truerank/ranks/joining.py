@@ -147,12 +147,8 @@ def join_ranks(parts: Iterable[Ranks]) -> Ranks:
         if "lengths" in names:
             arrays["lengths"] = part.candidates
         arrays_of_parts.append(arrays | part._arrays)
-    labels = {}
-    for name, labels_of_name in _by_name(labels_of_parts).items():
-        labels[name] = join_labels(name, labels_of_name)
-    arrays = {}
-    for name, arrays_of_name in _by_name(arrays_of_parts).items():
-        arrays[name] = np.concatenate(arrays_of_name, -1)
+    labels = {name: join_labels(name, each) for name, each in _by_name(labels_of_parts).items()}
+    arrays = {name: np.concatenate(each, -1) for name, each in _by_name(arrays_of_parts).items()}
     return Ranks._of(arrays, labels, protocol, origins)
 
 

@@ -267,11 +267,8 @@ def named_labels(values: Mapping[str, Any], length: int) -> dict[str, Labels]:
 
 def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
     """Join labels over tasks; vocabularies are merged in order of appearance."""
-    codes = []
-    vocabularies = []
-    for part in parts:
-        codes.append(part.codes)
-        vocabularies.append(part.vocabulary)
+    codes = [part.codes for part in parts]
+    vocabularies = [part.vocabulary for part in parts]
     first = vocabularies[0]
     if vocabularies.count(first) == len(parts):  # Slices of one whole share it.
         return labels_of_codes(np.concatenate(codes), first)
@@ -315,10 +312,10 @@ def checked_index(index: object) -> slice | npt.NDArray[Any]:
 
 def describe_task(labels: Mapping[str, Labels], i: int) -> str:
     """Say what a task is, by its labels, for messages: "side tail, query 9"."""
-    words = []
-    for name, of_tasks in labels.items():
-        words.append(f"{LABEL_WORDS.get(name, name)} {of_tasks[i : i + 1].values[0]}")
-    return ", ".join(words)
+    return ", ".join(
+        f"{LABEL_WORDS.get(name, name)} {of_tasks[i : i + 1].values[0]}"
+        for name, of_tasks in labels.items()
+    )
 
 
 def _of_codes(name: str, codes: object, vocabulary: object) -> Labels:
@@ -338,10 +335,7 @@ def _of_values(name: str, value: Any) -> Labels:
     if isinstance(value, np.ndarray) and value.dtype.kind not in "UOT":  # T is text of any width.
         return labels_of_codes(integers(name, value), None)
     check_length(name, value)
-    if isinstance(value, np.ndarray):
-        items = value.tolist()
-    else:
-        items = list(value)
+    items = value.tolist() if isinstance(value, np.ndarray) else list(value)
     plain = _core.plain_names(items)
     if plain:
         codes, vocabulary = _core.code_names(plain)

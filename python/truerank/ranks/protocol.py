@@ -213,21 +213,14 @@ class Protocol:
         return sorted(value) if isinstance(value, tuple) else value  # Splits are a set.
 
     def __str__(self) -> str:
-        words = []
-        if self.split:
-            words.append(f"split {self.split}")
+        words = [f"split {self.split}"] if self.split else []
         filtered = f"filtered by {_in_words(self.filter)}" if self.filter else "unfiltered"
         if self.filter_rule:
             filtered += f" ({self.filter_rule})"
-        words.append(filtered)
-        words.append(self._candidates_in_words())
-        words.append(f"nan {self.nan}")
+        words += [filtered, self._candidates_in_words(), f"nan {self.nan}"]
         if self.order != "descending":
             words.append(f"order {self.order}")
-        if self.dtype:
-            words.append(self.dtype)
-        if self.similarity:
-            words.append(self.similarity)
+        words.extend(filter(None, (self.dtype, self.similarity)))
         if self.lists:
             words.append(f"from lists ({self.lists})")
         if self.ties:
@@ -239,14 +232,9 @@ class Protocol:
     def _candidates_in_words(self) -> str:
         if self.candidates is None and self.lists:
             return "candidates not given"
-        candidates = self._comparable("candidates")
-        if candidates != "all" and self.sampled:
-            return f"candidates {candidates} (sampled)"
-        if candidates != "all":
-            return f"candidates {candidates}"
-        if self.sampled:
-            return "sampled candidates"
-        return "all candidates"
+        if self._comparable("candidates") == "all":
+            return "sampled candidates" if self.sampled else "all candidates"
+        return f"candidates {self.candidates}{' (sampled)' if self.sampled else ''}"
 
 
 def _in_words(value: object) -> str:
