@@ -91,7 +91,7 @@ def test_options_are_keywords_of_the_task(
     assert (outcome.code, outcome.err) == (0, "")
     known = ", ".join(f"{name} {len(PAIRS[name])}" for name in facts.get("known", {})) or "none"
     source = next(word for word in line.split() if word.startswith("test"))
-    assert f"Ranked: 5 of 5 pairs, {source}; known: {known}.\n" in outcome.out
+    assert f"{source}: 5 pairs, 5 ranked; known: {known}.\n" in outcome.out
     ranks = tr.load("ranks.npz")
     files = {word for word in line.replace(",", " ").replace("=", " ").split() if "." in word}
     assert set(ranks.protocol.files) - {"train_named", "test_named"} == files

@@ -30,11 +30,11 @@ MODEL |= {side: RNG.integers(-3, 4, (10, 6)).astype(np.float32) for side in ("ta
 SIDES = {"head": MODEL["heads"], "tail": MODEL["tails"]}
 BIAS = np.arange(ENTITIES, dtype=np.float32) % 3
 NO_KNOWN = (
-    "Warning: no --known: only the answers in --test are left out, so that "
-    "other true answers count as wrong ones\n"
+    "Warning: --known: none are given: only the answers in --test are left out, so that other true "
+    "answers count as wrong ones\n"
 )
 ASSUMED_ORDER = (
-    "Warning: entities: columns are taken in ascending order of the labels, since no list "
+    "Warning: --labels entities: columns are taken in ascending order of the labels, since no list "
     "gives their order\n"
 )
 KNOWN = "--known train=train.txt --known valid=valid.txt --test test.txt"
@@ -83,7 +83,8 @@ def predict(run: Run) -> Predict:
 
     def predict(line: str, *more: str) -> Outcome:
         code, out, err = run("link-prediction", *line.split(), *more)
-        return Outcome(code, out, err.replace(ASSUMED_ORDER, ""))
+        err = err.replace(ASSUMED_ORDER, "")
+        return Outcome(code, out, err.replace(ASSUMED_ORDER.replace("--labels ", "--"), ""))
 
     return predict
 
@@ -249,7 +250,7 @@ def test_leaks_are_reported(predict: Predict) -> None:
     line = f"{KNOWN} {VECTORS} --metrics mrr"
     code, out, err = predict(line)
     assert (code, err.count("\n"), "leaks" in out) == (0, 1, False)
-    assert err.startswith("Warning: test: 1 (person ")
+    assert err.startswith("Warning: --test: 1 (person ")
     assert "leaks: in train 1 (person " in predict(f"{line} --audit").out
     audit = json.loads(predict(f"{line} --audit --json").out)["split_audit"]
     assert ("leaks", 1) in [(finding["name"], finding["count"]) for finding in audit]

@@ -49,7 +49,7 @@ def test_shards_that_were_evaluated_one_by_one(run: Run) -> None:
         score(tr.link_prediction.Task(TRIPLES[p::3], {}, entities=4, relations=2)).save(shard)
     run("merge", *shards).refuses(1, "shard-1.npz: it is of another test than those before it")
     line = ["merge", "tasks-0.npz", "shard-1.npz", "--repeats", "keep"]
-    run(*line).refuses(1, "expected all parts of the whole, got 4 of 7 triples")
+    run(*line).refuses(1, "the ranks are a part, 4 of 7 triples")
     assert run("merge", *shards, "--repeats", "refuse", "--save", "merged.npz").code == 0
     merged = tr.load("merged.npz")
     assert tr.report(merged)["tail.mr"] == tr.report(score(link_prediction()))["tail.mr"]
@@ -104,8 +104,8 @@ def test_parts_of_candidates(run: Run) -> None:
     ranks = tr.load("ranks.npz")
     assert ranks == tr.rank(SCORES, TARGETS)
     assert run("merge", *names).out == run("evaluate", "ranks.npz").out
-    run("merge", *names[:2]).refuses(1, "all 5 columns of candidates, got 4 of them; missing: col")
-    run("merge", *names[1:]).refuses(1, "got 3 of them; missing: column 3 and others")
+    run("merge", *names[:2]).refuses(1, "parts: column 2 has not been counted (1 of 5")
+    run("merge", *names[1:]).refuses(1, "parts: column 3 has not been counted (2 of 5")
 
 
 def test_parts_that_lack_a_side(run: Run) -> None:
@@ -116,12 +116,12 @@ def test_parts_that_lack_a_side(run: Run) -> None:
         whole[whole.side.values == side].save(f"{side}.npz")
     part = tr.load(names[1])
     part[part.side.values == "tail"].save(names[1])
-    problem = f"{names[1]}: expected head of each triple, as {names[0]} has, got "
-    run("merge", *names).refuses(1, f"{problem}tail alone of 2 triples")
+    problem = f"{names[1]}: expected head of each unit, as others have, got "
+    run("merge", *names).refuses(1, f"{problem}tail alone of 2 units")
     tr.concatenate(list(map(tr.load, names))).save("some.npz")
     # A file of some rows with a side, and of others without it, lacks it, too.
     score(link_prediction()[:0]).save("empty.npz")
-    run("merge", "some.npz", "empty.npz").refuses(1, "some.npz: expected head of each triple, as")
+    run("merge", "some.npz", "empty.npz").refuses(1, "some.npz: expected head of each unit, as")
     assert run("merge", "tail.npz", "head.npz", "--save", "both.npz").code == 0
     assert tr.load("both.npz") == whole
 
@@ -131,7 +131,11 @@ def test_parts_that_lack_a_side(run: Run) -> None:
     [
         ("tasks-0.npz", 2, "at least two jobs, each once"),
         ("tasks-0.npz tasks-0.npz", 2, "at least two jobs, each once"),
-        ("tasks-2.npz tasks-0.npz", 1, "got 3 of 5 triples; missing: rows 1, 4 (part 1::3)"),
+        (
+            "tasks-2.npz tasks-0.npz",
+            1,
+            "parts: the ranks are a part, 3 of 5 triples; missing: rows 1, 4",
+        ),
         ("tasks-0.npz columns-a.npz", 1, "columns-a.npz: expected saved ranks, as tasks-0.npz"),
         ("columns-a.npz scores.npz", 1, "scores.npz: expected saved ranks or counters, got ''"),
         ("tasks-0.npz broken.npz", 1, "Error: parts: broken.npz: "),

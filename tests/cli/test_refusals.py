@@ -94,7 +94,7 @@ OF_SCORES = [
     ("evaluate lists.npz --kinds index", 1, "'index': no such kind of rank"),
     ("evaluate lists.npz --weights query", 1, "--weights: "),
     ("evaluate lists.npz --kinds expected --metrics optimistic.mrr", 2, "--kinds chooses rows"),
-    ("evaluate whole.tsv --candidates 9", 1, "scores: whole.tsv: expected either .* got both"),
+    ("evaluate whole.tsv --candidates 9", 1, "scores: whole.tsv: expected either .* got rank"),
     ("evaluate ranks.npz --kinds pessimistic --json", 2, "--kinds chooses rows"),
     ("evaluate r.tsv --candidates 9 --nan omit", 2, "--nan cannot apply to ranks in a file"),
 ]
@@ -125,7 +125,7 @@ OF_SEVERAL = [
     ("compare ranks.npz other.npz -l 2", 2, "--relevance-level cannot apply to ranks of tasks"),
     ("compare ranks.npz other.npz --candidates 9", 2, "--candidates cannot apply to saved ranks"),
     ("compare ranks.npz other.npz --by side", 2, "--by has groups on the page of --html"),
-    ("compare ranks.npz r.tsv", 1, "ranks: r.tsv: expected a column candidates, or --candidates"),
+    ("compare ranks.npz r.tsv", 1, "ranks: r.tsv: expected either a column candidates, or --cand"),
     ("compare ranks.npz run.txt", 1, "ranks: run.txt: .*`truerank retrieval --qrels QRELS --lists"),
     ("compare ranks.npz counter.npz", 1, "ranks: counter.npz: "),
     ("compare ranks.npz run.txt --qrels qrels.txt", 2, "--qrels needs --candidates: the number"),
@@ -205,26 +205,34 @@ def test_lines(run: Run, line: str, code: int, words: str) -> None:
 HEADER = "candidates\tquery\trank\ttarget\n"
 BOTH = "optimistic\tpessimistic\tcandidates\n"
 WITHOUT_RANKS = [
-    ("rank\n1\n", "expected a column candidates, or --candidates N"),
+    ("rank\n1\n", "expected either a column candidates, or --candidates N"),
     ("rank\tpessimistic\n1\t9\n", "expected a column rank, or the two .* got rank, pessimistic"),
-    ("rank\trank\n1\t1\n", "expected each column once, got rank, rank"),
-    ("rank\tscore\n1\t9\n", "expected no columns but .*, got score"),
+    ("rank\trank\n1\t1\n", "expected columns of .*, each once, got rank, rank"),
+    ("rank\tscore\n1\t9\n", "expected columns of .*, each once, got rank, score"),
     ("1\n2\n", "expected a first line .*; scores need TARGETS, and lists are read by `truerank"),
     ("", "expected a first line that names"),
-    ("rank;side\n1;head\n", r"expected names .* tabs between them \(in .csv commas\), got rank;"),
-    ('"rank"\t"side"\n1\t"head"\n', r"expected names .*, and no quotes \(of R: quote = FALSE\)"),
-    (f"{HEADER}9\ta\t2.5\tx\n", "line 2: expected an integer as the rank; where .* optimistic"),
-    (f"{HEADER}9\ta\t12.0\tx\n", "line 2: expected an integer as the rank, written 12, got 12.0"),
+    (
+        "rank;side\n1;head\n",
+        r"expected a .*, with tabs between them \(in .csv commas\) .*, got rank;",
+    ),
+    (
+        '"rank"\t"side"\n1\t"head"\n',
+        r"expected a first line .* and without quotes; .*, got \"rank\"",
+    ),
+    (
+        f"{HEADER}9\ta\t2.5\tx\n",
+        "line 2: expected an integer as the rank .* optimistic .*, got 2.5",
+    ),
+    (f"{HEADER}9\ta\t12.0\tx\n", "line 2: expected an integer as the rank .*, got 12.0"),
     (f"{HEADER}9\ta\t1\n", "line 2: expected 4 fields, none empty"),
     (f"{HEADER}9\t\t1\tx\n", "line 2: expected 4 fields, none empty"),
-    (f"{HEADER}\n9\ta\t0\tx\n", r"expected .* \(where the best is 0, give ranks \+ 1\), .* line 3"),
-    (f"{HEADER}9\ta\t10\tx\n", "--candidates: .* got rank 10 of 9 candidates in line 2"),
-    (f"{BOTH}4\t3\t9\n", "expected at least the optimistic rank, got 3 for rank 4 in line 2"),
+    (f"{HEADER}\n9\ta\t0\tx\n", r"line 3: expected .* \(where the best is 0, give ranks \+ 1\)"),
+    (f"{HEADER}9\ta\t10\tx\n", "line 2: expected at least the last rank, 10 .*, got 9"),
+    (f"{BOTH}4\t3\t9\n", "line 2: expected at least the optimistic rank, 4, got 3"),
 ]
 
 
 @pytest.mark.parametrize(("text", "words"), WITHOUT_RANKS)
 def test_text_without_ranks(run: Run, text: str, words: str) -> None:
     Path("mine.tsv").write_text(text)
-    place = "" if words.startswith("--") else "scores: mine.tsv: "
-    refused(run, "evaluate mine.tsv", 1, place + words)
+    refused(run, "evaluate mine.tsv", 1, f"scores: mine.tsv: {words}")

@@ -7,10 +7,8 @@ from typing import Any
 import click
 
 from ..alignment import Task
-from ..errors import argument_names
-from ..naming import format_count
 from . import options
-from .options import Values, command, option, take
+from .options import Values, called, command, option, take
 from .output import open_model, show_task
 
 
@@ -76,17 +74,15 @@ def align(values: Values) -> None:
             values["pairs"] = options.note_file(path)
         else:
             values[name.lower()] = options.read_array(name, path)
-    with argument_names(left="LEFT", right="RIGHT"):
+    with called(left="LEFT", right="RIGHT"):
         kind, model = open_model(values, "left right")
     source = values["pairs"]
     facts = take(values, "pairs known split candidates duplicates leaks columns header")
     sizes = model["scores"].shape if kind == "scores" else map(len, model.values())
     facts |= dict(zip(("left", "right"), sizes, strict=True)) | values.pop("labels", {})
-    with argument_names(left="--labels left", right="--labels right"):
+    with called(left="--labels left", right="--labels right"):
         task = Task(**facts)
-    known = ", ".join(f"{name} {count:,}" for name, count in task._known_sizes.items()) or "none"
-    ranked = f"{len(task):,} of {format_count(task.height, 'pair')}"
-    told = [f"Ranked: {ranked}, {source}; known: {known}."]
-    with argument_names(left="LEFT", right="RIGHT"):
+    told = [f"{source}: {task.audit[0].message}."]
+    with called(left="LEFT", right="RIGHT"):
         protocol = "Entity alignment"
         show_task(task, kind, model, values, protocol, told=told, split_audit=task.audit)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from contextvars import copy_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -13,21 +12,12 @@ import click
 import numpy as np
 
 import truerank as tr
+from truerank import InputError, InputValueError
 
-from ..arrays.input_files import open_input, read_npz, report_damage
-from ..arrays.row_keys import distinct
-from ..arrays.saved_files import HEADER
-from ..counting import counter as counters
-from ..errors import POSITION_TEXT, InputError, InputValueError, argument_names
-from ..inputs.rules import REPEAT_RULES
-from ..metrics.contributions import UNIT, unit_codes
-from ..naming import format_count
-from ..ranks.container import KIND
-from ..reporting.audit import describe_missing
+from ..arrays.input_files import read_npz
 from ..stores import check_order
-from ..stores.store import ShardStore
 from . import options
-from .options import Values, command, option, take
+from .options import Values, called, command, option, take
 from .output import (
     SAVED,
     bar,
@@ -41,14 +31,15 @@ from .output import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from ..arrays.types import IntArray
     from ..inference import Comparisons
 
 LABELS = {"side": "side", "relation": "relation", "query": "queries"}
-KINDS = {KIND: "saved ranks", counters.KIND: "saved counters"}
+KINDS = {"truerank.ranks": "saved ranks", "truerank.counter": "saved counters"}
+REPEAT_RULES = ("refuse", "drop", "keep")
 TEXT = "ranks in a file of text"
+FILE = "merged_file"  # The label of joined ranks that has their files.
 # The exit codes of `compare --margin` where the new model is worse, and where a metric is refused.
 WORSE_CODE = 3
 REFUSED_CODE = 1
@@ -56,18 +47,25 @@ REFUSED_CODE = 1
 RANKS = ({"rank"}, {"optimistic", "pessimistic"})
 NUMBERS = ("rank", "optimistic", "pessimistic", "candidates")
 COLUMNS = (*NUMBERS, "side", "relation", "query", "target", "unit")
+NO_HEADER = (
+    f"a first line that names the columns, which may be {', '.join(COLUMNS)}, with tabs between "
+    "them (in .csv commas) and without quotes; scores need TARGETS, and lists are read by "
+    "`truerank retrieval --qrels QRELS --lists RUN --candidates N`"
+)
 
 
 def archive_kind(argument: str, path: str) -> str:
     """Return what a file of truerank holds, as "truerank.ranks"; empty for any other file."""
-    with open_input(argument, path) as file:
+    with open(path, "rb") as file:
         if file.read(4) != b"PK\3\4":
             return ""
-    if HEADER not in read_npz(argument, path, ())[0]:
+    header = read_npz(argument, path, ("truerank",))[1].get("truerank")
+    if header is None:
         return ""
-    _, arrays = read_npz(argument, path, (HEADER,), compressed=False)
-    with report_damage(argument, path, "damaged header: "):
-        return str(json.loads(arrays[HEADER].tobytes())["kind"])
+    try:
+        return str(json.loads(header.tobytes())["kind"])
+    except (ValueError, TypeError, LookupError) as error:
+        raise InputValueError(argument, f"damaged header: {error}", place=path) from error
 
 
 def is_text(path: str) -> bool:
@@ -80,83 +78,54 @@ def is_text(path: str) -> bool:
 # -- scores, or ranks ------------------------------------------------------------------------------
 
 
-def read_fields(path: str) -> Iterator[tuple[int, str, list[str]]]:
-    """Yield the lines of a file of ranks, with their numbers and their fields."""
-    # Scores alone do not need it.
-    from ..records.text import csv_fields, fields_of, is_csv, text_lines
-
-    for number, line in text_lines("scores", path):
-        title = f"scores: {path}"
-        fields = csv_fields(title, number, line) if is_csv(path) else fields_of(line, "tabs")
-        yield number, line, fields
+def read_rows(path: str) -> list[tuple[int, list[str]]]:
+    """Read the lines of a file of ranks, with their numbers; the first one names the columns."""
+    between = "," if path.lower().removesuffix(".gz").endswith(".csv") else "\t"
+    return list(options.read_fields("scores", path, between)) or [(0, [])]
 
 
-def check_header(path: str, candidates: Any) -> list[str]:
-    """Return the columns that the first line names, or say what is wrong with them."""
-    _, line, names = next(read_fields(path), (0, "", []))
-    of_ranks = set(names).intersection(NUMBERS) - {"candidates"}
+def check_names(path: str, names: Sequence[str], candidates: Any) -> None:
+    """Refuse a first line that does not name the columns of ranks."""
     expected = ""
-    got = ", ".join(names)
-    unknown = [name for name in names if name not in COLUMNS]
-    if len(unknown) == len(names):
-        got = line
-        expected = f"a first line that names the columns, which may be {', '.join(COLUMNS)}"
-        if not set(COLUMNS).isdisjoint(re.findall("[a-z]+", line)):
-            expected = "names of columns with tabs between them (in .csv commas)"
-            expected += ", and no quotes (of R: quote = FALSE)" if '"' in line else ""
-        else:
-            expected += "; scores need TARGETS, and lists are read by "
-            expected += "`truerank retrieval --qrels QRELS --lists RUN --candidates N`"
-    elif unknown:
-        expected = f"no columns but {', '.join(COLUMNS)}"
-        got = ", ".join(unknown)
-    elif len(set(names)) < len(names):
-        expected = "each column once"
-    elif of_ranks not in RANKS:
+    if set(names).isdisjoint(COLUMNS):
+        expected = NO_HEADER
+    elif not set(names) <= set(COLUMNS) or len(set(names)) < len(names):
+        expected = f"columns of {', '.join(COLUMNS)}, each once"
+    elif set(names).intersection(NUMBERS) - {"candidates"} not in RANKS:
         expected = "a column rank, or the two columns optimistic and pessimistic"
-    elif "candidates" not in names and candidates is None:
-        expected = "a column candidates, or --candidates N, the number of candidates of each task"
-    elif "candidates" in names and candidates is not None:
-        expected = "either a column candidates or --candidates"
-        got = "both"
+    elif ("candidates" in names) == (candidates is not None):
+        expected = "either a column candidates, or --candidates N, those of each task"
     if expected:
-        raise InputValueError(f"scores: {path}", expected=expected, got=got)
-    return names
+        raise InputValueError("scores", expected=expected, got=", ".join(names), place=path)
 
 
-def read_ranks(path: str, candidates: Any) -> tr.Ranks:
-    """Read the ranks of another tool, as `Ranks.from_ranks` takes them: text below a header."""
-    from ..records.text import is_integer_text, line_of
-
-    title = f"scores: {path}"
-    names = check_header(path, candidates)
-    rows: list[list[str]] = []
-    for number, line, fields in read_fields(path):
+def read_ranks(path: str, rows: Sequence[tuple[int, list[str]]], candidates: Any) -> tr.Ranks:
+    """Read the ranks of another tool from the lines of a file, as `Ranks.from_ranks` takes them."""
+    (_, names), *rows = rows
+    check_names(path, names, candidates)
+    for number, fields in rows:
+        place = f"{path}: line {number}"
         if len(fields) != len(names) or not all(fields):
             expected = f"{len(names)} fields, none empty"
-            raise InputValueError(title, expected=expected, got=line, place=f"line {number}")
-        rows.append(fields)
+            raise InputValueError("scores", expected=expected, got=", ".join(fields), place=place)
+        for name, field in zip(names, fields, strict=True):
+            if name in NUMBERS and not re.fullmatch("0|-?[1-9][0-9]{0,17}", field):
+                expected = f"an integer as the {name} (columns optimistic and pessimistic have "
+                expected += "both ends of a tie)"
+                raise InputValueError("scores", expected=expected, got=field, place=place)
     columns: dict[str, Any] = {"candidates": candidates}
-    for place, name in enumerate(names):
-        columns[name] = texts = [fields[place] for fields in rows[1:]]
-        if name not in NUMBERS:
-            continue
-        for row, text in enumerate(texts):
-            if not is_integer_text(text):
-                expected = f"an integer as the {name}"
-                if re.fullmatch("[0-9]+[.]0*", text):
-                    expected += f", written {int(float(text))}"
-                else:
-                    expected += "; where ranks are the middle of a tie, as 2.5, columns optimistic "
-                    expected += "and pessimistic say which"
-                where = f"line {line_of(path, row + 1)}"
-                raise InputValueError(title, expected=expected, got=text, place=where)
-        columns[name] = list(map(int, texts))
+    for i, name in enumerate(names):
+        kind = int if name in NUMBERS else str
+        columns[name] = [kind(fields[i]) for _, fields in rows]
     ranks = columns.pop("rank" if "rank" in names else "optimistic")
-    context = copy_context()
-    context.run(POSITION_TEXT.set, lambda row: f"in line {line_of(path, row + 1)}")
-    with argument_names(ranks=title, pessimistic=title):
-        return context.run(tr.Ranks.from_ranks, ranks, **columns)
+    try:
+        return tr.Ranks.from_ranks(ranks, **columns)
+    except InputError as error:
+        line = f": line {rows[error.place][0]}" if isinstance(error.place, int) else ""
+        error.place = f"{path}{line}"
+        if error.argument in ("ranks", *names):
+            error.argument = "scores"
+        raise
 
 
 def read_targets(name: str, text: str) -> Any:
@@ -172,10 +141,10 @@ def read_targets(name: str, text: str) -> Any:
 def open_ranks(path: str, values: Values) -> tuple[tr.Ranks | None, str]:
     """Return the ranks of a file, None where it has scores, and what it has."""
     if os.path.isfile(path) and archive_kind("scores", path):
-        with argument_names(path="scores"):
+        with called(path="scores"):
             return tr.load(path), SAVED
     if "targets" not in values and is_text(path):
-        return read_ranks(path, values.pop("candidates", None)), TEXT
+        return read_ranks(path, read_rows(path), values.pop("candidates", None)), TEXT
     return None, "scores"
 
 
@@ -222,7 +191,7 @@ def evaluate(values: Values) -> None:
         raise click.UsageError("Missing argument 'SCORES'.")
     known_ranks, kind = open_ranks(scores, values)
     if known_ranks is None:
-        with argument_names(queries="--labels query"):
+        with called(queries="--labels query"):
             arguments = read_arguments(scores, values, labels)
 
     def count() -> tr.Ranks:
@@ -232,7 +201,7 @@ def evaluate(values: Values) -> None:
             ranks = known_ranks
             options.note_file(scores)  # Only now, as the same line may save ranks in it.
         if labels:
-            with argument_names(queries="--labels query"):
+            with called(queries="--labels query"):
                 ranks = ranks.with_labels(**labels)
         if filtered_by is None:
             return ranks
@@ -258,20 +227,19 @@ def read_arguments(path: str, values: Values, labels: Values) -> Values:
         ways = "truerank retrieval --qrels QRELS --lists RUN --candidates N"
         raise click.UsageError(f"Missing argument 'TARGETS'; for lists it is `{ways}`")
     targets = values.pop("targets")
+    has_columns = values.get("axis") == "columns"
     store = open_store(path, **take(values, "member dtype io axis"))
     rules = take(values, "filter rows candidates order nan threads")
     tasks = rows = store.shape[0]
-    if "rows" not in rules and np.ndim(targets) and isinstance(store, ShardStore):
-        heights = {shard.shape[0] for shard in store.shards}
-        if heights == {len(targets)} != {rows}:
-            raise click.UsageError(
-                f"expected {rows:,} targets, one for each row of the {len(store.shards)} files, "
-                f"got {len(targets):,}; --shards columns says that each file has columns of the "
-                "same rows"
-            )
     of_tasks: Any = rules.get("rows", targets)
     if np.ndim(of_tasks):  # A single target is that of every row.
         tasks = len(of_tasks)
+    files = len(store.files)
+    if "rows" not in rules and not has_columns and files > 1 and tasks * files == rows:
+        raise click.UsageError(
+            f"expected {rows:,} targets, one for each row of the {files} files, got {tasks:,}; "
+            "--shards columns says that each file has columns of the same rows"
+        )
     if labels or not values.keys().isdisjoint(("by", "weights")):
         blank = tr.Ranks(np.zeros(tasks, np.int64), np.ones(tasks, np.int64), 2)
         blank = blank.with_labels(**labels)
@@ -369,7 +337,7 @@ def compare_files(values: Values) -> None:
     models = {}
     for name, each in ranks.items():
         models[name] = tr.report(each.with_protocol(**rules), seed=seed, by=by)
-    with argument_names(metric="--metrics"):
+    with called(metric="--metrics"):
         if margin is None:
             pairs = tr.compare(models, metric=metrics, seed=seed, **values)
         else:
@@ -451,18 +419,20 @@ def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]
     files = dict(zip(names, paths, strict=True))
     if not are_runs:
         candidates = values.pop("candidates", None) if texts else None
-        lacking = [x for x in texts if "candidates" not in next(read_fields(x), (0, "", []))[2]]
         options.refuse(take(values, "candidates columns duplicates order nan"), "saved ranks")
-        with argument_names(scores="ranks", path="ranks"):
+        with called(scores="ranks", path="ranks"):
+            rows = {path: read_rows(path) for path in texts}
+            # A file that has the column does not need the number, beside one that lacks it.
+            lacking = [path for path in texts if "candidates" not in rows[path][0][1]] or texts
             ranks = {}
             for name, path in files.items():
-                if path in texts:  # One that has the column does not need the number.
-                    needs = path in lacking or not lacking
-                    ranks[name] = read_ranks(path, candidates if needs else None)
+                if path in texts:
+                    number = candidates if path in lacking else None
+                    ranks[name] = read_ranks(path, rows[path], number)
                 else:
                     ranks[name] = tr.load(path)
             return ranks
-    with argument_names(entities="--candidates", ids="ranks"):
+    with called(entities="--candidates", ids="ranks"):
         qrels = values.pop("qrels")
         of_qrels, of_runs = options.split_columns(qrels, paths, values.pop("columns", {}))
         candidates = options.candidates_of_lists(values.pop("candidates"))
@@ -512,74 +482,54 @@ def merge(values: Values) -> None:
         if kind != kinds[0]:
             expected = f"{KINDS[kinds[0]]}, as {paths[0]}"
             raise InputValueError("parts", expected=expected, got=KINDS[kind], place=path)
-    with argument_names(path="parts"):
-        if kinds[0] == KIND:
+    with called(path="parts", update="parts"):
+        if kinds[0] == "truerank.ranks":
             ranks = joined_ranks(paths, values.pop("repeats", None))
         else:
             options.refuse(take(values, "repeats"), "counters")
             counter = tr.RankCounter.load(paths[0])
             for path in paths[1:]:
-                try:
-                    counter.merge(tr.RankCounter.load(path))
-                except InputError as error:
-                    error.argument = path
-                    raise
-            _, columns = counter._total
-            number = counter._columns
-            if number is not None and columns.bit_count() < number:
-                expected = f"all {format_count(number, 'column')} of candidates"
-                missing = f"column {counters.first_of(~columns)}"
-                missing += " and others" if number > columns.bit_count() + 1 else ""
-                got = f"{columns.bit_count():,} of them; missing: {missing}"
-                raise InputValueError("parts", expected=expected, got=got)
+                part = tr.RankCounter.load(path)
+                with called(other=path):
+                    counter.merge(part)
             ranks = counter.ranks()
     show_report(lambda: ranks, values, SAVED, unit=unit_of(ranks))
 
 
 def joined_ranks(paths: Sequence[str], repeats: Any) -> tr.Ranks:
     """Join ranks over tasks; those of parts of a task must be all."""
-    parts = {path: tr.load(path) for path in paths}
-    if not any(part.origins for part in parts.values()):  # Ranks of tasks know their places.
+    parts = [tr.load(path) for path in paths]
+    if not any(part.origins for part in parts):  # Ranks of tasks know their places.
         check_order("parts", paths)
+    # A label says which file each task is of, and is left out in the end.
+    named_parts = [part.with_labels(**{FILE: [i] * len(part)}) for i, part in enumerate(parts)]
     try:
-        ranks = tr.concatenate(parts.values(), repeats=repeats)
+        ranks = tr.concatenate(named_parts, repeats=repeats)
     except InputError as error:
-        number = error.argument.removeprefix("parts: number ")
-        if number.isdecimal():
+        name, _, number = error.argument.partition(": number ")
+        if isinstance(error.place, int):
+            number = str(error.place)
+            error.place = ""
+        if name == "parts" and number.isdecimal():
             error.argument = paths[int(number)]
         raise
+    files = ranks.labels[FILE].values
+    ranks = ranks.with_labels(**{FILE: None})
     if not ranks.origins or ranks.unit is None:
         return ranks
-    missing, words = describe_missing(ranks)
-    if missing:
-        raise InputValueError("parts", expected="all parts of the whole", got=words)
-    check_sides(ranks, ranks.unit.codes, parts)
-    return ranks
-
-
-def check_sides(ranks: tr.Ranks, unit: IntArray, parts: Mapping[str, tr.Ranks]) -> None:
-    """Refuse a part without a side that others have: means over all tasks would mix them."""
-    from ..ranks.joining import numbered_apart
-
+    for finding in tr.report(ranks).audit("missing rows"):
+        raise InputValueError("parts", finding.message)
     if ranks.side is None:
-        return
-    name = unit_codes(ranks, UNIT)[1]
-    sides_of = {path: part.side.values for path, part in parts.items() if part.side is not None}
-    for side in map(str, ranks.side.counts()):
-        has_side = np.zeros(sum(origin.rows for origin in ranks.origins), np.bool_)
-        has_side[unit[ranks.side.values == side]] = True
-        is_left = np.zeros_like(has_side)  # A fold may have lost a unit that another has, too.
-        is_left[unit] = True
-        for path, part in parts.items():
-            if not len(part):
-                continue
-            # Units of a part have other numbers where parts are of several tests.
-            of_part = numbered_apart(part._labels, part.origins, ranks.origins)["unit"].codes
-            lacks = is_left[of_part] & ~has_side[of_part]
-            if lacks.any():
-                other = next(path for path, each in sides_of.items() if side in each)
-                sides = " and ".join(dict.fromkeys(sides_of[path][lacks].tolist()))
-                number = format_count(len(distinct(of_part[lacks])), name)
-                expected = f"{side} of each {name}, as {other} has"
-                got = f"{sides} alone of {number}"
-                raise InputValueError("parts", expected=expected, got=got, place=path)
+        return ranks
+    # Means over all tasks would mix sides that some units have and others lack.
+    units = ranks.unit.values
+    for side in ranks.side.counts():
+        lacks = ~np.isin(units, units[ranks.side.values == side])
+        if lacks.any():
+            first = files[lacks].min()
+            lacks &= files == first
+            others = " and ".join(np.unique(ranks.side.values[lacks]))
+            expected = f"{side} of each unit, as others have"
+            got = f"{others} alone of {len(np.unique(units[lacks])):,} units"
+            raise InputValueError("parts", expected=expected, got=got, place=paths[first])
+    return ranks

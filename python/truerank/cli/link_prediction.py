@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from ..arrays.input_files import is_npy
-from ..errors import InputValueError, argument_names, warn_user
+from truerank import InputValueError
+
 from ..link_prediction import Sampled, Task
-from ..link_prediction.sides import FILTERS
 from ..records.columns import door_of_lists
 from . import options
-from .options import Values, command, option, take
+from .options import Values, called, command, is_npy, option, take
 from .output import count_candidates, open_model, show_task
 
 # The candidates of each side.
 CANDIDATE_KIND = {"head": "entities", "tail": "entities", "relation": "relations"}
 KINDS = ("entities", "relations")
 SIDES = tuple(CANDIDATE_KIND)
+FILTERS = ("query", "triple", "fact", "none")
+NO_KNOWN = (
+    "Warning: --known: none are given: only the answers in --test are left out, so that other true "
+    "answers count as wrong ones"
+)
 
 
 def parse_sides(option: str, text: str) -> list[str]:
@@ -138,7 +143,7 @@ def predict_links(values: Values) -> None:
     """
     known = values.pop("known", {})
     labels = values.pop("labels", {})
-    of_labels = argument_names(entities="--labels entities", relations="--labels relations")
+    of_labels = {"entities": "--labels entities", "relations": "--labels relations"}
     if "test" not in values:
         raise click.UsageError("Missing option '--test'.")
     if "lists" in values:
@@ -154,32 +159,36 @@ def predict_links(values: Values) -> None:
             values["duplicates"] = facts.pop("duplicates")
         model |= columns_of_lists(test, model, facts.get("columns", {}))
     sizes = count_candidates(kind, model, CANDIDATE_KIND) if facts.get("ids", is_npy(test)) else {}
+    check_candidates(facts, ["all", "typed", *known], values.get("seed", 0))
+    vocabularies = sizes | labels
+    with called(**of_labels):
+        try:
+            task = Task(test, known, **vocabularies, **facts)
+        except InputValueError as error:  # Numbers without labels have no order.
+            name = error.argument
+            if name not in {"entities", "relations"} - vocabularies.keys():
+                raise
+            ways = f"--ids says that they are ids, --labels {name} their order"
+            raise click.UsageError(f"{error.problem}; {ways}") from error
+    if not known and task.protocol.filter:
+        click.echo(NO_KNOWN, err=True)
+    option_of_sides = f"--{kind}".replace("vectors", "queries")
+    names = {side: f"{option_of_sides} {side}" for side in SIDES}
+    if kind != "vectors":  # Vectors are options of these names.
+        names |= of_labels
+    with called(**names):
+        show_task(task, kind, model, values, "Link prediction", split_audit=task.audit)
+
+
+def check_candidates(facts: Values, names: Sequence[str], seed: int) -> None:
+    """Refuse the name of another split than there is, and give samples their seed."""
     candidates = facts.get("candidates")
     name = getattr(candidates, "among", candidates)
-    if isinstance(name, str) and name not in ("all", "typed", *known):
-        expected = f"{', '.join(['all', 'typed', *known])}, sampled:100 or a .npy file"
+    if isinstance(name, str) and name not in names:
+        expected = f"{', '.join(names)}, sampled:100 or a .npy file"
         raise options.wrong_word("--candidates", expected, name)
     if isinstance(candidates, Sampled):
-        facts["candidates"] = candidates._replace(seed=values.get("seed", 0))
-    vocabularies = sizes | labels
-    try:
-        with of_labels:
-            task = Task(test, known, **vocabularies, **facts)
-    except InputValueError as error:
-        name = error.argument.removeprefix("--labels ")
-        if name not in KINDS or name in vocabularies:
-            raise
-        ways = f"--ids says that they are ids, --labels {name} their order"
-        raise click.UsageError(f"{error.problem}; {ways}") from error
-    if not known and task.protocol.filter:
-        warn_user(
-            "known",
-            "none are given: only the answers in --test are left out, so that other true answers "
-            "count as wrong ones",
-        )
-    option_of_sides = f"--{kind}".replace("vectors", "queries")
-    with argument_names(**{side: f"{option_of_sides} {side}" for side in SIDES}):
-        show_task(task, kind, model, values, "Link prediction", split_audit=task.audit)
+        facts["candidates"] = candidates._replace(seed=seed)
 
 
 def columns_of_lists(test: str, lists: Values, columns: Values) -> Values:

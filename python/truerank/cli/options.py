@@ -6,33 +6,26 @@ from it what the functions of truerank need; what nobody takes cannot apply, and
 
 from __future__ import annotations
 
+import csv
 import functools
 import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import copy_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 from click.shell_completion import CompletionItem
 
-from ..arrays.input_files import is_npy, read_npy, read_npz, report_damage
-from ..errors import (
-    OPTION_TEXT,
-    InputError,
-    InputValueError,
-    InputWarning,
-    Option,
-    message_text,
-)
+from truerank import InputError, InputValueError
+
+from ..arrays.input_files import read_npy, read_npz
+from ..errors import InputWarning, Option, message_text
 from ..inputs.array_likes import index_array
-from ..inputs.rules import LAYOUTS, LISTED, NAN_RULES, ORDERS, Similarity
-from ..naming import printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,6 +40,7 @@ _FILES = "truerank.files"
 _NAMES = "truerank.names"
 _SELECTION = ("indptr", "indices", "lists")
 _DIGITS = 20  # Any number of so many digits is beyond the largest that an array holds.
+MOST_IDS = 1 << 36  # No task has more entities.
 
 
 # -- what words become -----------------------------------------------------------------------------
@@ -136,13 +130,20 @@ def read_selection(argument: str, path: str) -> Any:
     indptr, indices, shape = (
         index_array(f"{argument}: {name}", arrays[name]) for name in ("indptr", "indices", "shape")
     )
-    with report_damage(argument, path):
+    try:
         return csr_array((np.broadcast_to(True, indices.shape), indices, indptr), shape.tolist())
+    except ValueError as error:
+        raise InputValueError(argument, str(error), place=path) from error
 
 
 def is_of_columns(text: str) -> bool:
     """Return whether a word is a number, or the name of a .npy file of numbers."""
     return is_npy(text) or (text.isascii() and text.isdecimal())
+
+
+def is_npy(path: str) -> bool:
+    """Return whether a file has an array, by its name."""
+    return path.lower().endswith(".npy")
 
 
 def read_columns(argument: str, text: str) -> int | NDArray[Any]:
@@ -157,7 +158,7 @@ def read_columns(argument: str, text: str) -> int | NDArray[Any]:
 
 def read_candidates(argument: str, text: str) -> Any:
     """Return a number of candidates or "listed", or read a selection, columns, or names."""
-    if text == LISTED:
+    if text == "listed":
         return text
     if text.lower().endswith(".npz"):
         return read_selection(argument, text)
@@ -177,6 +178,23 @@ def read_names(argument: str, path: str) -> Sequence[str] | Sequence[int]:
 
     labels = read_labels(argument, note_file(path))
     return Vocabulary.read(f"{argument}: {path}", labels).names or ()
+
+
+def read_fields(argument: str, path: str, between: str = "\t") -> Iterator[tuple[int, list[str]]]:
+    """Yield the numbers of lines of text and their fields; only between commas there are quotes."""
+    from ..records.text import text_lines  # Scores alone do not need it.
+
+    for number, line in text_lines(argument, path):
+        fields = line.split(between)
+        if between == ",":
+            try:
+                fields = next(csv.reader([line], strict=True, skipinitialspace=True))
+            except csv.Error as error:
+                expected = "csv, whose quotes are closed in their line, and doubled within"
+                got = f"{line!r} ({error})"
+                place = f"{path}: line {number}"
+                raise InputValueError(argument, expected=expected, got=got, place=place) from None
+        yield number, [field.strip(" \t") for field in fields]
 
 
 def read_words(option: str, text: str) -> list[str]:
@@ -266,21 +284,13 @@ def split_columns(
 
 def candidates_of_lists(candidates: Any) -> Values:
     """Return what a task of lists takes as its entities and its candidates."""
-    from ..records.vocabularies import MAX_IDS
-
     if isinstance(candidates, str):  # What no list names needs no name.
-        return {"entities": MAX_IDS, "candidates": candidates}
+        return {"entities": MOST_IDS, "candidates": candidates}
     return {"entities": candidates}
 
 
 def read_part(option: str, text: str) -> slice:
-    """Read a slice as Python writes it.
-
-    Examples
-    --------
-    >>> read_part("--part", "2::8"), read_part("--part", ":500")
-    (slice(2, None, 8), slice(None, 500, None))
-    """
+    """Read a slice as Python writes it, such as 2::8 or :500."""
     numbers = re.fullmatch("([0-9]{0,18}):([0-9]{0,18})(?::([1-9][0-9]{0,17}))?", text.strip())
     if numbers is None:
         expected = "a slice, START:STOP or START:STOP:STEP, as 2::8 or 500:1000"
@@ -315,15 +325,9 @@ def joined_words(
 class Value(click.ParamType):  # type: ignore[type-arg]  # No generic class before 8.4.
     """What a function makes of a word, given the name of the option: mostly the content of a file.
 
-    Parameters
-    ----------
-    read : callable
-        f(name of the option, word) -> value.
-    name : str
-        How the help calls the word.
-    keys : tuple of str, optional
-        The names of which one stands before the word, as in NAME=FILE; (): any name. The option may
-        be given once for each name, and its value is a dict.
+    `read` is called as f(name of the option, word), and `name` is how the help calls the word. With
+    `keys` one of these names (of no keys any) stands before it, as in NAME=FILE; then the option
+    may be given once for each name, and its value is a dict.
     """
 
     def __init__(
@@ -373,6 +377,10 @@ LABEL = Value(read_label, "label|file")
 POSITIVE = click.IntRange(min=1)
 AXES = {"rows": 0, "columns": 1}
 SUSPECT_ROWS = ("keep", "drop", "raise")
+SIMILARITIES = (
+    *("dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare", "inverse_l1", "inverse_l2"),
+    "maxsim",
+)
 
 # How a result may be written, and the ending of a file that chooses it.
 STYLES = {
@@ -389,9 +397,12 @@ STYLES = {
 # has all words that may stand there; None: no word), and the text of the help.
 OPTIONS: dict[str, tuple[Any, str]] = {
     # How scores are read and compared.
-    "--order": (ORDERS, "Whether higher scores are better (descending, default) or lower ones."),
+    "--order": (
+        ("descending", "ascending"),
+        "Whether higher scores are better (descending, default) or lower ones.",
+    ),
     "--nan": (
-        NAN_RULES,
+        ("raise", "worst", "omit"),
         "A NaN is an error (raise, default), the worst score, or left out (omit).",
     ),
     "--dtype": (WORD, "Dtype of files that hold raw 2-byte numbers: bfloat16."),
@@ -402,12 +413,12 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     ),
     "--threads": (POSITIVE, "Number of threads. Default: all that the process may use."),
     "--similarity": (
-        get_args(Similarity),
+        SIMILARITIES,
         "Similarity of two vectors; maxsim: of two lists of vectors. Default: dot, and cosine in "
         "alignment, which takes no lists.",
     ),
     "--complex-layout layout": (
-        LAYOUTS,
+        ("interleaved", "halves"),
         "Order of parts of complex numbers: in turn (interleaved), or real ones first (halves).",
     ),
     "--bias": (ARRAY, "A number for each entity, added to its scores: .npy."),
@@ -523,13 +534,7 @@ def command(name: str, *keywords: str) -> Decorator:
     """Make a command of a function of the values that were given.
 
     Where an error names an argument of truerank, the option of this name stands in its place.
-
-    Parameters
-    ----------
-    name : str
-        The name of the command.
-    *keywords : str
-        Those of its options in the table, which come after those that it declares.
+    `keywords` are those of its options in the table, which come after those that it declares.
     """
 
     def decorate(function: Callable[[Values], None]) -> click.Command:
@@ -545,11 +550,9 @@ def command(name: str, *keywords: str) -> Decorator:
                 is_empty = isinstance(value, (tuple, dict)) and not value
                 if value is not None and not is_empty:
                     values[keyword] = value
-            context = copy_context()
-            context.run(OPTION_TEXT.set, functools.partial(write_named, names))
             names.setdefault("ids", names.get("lists", "ranks"))
             with called(**names):
-                context.run(function, values)
+                function(values)
 
         result: click.Command = click.command(name)(run)
         for keyword in " ".join(keywords).split():
@@ -608,23 +611,20 @@ def write_option(names: Mapping[str, str], option: Option) -> str:
     >>> write_option(names, Option("allow_unlike", True)), write_option(names, Option("unit", "a"))
     ('--allow-unlike', '')
     """
-    return write_named(names, option.name, option.value) if option.name in names else ""
-
-
-def write_named(names: Mapping[str, str], name: str, value: Any) -> str:
-    """Write an option and its value; a flag has none."""
-    if name not in names:
-        return f"{name}={value!r}"
+    flag = names.get(option.name, "")
+    if " " in flag or not flag.startswith("--"):  # --labels entities has files alone.
+        return ""
+    value: Any = option.value
     if value is True:
-        return names[name]
+        return flag
     if value is False:
-        return names[name].replace("--", "--no-", 1)
-    if name == "axis":
+        return flag.replace("--", "--no-", 1)
+    if option.name == "axis":
         value = list(AXES)[value]
     if isinstance(value, dict):
         value = list(map("{}={}".format, value, value.values()))
     words = ",".join(map(str, value)) if isinstance(value, list) else value
-    return f"{names[name]} {words}"
+    return f"{flag} {words}"
 
 
 def name_of(parameter: click.Parameter) -> str:
@@ -635,14 +635,7 @@ def name_of(parameter: click.Parameter) -> str:
 
 
 def take(values: Values, keywords: str) -> Values:
-    """Take the values of some keywords, as far as they were given.
-
-    Examples
-    --------
-    >>> values = {"order": "ascending", "nan": "omit"}
-    >>> take(values, "order threads"), values
-    ({'order': 'ascending'}, {'nan': 'omit'})
-    """
+    """Take the values of some keywords, as far as they were given, out of those of a command."""
     return {name: values.pop(name) for name in keywords.split() if name in values}
 
 
@@ -651,4 +644,4 @@ def refuse(values: Values, what: str) -> None:
     parameters = click.get_current_context().command.params
     names = [name_of(parameter) for parameter in parameters if parameter.name in values]
     if names:
-        raise click.UsageError(printable(f"{', '.join(names)} cannot apply to {what}"))
+        raise click.UsageError(f"{', '.join(names)} cannot apply to {what}")

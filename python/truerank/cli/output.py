@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import truerank as tr
+from truerank import InputValueError
 
-from .. import metrics
 from ..arrays.saved_files import replace_file, writable_place
-from ..errors import InputValueError
-from ..inputs.progress_listeners import as_listener, size_text
-from ..metrics.keys import RANK_KEYS, parse
+from ..inputs.progress_listeners import as_listener
 from ..naming import import_extra, printable, terminal_text
 from ..reporting.audit import ONE_RANK
 from ..reporting.report_table import table_of_keys
@@ -64,20 +62,8 @@ def open_store(path: str, **keywords: Any) -> Store:
 def open_model(values: Values, keywords: str, needs_all: bool = True) -> tuple[str, Values]:
     """Take a model from the options: its scores if they are given, or else its vectors.
 
-    Parameters
-    ----------
-    values : dict
-    keywords : str
-        Those of its vectors.
-    needs_all : bool
-        Whether all of them are needed.
-
-    Returns
-    -------
-    kind : str
-        "scores" or "vectors".
-    model : dict
-        What the methods of a task take, by keyword.
+    `keywords` are those of its vectors, of which all may be needed. It returns "scores" or
+    "vectors", and what the methods of a task take, by keyword.
     """
     model: Values = {}
     if "scores" in values:
@@ -103,14 +89,7 @@ def open_model(values: Values, keywords: str, needs_all: bool = True) -> tuple[s
 
 
 def count_candidates(kind: str, model: Values, kinds: Mapping[str, str]) -> dict[str, int]:
-    """Return how many candidates of each kind a model has, by the kinds that its scores are of.
-
-    Examples
-    --------
-    >>> model = {"queries": [[7, 1]], "entities": ([[1, 0], [3, 2], [5, 4]], [0, 1, 3])}
-    >>> count_candidates("vectors", model, {"tail": "entities"})  # of lists of vectors
-    {'entities': 2}
-    """
+    """Return how many candidates of each kind a model has, by the kinds that its scores are of."""
     if kind == "scores":
         return {kinds[name]: store.shape[-1] for name, store in model.items()}
     counts = {}
@@ -146,8 +125,8 @@ def bar() -> Callable[[tr.Progress], None]:
 
     def listen(progress: tr.Progress) -> None:
         if progress.resumed and progress.done == progress.resumed:
-            shares = f"{size_text(progress.resumed)} of {size_text(progress.total)}"
-            click.echo(f"Resumed: {shares} had been counted before.", err=True)
+            before = tr.Progress(progress.resumed, progress.total, seconds=0)
+            click.echo(f"Resumed: {before} had been counted before.", err=True)
         if draw is not None and progress.seconds > START_AFTER:
             draw(progress)
 
@@ -158,13 +137,7 @@ def bar() -> Callable[[tr.Progress], None]:
 
 
 def unit_of(ranks: tr.Ranks) -> str:
-    """Return what counts once in ranks: queries with several right answers, or tasks.
-
-    Examples
-    --------
-    >>> unit_of(tr.Ranks([0], [1], 10))
-    'task'
-    """
+    """Return what counts once in ranks: a "query" with several right answers, or a "task"."""
     return "task" if ranks.answers is None else "query"
 
 
@@ -180,22 +153,9 @@ def show_report(
 ) -> None:
     """Evaluate a task, save its ranks, print their report, and write its page.
 
-    Parameters
-    ----------
-    evaluate : callable
-        Returns the ranks of all tasks, or a report of them.
-    values : dict
-        The options of reports, of which none may be left.
-    what : str
-        What is evaluated, for the error that an option cannot apply to it.
-    unit : str
-        What counts once in the report.
-    told : sequence of str
-        Lines that stand below a report in any case.
-    split_audit : sequence of Finding
-        What --audit shows beside the findings of the report.
-    title : str, optional
-        The title of the page.
+    No option in `values` may be left, for it cannot apply to `what` is evaluated. `unit` is what
+    counts once in the report, `told` has lines that stand below it in any case, and `split_audit`
+    what --audit shows beside its own findings. `title` is that of the page.
     """
     printing = take(values, f"{MEASURED} kinds")
     outputs = take(values, "save html audit interval")
@@ -203,9 +163,9 @@ def show_report(
     rules = take(values, RULES[unit])
     refuse(values, what)
     keys: list[str] = [] if printing.get("metrics", "all") == "all" else printing["metrics"]
-    grammar = RANK_KEYS if unit == "task" else metrics.answer_metrics.ANSWER_KEYS
     # Unknown keys are refused before a long count.
-    read_keys = [parse(key, grammar) for key in keys]
+    blank = tr.report(tr.Ranks([0], [1], 2, queries=[0]), unit=unit)
+    read_keys = [blank.read_key(key) for key in keys]
     has_rows = any(key != key.column for key in read_keys)
     style = check_printing(printing, save=outputs.get("save"), html=outputs.get("html"))
     if "kinds" in printing and (style == "json" or has_rows):
@@ -346,15 +306,8 @@ def show(
 ) -> None:
     """Print a result, or write it to a file, in the form that was asked for.
 
-    Parameters
-    ----------
-    result : AsTable
-    printing : dict
-        The options that say what is printed, and how.
-    content : object
-        What JSON has in place of what the result has.
-    lines : sequence of str
-        What follows a text; in other forms they go to standard error.
+    JSON has `content` in place of what the result has, if it is given. `lines` follow a text; in
+    other forms they go to standard error.
     """
     style = check_printing(printing)
     output = printing.get("output")

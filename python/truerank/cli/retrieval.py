@@ -6,14 +6,16 @@ import os
 
 import click
 
-from ..errors import InputValueError, argument_names
-from ..metrics.answers import ANSWERLESS, GAINS, MISSES
-from ..ranks.labels import LABEL_ALIASES
-from ..records.text import fields_of, text_lines
+from truerank import InputValueError
+
 from ..retrieval import Task
 from . import options
-from .options import Values, command, option, take
+from .options import Values, called, command, option, take
 from .output import count_candidates, open_model, show_task
+
+MISSES = ("zero", "bounds", "expected")
+GAINS = ("linear", "exponential", "binary")
+ANSWERLESS = ("omit", "zero")
 
 
 def read_groups(argument: str, text: str) -> str | dict[str, str]:
@@ -21,12 +23,12 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
     if not (options.is_pipe(text) or os.path.exists(text)):
         return text
     groups: dict[str, str] = {}
-    for number, line in text_lines(argument, options.note_file(text)):
-        fields = fields_of(line, "tabs")
+    for number, fields in options.read_fields(argument, options.note_file(text)):
         place = f"{text}: line {number}"
         if len(fields) != 2 or not all(fields):
             expected = "a name and its group, with a tab between them"
-            raise InputValueError(argument, expected=expected, got=repr(line), place=place)
+            got = repr("\t".join(fields))
+            raise InputValueError(argument, expected=expected, got=got, place=place)
         name, group = fields
         if groups.setdefault(name, group) != group:
             got = f"{groups[name]!r} and {group!r} for {name!r}"
@@ -69,10 +71,10 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
     "Names of the queries, a line for each row of --scores or --queries, which do not say whose "
     "they are without it.",
 )
-@option("--gain", tuple(GAINS), "What becomes of gains in nDCG. Default: linear.")
+@option("--gain", GAINS, "What becomes of gains in nDCG. Default: linear.")
 @option(
     "--answerless",
-    tuple(ANSWERLESS),
+    ANSWERLESS,
     "Leave queries without a right answer out of means (omit, the default), or count them as 0.",
 )
 @option("--exclude-self exclude", None, "Leave the query itself out of its candidates.")
@@ -133,24 +135,24 @@ def retrieve(values: Values) -> None:
             candidates = range(candidates)
     names = {"entities": "--candidates", "queries": "--labels queries", "ids": "--lists"}
     names["groups"] = "--by"
-    try:
-        with argument_names(qrels="--qrels", **names):
+    with called(**names):
+        try:
             task = Task(**facts, **options.candidates_of_lists(candidates))
-    except InputValueError as error:
-        if not isinstance(candidates, range) or not error.argument.startswith("--qrels"):
-            raise
-        raise click.UsageError(
-            f"{error}; scores and vectors need --candidates FILE, a name in each line in the order "
-            "of their columns, and --labels queries=FILE, those of their rows, where --qrels has "
-            "names; a number is enough beside --lists"
-        ) from error
-    _check_labels(task, by, is_ordered=kind == "lists" or "queries" in facts)
+        except InputValueError as error:
+            if not isinstance(candidates, range) or not error.argument.startswith("qrels"):
+                raise
+            raise click.UsageError(
+                f"{options.say(error)}; scores and vectors need --candidates FILE, a name in each "
+                "line in the order of their columns, and --labels queries=FILE, those of their "
+                "rows, where --qrels has names; a number is enough beside --lists"
+            ) from error
+    check_labels(task, by, is_ordered=kind == "lists" or "queries" in facts)
     # Vectors are options of these names.
-    with argument_names(**({} if kind == "vectors" else names)):
+    with called(**({} if kind == "vectors" else names)):
         show_task(task, kind, model, values, "Retrieval", unit="query")
 
 
-def _check_labels(task: Task, by: object, *, is_ordered: bool) -> None:
+def check_labels(task: Task, by: object, *, is_ordered: bool) -> None:
     """Refuse rows whose queries have no order, and groups by a label that answers do not have."""
     if not is_ordered and len(task.queries or ()) > 1:
         raise click.UsageError(
@@ -158,6 +160,6 @@ def _check_labels(task: Task, by: object, *, is_ordered: bool) -> None:
             "name in each line, in their order"
         )
     labels = ["unit", *task.answers.labels]
-    if isinstance(by, str) and LABEL_ALIASES.get(by, by) not in labels:
+    if isinstance(by, str) and {"query": "queries", "target": "targets"}.get(by, by) not in labels:
         expected = f"a file, or one of {', '.join(labels)}"
-        raise InputValueError("--by", expected=expected, got=repr(by))
+        raise InputValueError("by", expected=expected, got=repr(by))
