@@ -13,8 +13,9 @@ from typing import Any
 import click
 import numpy as np
 
+from truerank import InputError
+
 from .. import __version__, _core, devices
-from ..errors import InputError, InputWarning
 from ..naming import printable
 from ..tables.table import Layout
 from .options import PRINTING, Values, command, name_of, say
@@ -38,10 +39,9 @@ COMMANDS = {
 }
 
 
-def show_warning(message: Warning | str, *_: object, **__: object) -> None:
+def show_warning(message: Any, *_: object, **__: object) -> None:
     """Write a warning as a line of standard error."""
-    text = say(message) if isinstance(message, InputWarning) else str(message)
-    click.echo(printable(f"Warning: {text}"), err=True)
+    click.echo(printable(f"Warning: {say(message)}"), err=True)
 
 
 class Commands(click.Group):

@@ -18,12 +18,9 @@ from typing import Any
 import click
 import numpy as np
 
-from .. import Ranks, Report, compat, report, score_embeddings
+from truerank import Ranks, Report, adjust, compat, report, score_embeddings
+
 from ..link_prediction import Task
-from ..metrics.keys import parse
-from ..metrics.published import adjust
-from ..naming import format_count
-from ..reporting.report_table import metric_columns
 from ..tables import Column, Table
 from ..tables.table import Layout
 from . import options
@@ -161,9 +158,9 @@ def run(*, percent: bool = False) -> tuple[Table, list[str]]:
         rows.append([f"{side}, published"] + [figures[key] for key in keys])
     for kind in ("optimistic", "realistic", "pessimistic"):
         rows.append([f"bfloat16, {kind}"] + [rounded[f"{kind}.{metric}"] for metric in METRICS])
+    measured = exact.table(METRICS, percent=percent).columns
     columns = [Column("realistic ranks")]
-    for metric in METRICS:
-        columns += metric_columns(metric, parse(metric), {}, percent=percent)
+    columns += [column for column in measured if column.name in METRICS]
 
     tasks = len(exact.ranks)
     line = (
@@ -250,5 +247,5 @@ def adjust_value(values: Values) -> None:
         "z (in standard deviations)": adjusted.z,
     }
     rows = [[name, f"{number:.6g}"] for name, number in numbers.items()]
-    heading = [adjusted.metric, format_count(adjusted.tasks, "task")]
+    heading = [adjusted.metric, "1 task" if adjusted.tasks == 1 else f"{adjusted.tasks:,} tasks"]
     show(Table(heading, rows), printing, dict(vars(adjusted)))

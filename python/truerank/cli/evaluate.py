@@ -99,24 +99,31 @@ def check_names(path: str, names: Sequence[str], candidates: Any) -> None:
         raise InputValueError("scores", expected=expected, got=", ".join(names), place=path)
 
 
+def read_column(path: str, name: str, fields: Mapping[int, str]) -> list[Any]:
+    """Return the fields of a column, by the numbers of their lines; ranks are integers."""
+    if name not in NUMBERS:
+        return list(fields.values())
+    for number, field in fields.items():
+        if not re.fullmatch("0|-?[1-9][0-9]{0,17}", field):
+            expected = f"an integer as the {name} (columns optimistic and pessimistic have both "
+            expected += "ends of a tie)"
+            place = f"{path}: line {number}"
+            raise InputValueError("scores", expected=expected, got=field, place=place)
+    return list(map(int, fields.values()))
+
+
 def read_ranks(path: str, rows: Sequence[tuple[int, list[str]]], candidates: Any) -> tr.Ranks:
     """Read the ranks of another tool from the lines of a file, as `Ranks.from_ranks` takes them."""
     (_, names), *rows = rows
     check_names(path, names, candidates)
     for number, fields in rows:
-        place = f"{path}: line {number}"
         if len(fields) != len(names) or not all(fields):
             expected = f"{len(names)} fields, none empty"
+            place = f"{path}: line {number}"
             raise InputValueError("scores", expected=expected, got=", ".join(fields), place=place)
-        for name, field in zip(names, fields, strict=True):
-            if name in NUMBERS and not re.fullmatch("0|-?[1-9][0-9]{0,17}", field):
-                expected = f"an integer as the {name} (columns optimistic and pessimistic have "
-                expected += "both ends of a tie)"
-                raise InputValueError("scores", expected=expected, got=field, place=place)
     columns: dict[str, Any] = {"candidates": candidates}
     for i, name in enumerate(names):
-        kind = int if name in NUMBERS else str
-        columns[name] = [kind(fields[i]) for _, fields in rows]
+        columns[name] = read_column(path, name, {number: fields[i] for number, fields in rows})
     ranks = columns.pop("rank" if "rank" in names else "optimistic")
     try:
         return tr.Ranks.from_ranks(ranks, **columns)

@@ -160,16 +160,8 @@ def predict_links(values: Values) -> None:
         model |= columns_of_lists(test, model, facts.get("columns", {}))
     sizes = count_candidates(kind, model, CANDIDATE_KIND) if facts.get("ids", is_npy(test)) else {}
     check_candidates(facts, ["all", "typed", *known], values.get("seed", 0))
-    vocabularies = sizes | labels
     with called(**of_labels):
-        try:
-            task = Task(test, known, **vocabularies, **facts)
-        except InputValueError as error:  # Numbers without labels have no order.
-            name = error.argument
-            if name not in {"entities", "relations"} - vocabularies.keys():
-                raise
-            ways = f"--ids says that they are ids, --labels {name} their order"
-            raise click.UsageError(f"{error.problem}; {ways}") from error
+        task = make_task(test, known, sizes | labels, facts)
     if not known and task.protocol.filter:
         click.echo(NO_KNOWN, err=True)
     option_of_sides = f"--{kind}".replace("vectors", "queries")
@@ -178,6 +170,18 @@ def predict_links(values: Values) -> None:
         names |= of_labels
     with called(**names):
         show_task(task, kind, model, values, "Link prediction", split_audit=task.audit)
+
+
+def make_task(test: str, known: Values, vocabularies: Values, facts: Values) -> Task:
+    """Make the task; numbers in text that nobody explains are refused."""
+    try:
+        return Task(test, known, **vocabularies, **facts)
+    except InputValueError as error:
+        name = error.argument
+        if name not in KINDS or name in vocabularies:
+            raise
+        ways = f"--ids says that they are ids, --labels {name} their order"
+        raise click.UsageError(f"{error.problem}; {ways}") from error
 
 
 def check_candidates(facts: Values, names: Sequence[str], seed: int) -> None:

@@ -586,8 +586,10 @@ def called(**names: str) -> Iterator[None]:
         meta[_NAMES] = names_before
 
 
-def say(message: InputError | InputWarning) -> str:
+def say(message: Exception) -> str:
     """Write an error or a warning with the names of this command, its options and files."""
+    if not isinstance(message, (InputError, InputWarning)):
+        return str(message)
     context = click.get_current_context(silent=True)
     meta = {} if context is None else context.meta
     names: dict[str, str] = meta.get(_NAMES, {})

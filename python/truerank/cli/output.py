@@ -21,7 +21,6 @@ from truerank import InputValueError
 from ..arrays.saved_files import replace_file, writable_place
 from ..inputs.progress_listeners import as_listener
 from ..naming import import_extra, printable, terminal_text
-from ..reporting.audit import ONE_RANK
 from ..reporting.report_table import table_of_keys
 from ..reporting.reports import report_task
 from ..stores import Store, open_scores
@@ -185,7 +184,8 @@ def show_report(
     lines = list(told)
     if "audit" in outputs:
         audit = result.audit()
-        lines += [line for line in audit.lines if line == ONE_RANK]
+        if ranks.protocol.ties is not None:
+            lines.append("One rank of each task is known, not what ties with it.")
         every_finding = findings + list(map(str, audit))
         lines += every_finding or ["Nothing was found that makes these numbers suspect."]
     if "html" in outputs:

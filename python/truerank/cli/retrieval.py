@@ -146,15 +146,15 @@ def retrieve(values: Values) -> None:
                 "line in the order of their columns, and --labels queries=FILE, those of their "
                 "rows, where --qrels has names; a number is enough beside --lists"
             ) from error
-    check_labels(task, by, is_ordered=kind == "lists" or "queries" in facts)
+    check_labels(task, kind, by, has_names="queries" in facts)
     # Vectors are options of these names.
     with called(**({} if kind == "vectors" else names)):
         show_task(task, kind, model, values, "Retrieval", unit="query")
 
 
-def check_labels(task: Task, by: object, *, is_ordered: bool) -> None:
+def check_labels(task: Task, kind: str, by: object, *, has_names: bool) -> None:
     """Refuse rows whose queries have no order, and groups by a label that answers do not have."""
-    if not is_ordered and len(task.queries or ()) > 1:
+    if kind != "lists" and not has_names and len(task.queries or ()) > 1:
         raise click.UsageError(
             "rows of scores and vectors do not say whose they are; --labels queries=FILE has a "
             "name in each line, in their order"
