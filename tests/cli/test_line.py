@@ -15,6 +15,7 @@ import sys
 import warnings
 from inspect import cleandoc
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -22,8 +23,15 @@ import pytest
 import truerank as tr
 from support.cli_files import SCORES, TARGETS, Run, command_of, make_files, start
 from truerank import _core
+from truerank.cli import evaluate, link_prediction, retrieval
 from truerank.cli.commands import COMMANDS as NAMES
-from truerank.cli.options import STYLES
+from truerank.cli.options import MOST_IDS, OPTIONS, STYLES
+from truerank.counting import counter
+from truerank.inputs import rules
+from truerank.link_prediction.sides import FILTERS
+from truerank.metrics import answers
+from truerank.ranks import container
+from truerank.records.vocabularies import MAX_IDS
 
 EVALUATE = "evaluate scores.npy targets.npy"
 EVIL = "a\x1b]0;t\x07\x1b[2J\x9b2J\u202eb"
@@ -228,6 +236,22 @@ def test_examples_of_the_help_are_lines_of_the_command(name: str) -> None:
             if word.startswith("-"):
                 choices = getattr(options[word].type, "choices", (value,))
                 assert value in choices, line
+
+
+def test_words_are_those_that_functions_take() -> None:
+    """The command line has them once more, for it imports public names."""
+    assert OPTIONS["--order"][0] == rules.ORDERS
+    assert OPTIONS["--nan"][0] == rules.NAN_RULES
+    assert OPTIONS["--io"][0] == rules.IO
+    assert OPTIONS["--complex-layout layout"][0] == rules.LAYOUTS
+    assert OPTIONS["--similarity"][0] == get_args(rules.Similarity)
+    assert retrieval.MISSES == answers.MISSES
+    assert retrieval.GAINS == answers.GAINS
+    assert retrieval.ANSWERLESS == answers.ANSWERLESS
+    assert link_prediction.FILTERS == FILTERS
+    assert evaluate.REPEAT_RULES == rules.REPEAT_RULES
+    assert list(evaluate.KINDS) == [container.KIND, counter.KIND]
+    assert MOST_IDS == MAX_IDS
 
 
 def test_info(run: Run) -> None:

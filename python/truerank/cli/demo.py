@@ -32,36 +32,19 @@ METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10", "median", "amr"
 
 
 def load_model() -> SimpleNamespace:
-    """Load the shipped model, TransE with inverse relations.
+    """Load the shipped model, TransE: tails are near h + r, heads are near t + r_inverse.
 
-    Tails are near h + r, heads are near t + r_inverse.
-
-    Returns
-    -------
-    types.SimpleNamespace
-        `entities` is float32 (104, 256). `relations` is float32 (50, 256): 25 relations, then their
-        inverses; the vectors of two relations that no test triple uses were not published and are
-        zero. `train`, `valid` and `test` are uint8 (n, 3): head, relation, tail. `entity_labels`
-        and `relation_labels` are their names.
-
-    Examples
-    --------
-    >>> load_model().entities.shape
-    (104, 256)
+    `entities` is float32 (104, 256). `relations` is float32 (50, 256): 25 relations, then their
+    inverses; the vectors of two relations that no test triple uses were not published and are zero.
+    `train`, `valid` and `test` are uint8 (n, 3): head, relation, tail. `entity_labels` and
+    `relation_labels` are their names.
     """
     with np.load(FOLDER / "kinships_transe.npz", allow_pickle=False) as file:
         return SimpleNamespace(**file)
 
 
 def make_task(model: SimpleNamespace) -> Task:
-    """Make the task that predicts the head and the tail of each test triple.
-
-    Examples
-    --------
-    >>> task = make_task(load_model())
-    >>> len(task.tail), len(task.tail.queries)
-    (1074, 744)
-    """
+    """Make the task that predicts the head and the tail of each test triple."""
     known = {"train": model.train, "valid": model.valid}
     return Task(
         model.test, known=known, entities=model.entity_labels, relations=model.relation_labels
@@ -69,19 +52,7 @@ def make_task(model: SimpleNamespace) -> Task:
 
 
 def query_vectors(model: SimpleNamespace, task: Task) -> dict[str, Any]:
-    """Compute the vectors of the queries of each test triple, to compare with the entities.
-
-    Returns
-    -------
-    dict of str to numpy.ndarray
-        "head" and "tail": float32 (triples, 256).
-
-    Examples
-    --------
-    >>> model = load_model()
-    >>> query_vectors(model, make_task(model))["tail"].dtype
-    dtype('float32')
-    """
+    """Compute the vectors of "head" and "tail" queries, float32 (triples, 256)."""
     heads, relations, tails = task.test.T
     return {
         "head": model.entities[tails] + model.relations[relations + len(model.relations) // 2],
@@ -90,15 +61,8 @@ def query_vectors(model: SimpleNamespace, task: Task) -> dict[str, Any]:
 
 
 def rank_sides(model: SimpleNamespace) -> tuple[Ranks, Ranks]:
-    """Count the filtered ranks of both sides, in float32 and after rounding scores to bfloat16.
+    """Count the filtered ranks of heads, then tails, in float32 and rounded to bfloat16.
 
-    Returns
-    -------
-    exact, rounded : Ranks
-        The head tasks, then the tail tasks, labelled by side.
-
-    Examples
-    --------
     >>> exact, rounded = rank_sides(load_model())
     >>> len(exact), int(exact.tied.max()), bool(rounded.tied.max() > 1)
     (2148, 1, True)
@@ -133,17 +97,8 @@ def disagreements(measured: Report, figures: Mapping[str, float]) -> list[str]:
 
 
 def run(*, percent: bool = False) -> tuple[Table, list[str]]:
-    """Evaluate the shipped model, and compare it with the published figures.
+    """Evaluate the shipped model: a table of measured and published figures, and `disagreements`.
 
-    Returns
-    -------
-    table : Table
-        The measured figures above the published ones, and then those of bfloat16.
-    wrong : list of str
-        The `disagreements`.
-
-    Examples
-    --------
     >>> table, wrong = run()
     >>> table["mr"][:2], wrong
     ([4.934823091247672, 4.934823036193848], [])

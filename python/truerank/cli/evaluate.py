@@ -226,10 +226,7 @@ def evaluate(values: Values) -> None:
 
 
 def read_arguments(path: str, values: Values, labels: Values) -> Values:
-    """Return the arguments of `rank`, with a checkpoint beside the file to save.
-
-    Labels and groups are checked before, as a count may take long.
-    """
+    """Return the arguments of `rank`; labels and groups are checked, as a count may take long."""
     if "targets" not in values:
         ways = "truerank retrieval --qrels QRELS --lists RUN --candidates N"
         raise click.UsageError(f"Missing argument 'TARGETS'; for lists it is `{ways}`")
@@ -370,10 +367,7 @@ def show_verdicts(
     losses: Mapping[str, Sequence[Values]],
     printing: Values,
 ) -> NoReturn:
-    """Print what a gate says: below a table of text, and as a column of other forms.
-
-    The exit code of the command says whether the new model is worse, or a metric is refused.
-    """
+    """Print what a gate says: below a table of text, and as a column of other forms."""
     has_verdicts = check_printing(printing) != "text"
     table = tr.inference.comparing.gate_table(pairs, verdicts, has_verdicts=has_verdicts)
     content = json.loads(table.to_json())
@@ -398,8 +392,6 @@ def show_verdicts(
 def describe_loss(loss: Values) -> str:
     """Name a unit by its labels, with what it has by base and by new.
 
-    Examples
-    --------
     >>> describe_loss({"query": "q7", "base": 1.0, "new": 0.25})
     'query q7 (1.000 to 0.250)'
     """

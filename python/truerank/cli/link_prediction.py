@@ -47,13 +47,7 @@ def parse_columns(option: str, text: str) -> list[int]:
 
 
 def parse_candidates(option: str, text: str) -> Any:
-    """Parse the candidates: a name, a file, or a number of samples, perhaps of a split.
-
-    Examples
-    --------
-    >>> parse_candidates("--candidates", "sampled:50:train")
-    Sampled(negatives=50, typed=False, seed=0, among='train', per=None)
-    """
+    """Parse the candidates: a name, a file, or a number of samples, perhaps of a split."""
     if options.is_of_columns(text):
         return options.read_columns(option, text)
     kind, _, rest = text.partition(":")

@@ -102,10 +102,9 @@ def count_candidates(kind: str, model: Values, kinds: Mapping[str, str]) -> dict
 def show_task(
     task: Any, kind: str, model: Values, values: Values, protocol: str, **facts: Any
 ) -> None:
-    """Evaluate a model by a task, or by a part of it, with a bar of progress, and show the report.
+    """Evaluate a model by a task, or by a part of it, and show the report by `show_report`.
 
-    The method of the task takes the options that are its parameters. (That there is an audit,
-    reports know as well.) `facts` are parameters of `show_report`.
+    The method of the task takes the options that are its parameters.
     """
     if "part" in values:
         task = task[values.pop("part")]
@@ -218,8 +217,7 @@ def write_last(name: str, path: Path, printing: Values, save: Callable[[Path], o
 def content_of(result: tr.Report, keys: Sequence[str], *, has_intervals: bool) -> dict[str, Any]:
     """Return the JSON object of a report, with the keys that were asked for or all it lists.
 
-    The intervals are those of the keys, or of the metrics that tables show, without macro averages
-    and z, which have none; and of groups the same.
+    The intervals are those of the keys, or of the metrics that tables show; and of groups the same.
     """
     content: dict[str, Any] = json.loads(result.to_json(keys or None))
     if not has_intervals:
