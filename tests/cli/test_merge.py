@@ -117,7 +117,7 @@ def test_parts_that_lack_a_side(run: Run) -> None:
     part = tr.load(names[1])
     part[part.side.values == "tail"].save(names[1])
     problem = f"{names[1]}: expected head of each unit, as others have, got "
-    run("merge", *names).refuses(1, f"{problem}tail alone of 2 units")
+    run("merge", *names).refuses(1, f"{problem}tail alone in 2 of them")
     tr.concatenate(list(map(tr.load, names))).save("some.npz")
     # A file of some rows with a side, and of others without it, lacks it, too.
     score(link_prediction()[:0]).save("empty.npz")

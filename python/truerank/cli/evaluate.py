@@ -120,7 +120,8 @@ def read_ranks(path: str, rows: Sequence[tuple[int, list[str]]], candidates: Any
         if len(fields) != len(names) or not all(fields):
             expected = f"{len(names)} fields, none empty"
             place = f"{path}: line {number}"
-            raise InputValueError("scores", expected=expected, got=", ".join(fields), place=place)
+            got = ", ".join(map(repr, fields))
+            raise InputValueError("scores", expected=expected, got=got, place=place)
     columns: dict[str, Any] = {"candidates": candidates}
     for i, name in enumerate(names):
         columns[name] = read_column(path, name, {number: fields[i] for number, fields in rows})
@@ -522,13 +523,13 @@ def joined_ranks(paths: Sequence[str], repeats: Any) -> tr.Ranks:
         return ranks
     # Means over all tasks would mix sides that some units have and others lack.
     units = ranks.unit.values
-    for side in ranks.side.counts():
+    for side in np.unique(ranks.side.values):
         lacks = ~np.isin(units, units[ranks.side.values == side])
         if lacks.any():
             first = files[lacks].min()
             lacks &= files == first
             others = " and ".join(np.unique(ranks.side.values[lacks]))
             expected = f"{side} of each unit, as others have"
-            got = f"{others} alone of {len(np.unique(units[lacks])):,} units"
+            got = f"{others} alone in {len(np.unique(units[lacks])):,} of them"
             raise InputValueError("parts", expected=expected, got=got, place=paths[first])
     return ranks
