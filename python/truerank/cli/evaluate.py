@@ -523,13 +523,15 @@ def joined_ranks(paths: Sequence[str], repeats: Any) -> tr.Ranks:
         return ranks
     # Means over all tasks would mix sides that some units have and others lack.
     units = ranks.unit.values
-    for side in np.unique(ranks.side.values):
-        lacks = ~np.isin(units, units[ranks.side.values == side])
+    for side in dict.fromkeys(ranks.side.values.tolist()):
+        has_side = np.zeros(units.max() + 1, np.bool_)
+        has_side[units[ranks.side.values == side]] = True
+        lacks = ~has_side[units]
         if lacks.any():
             first = files[lacks].min()
             lacks &= files == first
-            others = " and ".join(np.unique(ranks.side.values[lacks]))
+            others = " and ".join(dict.fromkeys(ranks.side.values[lacks].tolist()))
             expected = f"{side} of each unit, as others have"
-            got = f"{others} alone in {len(np.unique(units[lacks])):,} of them"
+            got = f"{others} alone in {len(set(units[lacks].tolist())):,} of them"
             raise InputValueError("parts", expected=expected, got=got, place=paths[first])
     return ranks
