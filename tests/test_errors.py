@@ -50,8 +50,8 @@ def test_words_that_help() -> None:
     bfloat16 = {"dtype": "bfloat16"}
     for words, call, arguments, options in (
         ("^scores: .*dtype=.bfloat16", tr.rank, (np.zeros((4, 5), "V2"), 0), {}),
-        ("float16, as dtype=.*float32", tr.rank, (SCORES, 0), {"dtype": "float16"}),
-        ("bfloat16, as dtype=.*got dtype int32", tr.rank, (SCORES.astype("i4"), 0), bfloat16),
+        ("named, float16, got dtype float32", tr.rank, (SCORES, 0), {"dtype": "float16"}),
+        ("named, bfloat16, got dtype int32", tr.rank, (SCORES.astype("i4"), 0), bfloat16),
         ("targets: .*4.*3", tr.rank, (SCORES, [0, 1, 2]), {}),
         ("scores: expected a matrix.*unlike lengths$", tr.rank, (UNLIKE, [0]), {}),
         ("candidates: .*unlike lengths$", tr.chance, ("mr", UNLIKE), {}),

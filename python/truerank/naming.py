@@ -31,24 +31,12 @@ _PLAIN = str.maketrans({"\u2191": "^", "\u2193": "v", "\u2020": "+"})
 
 
 def public(package: str) -> Callable[[T], T]:
-    """Make a decorator for what users import from a package.
+    """Make a decorator for what users import from a package, as "truerank" or "truerank.alignment".
 
     A function shows this package as its module. A class keeps its own, since Python looks for its
     source there, and gets a short repr in place of the one that Python writes for a NamedTuple or a
     dataclass, whatever the size of its fields. A notebook shows the text of a class that has one
     and no table.
-
-    Parameters
-    ----------
-    package : str
-        The package, as "truerank" or "truerank.alignment".
-
-    Examples
-    --------
-    >>> @public("truerank")
-    ... def rank_all() -> None: ...
-    >>> rank_all.__module__
-    'truerank'
     """
 
     def show(target: T) -> T:
@@ -76,19 +64,10 @@ def names_when_used(
     name of such a package at times imports the package, and writes `inference.interval(...)` where
     it is needed: only then its module is loaded.
 
-    Parameters
-    ----------
-    package : str
-        Its `__name__`.
-    names : mapping of str to sequence of str
-        For each module, as imports write it (".intervals", "..errors"), the names of it that
-        the package offers. None of them is that of a module. The package's own modules of this
-        mapping are found in the same way, but are not public: `inference.intervals`.
-    modules : sequence of str
-        The modules that the package offers themselves.
+    The names that the package offers stand by the module that has them, as imports write it
+    (".intervals", "..errors"); none of them is that of a module. The package's own modules among
+    these are found in the same way, but are not public, unlike the `modules` that it offers.
 
-    Examples
-    --------
     >>> names_when_used("json", {".decoder": ["JSONDecoder"]})[0]
     ['JSONDecoder']
     """
@@ -112,25 +91,10 @@ def names_when_used(
 def printable(text: str, keep: str = "") -> str:
     """Write the control characters of a text as Python writes them in a str, as ``\\x1b``.
 
-    A name that comes from somebody's file goes through this function before it reaches a terminal,
-    a rendered table or the text of an error. What is written for programs keeps the true name.
-
-    Parameters
-    ----------
-    text : str
-    keep : str
-        Control characters that stay, such as the line breaks of a text of several lines.
-
-    Returns
-    -------
-    str
-        The text with an escape in place of each control character (C0 and C1), line separator,
-        override of the direction of text, and lone surrogate.
-
-    Examples
-    --------
-    >>> print(printable("red \\x1b[31m"), printable("two\\nlines"))
-    red \\x1b[31m two\\nlines
+    So are line separators, overrides of the direction of text and lone surrogates; those to `keep`
+    stay, such as the line breaks of a text of several lines. A name that comes from somebody's file
+    goes through this function before it reaches a terminal, a rendered table or the text of an
+    error. What is written for programs keeps the true name.
     """
 
     def escape(match: re.Match[str]) -> str:
@@ -155,8 +119,6 @@ def terminal_text(text: str) -> str:
 def number(value: float, digits: int) -> str:
     """Write a number with so many significant digits; a larger one with all before the point.
 
-    Examples
-    --------
     >>> number(0.43847712, 4), number(12345.6, 4), number(float("nan"), 4)
     ('0.4385', '12346', 'nan')
     """
@@ -168,8 +130,6 @@ def number(value: float, digits: int) -> str:
 def percent(share: float) -> str:
     """Write a share as a percentage.
 
-    Examples
-    --------
     >>> percent(1.0), percent(0.0125), percent(12.5)
     ('100 %', '1.25 %', '1250 %')
     """
@@ -179,8 +139,6 @@ def percent(share: float) -> str:
 def format_count(n: int, thing: str, things: str = "") -> str:
     """Write a number of things, with the plural that their spelling asks for, or a given one.
 
-    Examples
-    --------
     >>> format_count(1, "task"), format_count(2000, "query"), format_count(4, "loss")
     ('1 task', '2,000 queries', '4 losses')
     """
@@ -198,31 +156,8 @@ def format_count(n: int, thing: str, things: str = "") -> str:
 def import_extra(module: str, user: str, extra: str | None = None) -> Any:
     """Import a library that an extra installs, or raise an error that says how to install it.
 
-    Parameters
-    ----------
-    module : str
-        The module to import, as "matplotlib.figure".
-    user : str
-        What needs it, as the message calls it: a function, a class, a module.
-    extra : str, optional
-        The extra that installs it. Default: the name of its package.
-
-    Returns
-    -------
-    module
-
-    Raises
-    ------
-    ImportError
-        If its package is not installed. An error within an installed package is raised as it is.
-
-    Examples
-    --------
-    >>> import_extra("json", "this example").loads("1")
-    1
-    >>> import_extra("no_such_library", "truerank.adapters.imagined", extra="imagined")
-    Traceback (most recent call last):
-    ImportError: truerank.adapters.imagined needs no_such_library: pip install 'truerank[imagined]'
+    The user is what needs it, as the message calls it; the extra has the name of the library's
+    package, unless another is given. An error within an installed package is raised as it is.
     """
     package = module.partition(".")[0]
     try:

@@ -254,8 +254,11 @@ def test_what_is_refused(kind: Any, argument: str, call: Any) -> None:
 
 
 def test_a_nan_is_named_by_its_place() -> None:
-    for nan in ("raise", "omit"):
-        words = f"task 1 is NaN, which nan='{nan}'"
+    for nan, problem in (
+        ("raise", "is NaN"),
+        ("omit", "is NaN, and what is ranked cannot be omitted"),
+    ):
+        words = f"task 1 {problem}; nan='worst' "
         refusal(ValueError, words, tr.RankCounter, [0.5, np.nan], nan=nan)
         refusal(ValueError, words, tr.rank_against, [0.5, np.nan], SCORES, nan=nan)
     lists = ([0, 1, 3], WITH_NAN)

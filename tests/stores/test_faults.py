@@ -93,7 +93,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
         refusal(IsADirectoryError, re.escape(str(tmp_path)), open_scores, source)
     (tmp_path / "s.zarr").mkdir()
     for source in (tmp_path / "s.zarr", [tmp_path / "s.zarr"]):
-        refusal(ValueError, r"s\.zarr: .* of zarr and HDF5, count blocks", open_scores, source)
+        refusal(ValueError, r"s\.zarr: .* counts blocks of zarr and HDF5", open_scores, source)
 
 
 @pytest.mark.parametrize("open_", [open_scores, read_scores])
@@ -108,7 +108,7 @@ def test_arrays_in_chunks(open_: Callable[[Any], Any]) -> None:
         def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
             raise AssertionError("it is read")
 
-    words = r"got Chunks in chunks; count blocks of columns, RankCounter\.update\(z\[:, a:b\]"
+    words = r"got Chunks in chunks; RankCounter\.update\(z\[:, a:b\], start=a\) counts blocks"
     refusal(TypeError, words, open_, Chunks())
 
 

@@ -57,20 +57,7 @@ _READERS = {
 
 
 def path_name(argument: str, path: object, expected: str = "a path") -> str:
-    """Return a path as a str.
-
-    Raises
-    ------
-    InputTypeError
-        For what is no path.
-
-    Examples
-    --------
-    >>> path_name("path", 3)
-    Traceback (most recent call last):
-    ...
-    truerank.errors.InputTypeError: path: expected a path, got int
-    """
+    """Return a path as a str; anything else is an InputTypeError."""
     if not isinstance(path, (str, bytes, os.PathLike)):
         raise InputTypeError(argument, expected=expected, got=type(path).__name__)
     return os.fsdecode(path)
@@ -79,8 +66,6 @@ def path_name(argument: str, path: object, expected: str = "a path") -> str:
 def describe_format(head: bytes) -> str:
     """Say what a file is that begins with these bytes, and what to do; "": nobody knows.
 
-    Examples
-    --------
     >>> describe_format(b"PAR1..."), describe_format(b"a\\tr\\tb")
     ('parquet: pandas.read_parquet(path)', '')
     """
@@ -93,29 +78,8 @@ def open_input(
 ) -> Iterator[IO[bytes]]:
     """Open a regular file for reading bytes; the block's end closes it.
 
-    Parameters
-    ----------
-    argument : str
-        The argument that names the file, for messages.
-    path : path-like
-        The file.
-    buffering : int, optional
-        As in `open`.
-
-    Raises
-    ------
-    ValueError
-        If it is not a regular file.
-    OSError
-        As the system raises it, with the name that was given; also for a folder.
-
-    Examples
-    --------
-    >>> with open_input("path", os.devnull) as file:
-    ...     file.read()  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    truerank.errors.InputValueError: path: /dev/null: expected a regular file, ...
+    What is no regular file is a ValueError that names the argument, but a folder an OSError, as the
+    system raises it, with the name that was given.
     """
     name = path_name(argument, path)
     # This is asked before the file is opened, which may wait for somebody to write into a pipe. No
@@ -130,16 +94,9 @@ def open_input(
 
 @contextmanager
 def report_damage(argument: str, place: str = "", problem: str = "") -> Iterator[None]:
-    """Turn whatever libraries raise on damaged bytes into one kind of error.
+    """Turn whatever libraries raise on damaged bytes into one kind of error, after a problem.
 
-    Parameters
-    ----------
-    argument : str
-        What is damaged, for the message.
-    place : str, optional
-        The file, if `argument` does not name it.
-    problem : str, optional
-        What the message says before the library's words.
+    The place is the file, if the argument does not name it.
     """
     try:
         yield
@@ -166,22 +123,11 @@ def is_npy(path: str) -> bool:
 
 
 def parse_npy_header(head: bytes, size: int) -> NpyHeader:
-    """Parse the header of a `.npy` file, of any format that numpy writes.
+    """Parse the header of a `.npy` file of so many bytes, of any format that numpy writes.
 
-    Only a pickle brings back objects, which may run any code. Arrays in arrays numpy writes as one
-    array, and reads in another shape where there are no rows.
-
-    Parameters
-    ----------
-    head : bytes
-        The first `MAX_HEADER_BYTES` of the file, or all if it has fewer.
-    size : int
-        How many bytes the file has.
-
-    Raises
-    ------
-    ValueError
-        For anything but plain numbers or text that are all within the file; it says what is wrong.
+    The head is its first `MAX_HEADER_BYTES`. Anything but plain numbers or text that are all within
+    the file is a ValueError: only a pickle brings back objects, which may run any code. Arrays in
+    arrays numpy writes as one array, and reads in another shape where there are no rows.
     """
     stream = io.BytesIO(head[:MAX_HEADER_BYTES])
     try:
@@ -208,24 +154,7 @@ def parse_npy_header(head: bytes, size: int) -> NpyHeader:
 def read_npy(
     argument: str, path: str | bytes | os.PathLike[str], *, mapped: bool = False
 ) -> npt.NDArray[Any]:
-    """Read a `.npy` file of numbers or text.
-
-    Parameters
-    ----------
-    argument : str
-        The argument that names the file, for messages.
-    path : path-like
-        The file.
-    mapped : bool
-        Whether to map it, read-only; then only its header is read.
-
-    Raises
-    ------
-    ValueError
-        If it is not a regular file, is no `.npy` file, is damaged or has objects.
-    OSError
-        As the system raises it.
-    """
+    """Read a `.npy` file of numbers or text, or map it read-only: then only its header is read."""
     import mmap
 
     name = os.fsdecode(path)
@@ -244,11 +173,7 @@ def read_npy(
 def decode_npy(content: bytes | mmap.mmap) -> npt.NDArray[Any]:
     """View the array of a `.npy` file that is in memory or mapped.
 
-    Raises
-    ------
-    ValueError
-        For damaged bytes, for objects, and for text that Python cannot make a str of; it says what
-        is wrong.
+    Damaged bytes, objects, and text that Python cannot make a str of are a ValueError.
     """
     shape, by_columns, dtype, start = parse_npy_header(content[:MAX_HEADER_BYTES], len(content))
     order: Any = "F" if by_columns else "C"
@@ -268,30 +193,10 @@ def read_npz(
     what: str = "an .npz file",
     compressed: bool = True,
 ) -> tuple[list[str], dict[str, npt.NDArray[Any]]]:
-    """Read arrays of an `.npz` file.
+    """Return the names of all arrays of an `.npz` file, and the named arrays (default: all).
 
-    Parameters
-    ----------
-    argument, path
-        As in `read_npy`.
-    names : collection of str, optional
-        The arrays to read, as far as there are such. Default: all.
-    what : str, optional
-        What is expected, for the message that the file is no archive.
-    compressed : bool
-        Whether arrays may be compressed. If not, none takes more memory than its file has bytes.
-
-    Returns
-    -------
-    list of str
-        The names of all arrays in the file.
-    dict of str to ndarray
-        Those that were read.
-
-    Raises
-    ------
-    ValueError, OSError
-        As in `read_npy`.
+    `what` is expected, for the message that the file is no archive. If arrays may not be
+    compressed, none takes more memory than its file has bytes.
     """
     import zipfile
 
@@ -318,11 +223,8 @@ def read_npz(
 def npz_entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """Return the members of an archive by name, without ".npy".
 
-    Raises
-    ------
-    ValueError
-        If two have one name, or if they declare more bytes than the file has: zipfile would take
-        memory for these before it reads.
+    If they declare more bytes than the file has, this is a ValueError: zipfile would take memory
+    for these before it reads. So are two members of one name.
     """
     entries = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
     if len(entries) < len(archive.infolist()):

@@ -25,65 +25,31 @@ _BLOCK = 1 << 15  # What is made of so many values at a time stays in the cache.
 
 
 class Codes(NamedTuple):
-    """Integers by their place among the distinct ones.
-
-    Attributes
-    ----------
-    distinct : ndarray of int64, shape (k,)
-        The distinct values, ascending.
-    codes : ndarray of int64, shape (n,)
-        The position in `distinct` of each value.
-    """
+    """Integers by their places, `codes` of shape (n,), among the `distinct` ones, which ascend."""
 
     distinct: IntArray
     codes: IntArray
 
     def first(self) -> IntArray:
-        """Return the first position of each distinct value.
-
-        Examples
-        --------
-        >>> codes_of(np.array([5, 2, 5])).first()
-        array([1, 0])
-        """
+        """Return the first position of each distinct value."""
         first = np.empty(len(self.distinct), dtype=np.int64)
         # Of values that are assigned to one place, the last one stays.
         first[self.codes[::-1]] = np.arange(len(self.codes) - 1, -1, -1)
         return first
 
     def counts(self) -> IntArray:
-        """Return how often each distinct value occurs.
-
-        Examples
-        --------
-        >>> codes_of(np.array([5, 2, 5])).counts()
-        array([1, 2])
-        """
+        """Return how often each distinct value occurs."""
         return np.bincount(self.codes, minlength=len(self.distinct))
 
 
 class Occurrences(NamedTuple):
-    """How often each of some integers occurs.
-
-    Attributes
-    ----------
-    distinct : ndarray of int64, shape (k,)
-        The distinct values, ascending.
-    numbers : ndarray of int64, shape (k,)
-        How often each of them occurs.
-    """
+    """How often (`numbers`) each of the `distinct` integers occurs, which ascend."""
 
     distinct: IntArray
     numbers: IntArray
 
     def of(self, ids: IntArray) -> IntArray:
-        """Return how often each of some integers occurs, 0 for others.
-
-        Examples
-        --------
-        >>> occurrences_of(np.array([2, 7, 2])).of(np.array([7, 2, 5]))
-        array([1, 2, 0])
-        """
+        """Return how often each of some integers occurs, 0 for others."""
         numbers = np.zeros(len(ids), dtype=np.int64)
         where, positions = look_up(self.distinct, ids)
         numbers[where] = self.numbers[positions]
@@ -93,22 +59,11 @@ class Occurrences(NamedTuple):
 def codes_of(*columns: IntArray) -> Codes:
     """Return the place of each integer, or of each row of several columns, among the distinct ones.
 
-    Parameters
-    ----------
-    *columns : ndarray of int64, shape (n,)
-        Rows are ordered by the first column, then by the second, and so on.
+    Rows are ordered by the first column, then by the second, and so on; their distinct values are
+    keys of `row_keys`.
 
-    Returns
-    -------
-    Codes
-        Of several columns, the distinct values are keys of `row_keys`.
-
-    Examples
-    --------
     >>> codes_of(np.array([5, 2, 5]))
     Codes(distinct=array([2, 5]), codes=array([1, 0, 1]))
-    >>> codes_of(np.array([1, 0, 1]), np.array([5, 7, 5])).codes
-    array([1, 0, 1])
     """
     values = row_keys(columns) if len(columns) > 1 else columns[0]
     low, span = _core.range_of(values)
@@ -134,13 +89,8 @@ def codes_of(*columns: IntArray) -> Codes:
 class RowKeys:
     """Integers that are equal for equal rows and in the order of the rows, made for some at a time.
 
-    Parameters
-    ----------
-    columns : sequence of ndarray of int64, shape (n,)
-        At least one; rows are ordered by the first column, then by the second, and so on.
+    Rows are ordered by the first of the columns, at least one, then by the second, and so on.
 
-    Examples
-    --------
     >>> keys = RowKeys([np.array([1, 0, 1]), np.array([5, 7, 7])])
     >>> keys.of(slice(0, 2)), keys.of(np.array([2]))
     (array([3, 2]), array([5]))
@@ -183,13 +133,7 @@ class RowKeys:
 
 
 def row_keys(columns: Sequence[IntArray]) -> IntArray:
-    """Return the keys of all rows, which can only be compared with keys of the same call.
-
-    Examples
-    --------
-    >>> row_keys([np.array([1, 0, 1]), np.array([5, 7, 7])]).argsort()
-    array([1, 0, 2])
-    """
+    """Return the keys of all rows, which can only be compared with keys of the same call."""
     return RowKeys(columns).all()
 
 
@@ -218,24 +162,12 @@ def _coded_rows(columns: Sequence[IntArray], ranges: Sequence[tuple[int, int]]) 
 
 
 def first_equals(values: IntArray) -> IntArray:
-    """Return for each integer the first position of one that is equal.
-
-    Examples
-    --------
-    >>> first_equals(np.array([3, 0, 3, 3, 0]))
-    array([0, 1, 0, 0, 1])
-    """
+    """Return for each integer the first position of one that is equal."""
     return _core.IntegerTable(values, len(values)).find(values)
 
 
 def sorted_with_order(values: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the values in ascending order, and where each was; equal ones stay in their order.
-
-    Examples
-    --------
-    >>> sorted_with_order(np.array([5, 2, 5]))
-    (array([2, 5, 5]), array([1, 0, 2]))
-    """
+    """Return the values in ascending order, and where each was; equal ones stay in their order."""
     low, span = _core.range_of(values)
     bits = max(len(values) - 1, 0).bit_length()
     if len(values) <= _SMALL or bits > 31:
@@ -266,13 +198,7 @@ def _sort_packed(ordered: IntArray, bits: int, low: int = 0) -> tuple[IntArray, 
 
 
 def distinct(values: IntArray) -> IntArray:
-    """Return the distinct values in ascending order.
-
-    Examples
-    --------
-    >>> distinct(np.array([5, 2, 5]))
-    array([2, 5])
-    """
+    """Return the distinct values in ascending order."""
     low, span = _core.range_of(values)
     if span > 8 * len(values):
         return distinct_in_place(np.array(values, dtype=np.int64))
@@ -284,13 +210,7 @@ def distinct(values: IntArray) -> IntArray:
 
 
 def distinct_in_place(values: IntArray) -> IntArray:
-    """Sort the values, and return the distinct ones; it may be the same array.
-
-    Examples
-    --------
-    >>> distinct_in_place(np.array([5, 2, 5]))
-    array([2, 5])
-    """
+    """Sort the values, and return the distinct ones; it may be the same array."""
     values.sort()
     is_new = are_new(values)
     if is_new.all():
@@ -299,26 +219,14 @@ def distinct_in_place(values: IntArray) -> IntArray:
 
 
 def are_new(values: IntArray) -> npt.NDArray[np.bool_]:
-    """Return for each value whether it is not the one before it.
-
-    Examples
-    --------
-    >>> are_new(np.array([5, 5, 2]))
-    array([ True, False,  True])
-    """
+    """Return for each value whether it is not the one before it; the first one is new."""
     is_new = np.ones(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=is_new[1:])
     return is_new
 
 
 def occurrences_of(*parts: IntArray) -> Occurrences:
-    """Count how often each integer occurs, in one array or in several.
-
-    Examples
-    --------
-    >>> occurrences_of(np.array([5, 2, 5]))
-    Occurrences(distinct=array([2, 5]), numbers=array([1, 2]))
-    """
+    """Count how often each integer occurs, in one array or in several."""
     ranges = [_core.range_of(values) for values in parts if len(values)] or [(0, 0)]
     low, _ = min(ranges)
     span = max(map(sum, ranges)) - low  # A range is its least value, and a width.
@@ -335,13 +243,7 @@ def occurrences_of(*parts: IntArray) -> Occurrences:
 
 
 def distinct_rows(columns: Sequence[IntArray]) -> list[IntArray]:
-    """Return the distinct rows in lexicographic order, as columns.
-
-    Examples
-    --------
-    >>> distinct_rows([np.array([1, 0, 1]), np.array([5, 7, 5])])
-    [array([0, 1]), array([7, 5])]
-    """
+    """Return the distinct rows in lexicographic order, as columns."""
     rows = RowKeys(columns)
     keys = rows.all()
     if not rows.are_plain:
@@ -361,17 +263,10 @@ def distinct_rows(columns: Sequence[IntArray]) -> list[IntArray]:
 
 
 def look_up(among: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
-    """Find which of many values are among others.
+    """Find which of many values are among others: where they are, ascending, and where in these.
 
-    Returns
-    -------
-    where : ndarray of int64
-        The positions of these values, ascending.
-    positions : ndarray of int64
-        The position in `among` of each of them; the first one of those that are repeated there.
+    Of others that are repeated it is the first place.
 
-    Examples
-    --------
     >>> look_up(np.array([2, 5]), np.array([5, 4, 2, 5]))
     (array([0, 2, 3]), array([1, 0, 1]))
     """
@@ -379,13 +274,7 @@ def look_up(among: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def blocks_of(number: int) -> list[slice]:
-    """Cut a number of values into blocks that stay in the cache; none at all are one block.
-
-    Examples
-    --------
-    >>> blocks_of(40_000)
-    [slice(0, 32768, None), slice(32768, 40000, None)]
-    """
+    """Cut a number of values into blocks that stay in the cache; none at all are one block."""
     if number <= _BLOCK:
         return [slice(0, number)]
     starts = range(0, number, _BLOCK)
@@ -395,13 +284,9 @@ def blocks_of(number: int) -> list[slice]:
 def digest_of_rows(columns: Sequence[IntArray]) -> str:
     """Return 16 hex digits that say which rows these are, and how often, in whatever order.
 
-    Examples
-    --------
     >>> one, two = np.array([5, 7, 7]), np.array([1, 2, 3])
     >>> digest_of_rows([one, two]) == digest_of_rows([one[::-1], two[::-1]])
     True
-    >>> digest_of_rows([one, two]) == digest_of_rows([one[::-1], two])
-    False
     """
     total = 0
     for block in blocks_of(len(columns[0])):
@@ -410,16 +295,7 @@ def digest_of_rows(columns: Sequence[IntArray]) -> str:
 
 
 def mixed_rows(columns: Sequence[IntArray]) -> npt.NDArray[np.uint64]:
-    """Return 64 bits of each row, so that sums of them are equal for the same rows alone.
-
-    Examples
-    --------
-    >>> one, two = np.array([5, 7]), np.array([1, 2])
-    >>> mixed_rows([one, two]).sum() == mixed_rows([one[::-1], two[::-1]]).sum()
-    np.True_
-    >>> mixed_rows([one, two]).sum() == mixed_rows([two, one]).sum()
-    np.False_
-    """
+    """Return 64 bits of each row, so that sums of them are equal for the same rows alone."""
     factors = _odd_factors(len(columns))
     mixed = np.zeros(len(columns[0]), np.uint64)
     for column, factor in zip(columns, factors, strict=True):
@@ -437,24 +313,12 @@ def _odd_factors(count: int) -> npt.NDArray[np.uint64]:
 
 
 def are_among(values: IntArray, others: IntArray) -> npt.NDArray[np.bool_]:
-    """Return for each value whether it is among others, which may be repeated and in any order.
-
-    Examples
-    --------
-    >>> are_among(np.array([5, 3, 9]), np.array([5, 2, 5]))
-    array([ True, False, False])
-    """
+    """Return for each value whether it is among others, which may be repeated and in any order."""
     return _core.IntegerTable(others, len(values)).contains(values)
 
 
 def without(values: IntArray, others: IntArray) -> IntArray:
-    """Return the values that are not among others, in their order.
-
-    Examples
-    --------
-    >>> without(np.array([5, 3, 9]), np.array([5, 2]))
-    array([3, 9])
-    """
+    """Return the values that are not among others, in their order."""
     return values[~are_among(values, others)]
 
 
@@ -465,8 +329,6 @@ def match_rows(
 
     The rows are distinct; the place of one that is not there is -1.
 
-    Examples
-    --------
     >>> match_rows(np.array([[0, 5], [3, 1]]), np.array([[3, 1], [7, 7]]))
     (array([-1,  0]), array([ True, False]), None)
     """

@@ -47,13 +47,7 @@ _LONGEST_NAME = 40  # 160 bytes in UTF-8; no file system allows less than 255 wi
 def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a temporary file that is moved to `path` if the block ends without an error.
 
-    Raises
-    ------
-    OSError
-        If the folder is absent or cannot be written, the disk is full, or another process has
-        written a file where none was. It names `path`.
-    ValueError
-        If `path` exists and is not a regular file.
+    An OSError names `path`, also if another process has written a file meanwhile where none was.
     """
     place, replaced = writable_place(path)
     folder, name = os.path.split(place)
@@ -137,14 +131,7 @@ def writable_place(
 ) -> tuple[str, os.stat_result | None]:
     """Return where a path leads, and what is there to be replaced; None for a new file.
 
-    Raises
-    ------
-    OSError
-        If links lead in a circle, a name is too long, or the file may not be written.
-    TypeError
-        If it is no path.
-    ValueError
-        If the path is empty or that of a folder, or leads to anything but a regular file.
+    What may not be written is an OSError, a folder or a device a ValueError.
     """
     name = path_name(argument, path, "the path of a file")
     if not name:
@@ -187,13 +174,8 @@ def open_archive(
     """Read the header and the members of a file; errors of the block name the file.
 
     `known` are the names of members that a file of its kind may have, or what stands before the dot
-    in these. Nothing but the header is read of a file that has others.
-
-    Raises
-    ------
-    ValueError
-        If the file is truncated, damaged, compressed, of another kind or format, and for a
-        ValueError, a TypeError and a missing member (KeyError) in the block.
+    in these. Nothing but the header is read of a file that has others. A ValueError, a TypeError or
+    a missing member (KeyError) in the block is damage, too.
     """
     name = path_name(argument, path)
     names, head = read_npz(argument, name, (HEADER,), what=_READABLE, compressed=False)
@@ -227,15 +209,7 @@ def open_archive(
 
 
 def checked_fields(place: str, value: Any, types: Mapping[str, tuple[type, ...]]) -> Any:
-    """Check that a value of JSON is an object with fields of these types; it may have others.
-
-    Examples
-    --------
-    >>> checked_fields("header", {"kind": 3}, {"kind": (str,)})
-    Traceback (most recent call last):
-    ...
-    truerank.errors.InputValueError: damaged: header.kind: expected str, got int
-    """
+    """Check that a value of JSON is an object with fields of these types; it may have others."""
     if not isinstance(value, dict) or not types.keys() <= value.keys():
         expected = f"an object of {', '.join(types)}"
         raise InputValueError("damaged", expected=expected, place=place)

@@ -175,22 +175,16 @@ def count_tasks(
     Neighbours in the last axis of a tile are read by neighbouring threads: columns or, where those
     of a column lie together, rows.
 
-    Parameters
-    ----------
-    scores : pointer
-        A part of a matrix, `width` columns from `first_column` on; targets and selections have the
-        numbers of the matrix.
-    true_scores : pointer, optional
-        Default: the scores of the targets, which go to `own_scores`.
-    order : pointer, optional
-        The tasks in the order of their rows. Default: they are.
-    rows : pointer, optional
-        Default: task i reads row i.
-    indptr, indices, lists : pointers, optional
-        The candidates, each list in ascending order. Without an indptr all tasks have the `listed`
-        indices; without indices, all columns, of which there are as many.
-    counts : pointer of int64, shape (programs across, 5, tasks)
-        See `task_counts.NAMES`.
+    The scores are a part of a matrix, `width` columns from `first_column` on; targets and
+    selections have the numbers of the matrix. Each list of candidates ascends. `counts` is int64,
+    of shape (programs across, 5, tasks), see `task_counts.NAMES`. These pointers may be None:
+
+    - true_scores: they are those of the targets, which go to `own_scores`
+    - order: the tasks are in the order of their rows
+    - rows: task i reads row i
+    - indptr: all tasks have the `listed` indices
+    - indices: these are all columns, of which there are as many
+    - lists: task i has list i
     """
     axis: tl.constexpr = 0 if BY_COLUMNS else 1
     place = tl.expand_dims(tl.program_id(0) * TASKS + tl.arange(0, TASKS), axis)

@@ -67,25 +67,10 @@ def parts_on_device(store: Store, top: int = 0, left: int = 0) -> list[Part] | N
 
 
 def backend_of(tensor: Tensor) -> str:
-    """Return what counts the numbers of a tensor.
+    """Return what counts the numbers of a tensor: "triton", "torch" or "host".
 
-    That is the first of them that counts a small problem right, or the one that TRUERANK_DEVICE
-    chooses.
-
-    Parameters
-    ----------
-    tensor : Tensor
-        On a device; or in the host's memory, if TRUERANK_DEVICE names a backend for it.
-
-    Returns
-    -------
-    {"triton", "torch", "host"}
-        "host": they have to be copied to the host, since the device counts a small problem wrong.
-
-    Raises
-    ------
-    ImportError
-        If TRUERANK_DEVICE says "triton" and it is not there.
+    That is what TRUERANK_DEVICE chooses, or else the first that counts a small problem right. The
+    host counts a copy of them, where the device counts such a problem wrong.
     """
     choice = chosen_backend()
     if choice == "torch":
@@ -128,13 +113,7 @@ def counts_right(device: Any, dtype: Any, backend: str) -> bool:
 
 
 def backends_of_devices() -> dict[str, str]:
-    """Return what counts float32 scores on each device of torch; imports torch.
-
-    Examples
-    --------
-    >>> set(backends_of_devices().values()) <= {"triton", "torch", "host"}
-    True
-    """
+    """Return what counts float32 scores on each device of torch; imports torch."""
     if find_spec("torch") is None:
         return {}
     import torch
@@ -153,21 +132,10 @@ def backends_of_devices() -> dict[str, str]:
 def count_parts(
     parts: Sequence[Part], tasks: Tasks
 ) -> tuple[dict[str, IntArray], npt.NDArray[Any]]:
-    """Count tasks where their scores are; every device begins before one is waited for.
+    """Return partial counts of tasks, as the core gives them, and their true scores (see `driver`).
 
-    Parameters
-    ----------
-    parts : sequence of (top, left, DeviceScores)
-        All parts of a matrix, rectangles on one device each, with their first row and column.
-    tasks : Tasks
-        In the whole matrix. Their true scores, if they are not given, are all in one part.
-
-    Returns
-    -------
-    counts : dict of str to ndarray of int64, shape (tasks,)
-        Partial counts as the core gives them (see `counting.driver`).
-    true_scores : ndarray, shape (tasks,)
-        In the form that the core takes them.
+    The parts of a matrix are rectangles on one device each, which all begin before one is waited
+    for. True scores that are not given are all in one part.
     """
     count = len(tasks.targets)
     pending = list(_begin_parts(parts, tasks))
@@ -250,16 +218,7 @@ def _split(numbers: slice | IntArray, most: int) -> Iterator[slice | IntArray]:
 
 
 class SelectedColumns:
-    """The lists of a selection, each in ascending order, copied to a device.
-
-    Parameters
-    ----------
-    selection : Selection
-    source : DeviceScores
-        On the device.
-    tasks : int
-        The number of tasks whose selection it is.
-    """
+    """The lists of a selection of some tasks, each in ascending order, copied to a device."""
 
     def __init__(self, selection: Selection, source: DeviceScores, tasks: int) -> None:
         torch = sys.modules["torch"]
@@ -306,12 +265,8 @@ def begin_operations(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor
     """Begin to count tasks in the order of their rows, by operations of torch.
 
     Candidates are counted as if nothing were filtered, with the targets; then both are taken out.
-
-    Returns
-    -------
-    Tensor of int64, shape (1, 5, tasks), and Tensor, shape (tasks,), or None
-        The counts, in the order of `NAMES`, and the true scores if these were not given: on the
-        host, once the stream has come so far.
+    The counts, (1, 5, tasks) in the order of `NAMES`, and the true scores, (tasks,), or None if
+    these were given, are on the host once the stream has come so far.
     """
     counts, true = count_chunk(scores, tasks)
     counts = scores.stream.copy_to_host(counts)[None]
@@ -387,12 +342,8 @@ def count_chunk(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor]:
 def begin_kernel(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor | None]:
     """Begin to count scores; what is returned is whole when the stream has been waited for.
 
-    Returns
-    -------
-    counts : Tensor of int64, shape (n, 5, tasks)
-        Those of n parts of the columns, in the order of `NAMES`.
-    true_scores : Tensor, shape (tasks,), or None
-        The scores of the targets; None if others are given.
+    These are the counts of n parts of the columns, (n, 5, tasks) in the order of `NAMES`, and the
+    scores of the targets, (tasks,), or None if others are given.
     """
     from . import count_kernels as kernels
 
@@ -507,16 +458,9 @@ def _power_of_two_from(number: int) -> int:
 class DeviceScores:
     """A score matrix on a device: a tensor in any layout, which is read in place.
 
-    Nothing here waits for the device: results are tensors that it has yet to compute. No index is
-    out of range; the caller sees to that.
-
-    Parameters
-    ----------
-    tensor : Tensor, shape (rows, columns)
-    backend : {"triton", "torch"}
-        What counts the scores.
-    stream : DeviceStream
-        The stream to work on, which makes the scores.
+    A backend, "triton" or "torch", counts it, on the stream that makes the scores. Nothing here
+    waits for the device: results are tensors that it has yet to compute. No index is out of range;
+    the caller sees to that.
     """
 
     def __init__(self, tensor: Tensor, backend: str, stream: DeviceStream) -> None:
@@ -586,19 +530,8 @@ class DeviceScores:
     def compare(self, rows: IntArray, true_scores: Tensor, columns: Tensor | None) -> Tensor:
         """Compare columns with the true score of each task, by operations of torch.
 
-        Parameters
-        ----------
-        rows : ndarray of int64, shape (tasks,)
-            The row of each task, in ascending order.
-        true_scores : Tensor, shape (tasks,)
-            In the dtype of the scores; may be NaN.
-        columns : Tensor of int64, optional
-            The columns to compare, without repeats. Default: all.
-
-        Returns
-        -------
-        Tensor of int64, shape (3, tasks)
-            How many of these scores are above the true score, equal to it, and NaN.
+        Return how many scores are above the true score, equal to it, and NaN: shape (3, tasks). The
+        rows ascend, a true score may be NaN, and columns (None: all) are without repeats.
         """
         torch = sys.modules["torch"]
         true_keys = true_keys_of(true_scores)[:, None]

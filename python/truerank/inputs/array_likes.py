@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import _core
 from .._core import Scores
-from ..errors import OPTION_TEXT, InputError, InputTypeError, InputValueError
+from ..errors import InputError, InputTypeError, InputValueError, Option
 from .checks import (
     MOST_ENTRIES,
     by_position,
@@ -50,63 +50,27 @@ _INT64 = np.dtype(np.int64)  # numpy has a single object of it.
 
 
 def is_tensor(value: object) -> bool:
-    """Whether a value is a tensor of torch.
-
-    Examples
-    --------
-    >>> is_tensor(np.zeros(3))
-    False
-    """
+    """Whether a value is a tensor of torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, getattr(torch, "Tensor", ()))
 
 
 def device_of(value: Any) -> str:
-    """Return the name of the device that a tensor is on; empty for all others.
-
-    Examples
-    --------
-    >>> device_of(np.zeros((2, 3))), device_of([[0.1, 0.2]])
-    ('', '')
-    """
+    """Return the name of the device that a tensor is on; empty for all others."""
     if not is_tensor(value) or value.is_cpu:
         return ""
     return str(value.device)
 
 
 def on_host(value: Any, name: str = "array") -> Any:
-    """Copy a tensor on a device to the host's memory; return anything else as it is.
-
-    Parameters
-    ----------
-    value : object
-        Anything.
-    name : str
-        The argument's name, for the messages.
-
-    Raises
-    ------
-    TypeError
-        For a tensor that has no numbers to read, as `dense_tensor` does.
-
-    Examples
-    --------
-    >>> on_host([1, 2])
-    [1, 2]
-    """
+    """Copy a tensor on a device to the host's memory; return anything else as it is."""
     if not device_of(value):
         return value
     return dense_tensor(value, name).to("cpu")
 
 
 def dense_tensor(tensor: Any, name: str) -> Any:
-    """Return a tensor without its gradient.
-
-    Raises
-    ------
-    TypeError
-        For a tensor that is not dense (sparse, nested, quantized, distributed) or has no data.
-    """
+    """Return a tensor without its gradient; refuse one that is not dense or has no data."""
     torch = sys.modules["torch"]
     kind = type(tensor).__name__
     has_no_numbers = (
@@ -126,24 +90,8 @@ def dense_tensor(tensor: Any, name: str) -> Any:
 def tensor_array(tensor: Any, name: str) -> tuple[npt.NDArray[Any], str | None]:
     """View a tensor as a numpy array; a tensor on a device is copied to the host first.
 
-    Parameters
-    ----------
-    tensor : torch.Tensor
-        With a gradient or without.
-    name : str
-        The argument's name, for the messages.
-
-    Returns
-    -------
-    array : ndarray
-        int16 with the same bits where numpy does not have the dtype.
-    dtype : str or None
-        The dtype of those bits, "bfloat16"; None for a dtype that numpy has.
-
-    Raises
-    ------
-    TypeError
-        For a tensor that has no numbers to read, and for a dtype that numpy does not have.
+    A bfloat16 tensor becomes int16 with the same bits, and this name of its dtype; all others have
+    None beside them. What has no numbers, or a dtype that numpy has not, is a TypeError.
     """
     torch = sys.modules["torch"]
     host_tensor = dense_tensor(tensor, name).to("cpu")
@@ -162,28 +110,8 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
 
     An array has no names: those of a frame or Series are refused, as `by_position` says it.
 
-    Parameters
-    ----------
-    value : object
-    name, what : str
-        The argument's name, and what the message says was expected.
-
-    Raises
-    ------
-    TypeError
-        For what cannot be read: a tensor that is not dense, a list of tensors on a device, an array
-        that has been deleted.
-    ValueError
-        For lists of unlike lengths, and for names.
-
-    Examples
-    --------
     >>> as_array([1, 2])
     array([1, 2])
-    >>> as_array([[1, 2], [3]], "rows")
-    Traceback (most recent call last):
-    ...
-    truerank.errors.InputValueError: rows: expected an array, got lists of unlike lengths
     """
     if type(value) is np.ndarray:
         return value
@@ -213,13 +141,7 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
 
 
 def array_shape(name: str, value: Any) -> tuple[int, ...]:
-    """Return the shape of an array, or of what would be made of lists.
-
-    Examples
-    --------
-    >>> array_shape("filter", [[1, 2, 3], [4, 5, 6]])
-    (2, 3)
-    """
+    """Return the shape of an array, or of what would be made of lists."""
     shape = getattr(value, "shape", None)
     if not isinstance(shape, tuple):
         shape = as_array(value, name).shape
@@ -229,15 +151,7 @@ def array_shape(name: str, value: Any) -> tuple[int, ...]:
 def refuse_mask(
     name: str, value: object, expected: str = "plain numbers", *, hint: str = ""
 ) -> None:
-    """Refuse a masked array, whose mask would be lost; a hint says what to do instead.
-
-    Examples
-    --------
-    >>> refuse_mask("targets", np.ma.masked_array([3, 1], mask=[True, False]))
-    Traceback (most recent call last):
-    ...
-    truerank.errors.InputTypeError: targets: expected plain numbers, got a masked array
-    """
+    """Refuse a masked array, whose mask would be lost; a hint says what to do instead."""
     if isinstance(value, np.ndarray) and isinstance(value, np.ma.MaskedArray):
         got = "a masked array"
         if hint:
@@ -252,30 +166,10 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def index_array(name: str, value: object, *, copy: bool = True, what: str = "an array") -> IntArray:
-    """Check integers that will be used as indices, of any shape, and return them as int64.
+    """Check integers of any shape that will be used as indices, and return them as int64.
 
-    Parameters
-    ----------
-    name : str
-        The argument's name, for the messages.
-    value : array_like of int
-        Integers of any dtype. An empty list or tuple is fine, an empty array of floats is not.
-    copy : bool
-        False takes over an int64 array that nobody else writes to.
-    what : str
-        What the message says was expected.
-
-    Raises
-    ------
-    TypeError
-        For anything but integers; floats with integral values and booleans too.
-    ValueError
-        For integers outside int64.
-
-    Examples
-    --------
-    >>> index_array("rows", [[0, 2]])
-    array([[0, 2]])
+    Floats with integral values and booleans are no integers; an empty list is fine, an empty array
+    of floats is not. Without `copy`, an int64 array is taken over: nobody else may write to it.
     """
     # This is the usual case, and costs as little as possible.
     if type(value) is np.ndarray and value.dtype is _INT64:
@@ -313,29 +207,7 @@ def native_indices(name: str, value: object) -> npt.NDArray[Any]:
 
 
 def integers(name: str, value: object, *, length: int | None = None) -> IntArray:
-    """Check a 1-D array of integers and return it as read-only int64.
-
-    Parameters
-    ----------
-    name, value
-        As in `index_array`.
-    length : int, optional
-        The length that is expected.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-
-    Raises
-    ------
-    TypeError, ValueError
-        As in `index_array`, and for another shape or length.
-
-    Examples
-    --------
-    >>> integers("above", [0, 2])
-    array([0, 2])
-    """
+    """Check a 1-D array of integers (of a length), and return it as read-only int64."""
     array = index_array(name, value, what="a 1-D array of integers")
     if length is None:
         check_shape(name, array.shape, 1, "a 1-D array of integers")
@@ -347,32 +219,9 @@ def integers(name: str, value: object, *, length: int | None = None) -> IntArray
 def checked_weights(
     value: object, *, length: int, name: str = "weights", each: str = "task"
 ) -> FloatArray:
-    """Check weights, one for each task, and return them as read-only float64.
+    """Check weights, one for each task: finite and >= 0; return them as read-only float64.
 
-    Parameters
-    ----------
-    value : array_like of float or int, shape (length,)
-        Finite and not negative. The caller checks that not all of them are 0.
-    length : int
-        The number of tasks.
-    name, each : str
-        The name of the argument, and what has a weight.
-
-    Returns
-    -------
-    ndarray of float64, shape (length,)
-
-    Raises
-    ------
-    TypeError
-        For anything but real numbers.
-    ValueError
-        For another shape or length, and for a weight that is negative, infinite or NaN.
-
-    Examples
-    --------
-    >>> checked_weights([1, 3], length=2)
-    array([1., 3.])
+    The caller checks that not all of them are 0.
     """
     refuse_mask(name, value)
     array = as_array(value, name, "a 1-D array of numbers")
@@ -401,17 +250,6 @@ def _type_of(array: npt.NDArray[Any], value: object) -> str:
 def refuse_rounded(name: str, values: Any, array: npt.NDArray[Any]) -> None:
     """Refuse lists whose integers numpy has rounded, to hold them beside floats or other integers.
 
-    Parameters
-    ----------
-    name : str
-        The argument, for the message.
-    values : list or tuple
-        Numbers, also in lists within it.
-    array : ndarray
-        What numpy has made of them.
-
-    Examples
-    --------
     >>> rounded = [2**53 + 1, 0.5]
     >>> refuse_rounded("scores", rounded, np.array(rounded))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -442,25 +280,10 @@ def dtype_name(
     place: str = "",
     known: str | None = None,
 ) -> str:
-    """Return the name of the dtype that scores have.
+    """Return the name of the dtype that scores have, or raw bits by what the caller has `stated`.
 
-    Parameters
-    ----------
-    dtype : dtype
-        The dtype of the array.
-    stated : str or dtype, optional
-        What the caller says that it is.
-    dtypes : tuple of str
-        Those that are allowed, where the array is not scores.
-    place : str
-        The file, for the messages.
-    known : str, optional
-        The name of the dtype, if numpy has none for it.
-
-    Raises
-    ------
-    TypeError
-        For a dtype that scores cannot have, and if the caller says that they have another.
+    `dtypes` are allowed, where the array is not scores; `place` is the file; numpy may have no name
+    for the dtype, which is `known` then.
     """
     name = known or dtype.name
     if stated is not None:
@@ -471,16 +294,18 @@ def dtype_name(
         elif PARTS.get(name, name) != right_name and (
             dtypes is DTYPES or right_name not in _NARROW
         ):
-            expected = f"{right_name}, as {OPTION_TEXT.get()('dtype', right_name)} says"
+            expected = f"the dtype that was named, {right_name}"
             raise InputTypeError("scores", expected=expected, got=f"dtype {dtype}", place=place)
     if name not in dtypes:
-        got = f"dtype {dtype}"
+        ways = []
         if name == "void16":
-            got += f"; {OPTION_TEXT.get()('dtype', 'bfloat16')} says that they are bfloat16"
+            ways.append(Option("dtype", "bfloat16", "says that they are bfloat16"))
         if name == "object":
-            got += "; a column of vectors is np.stack(column.to_numpy())"
+            effect = "makes a matrix of a column of vectors"
+            ways.append(Option("", effect=effect, call="np.stack(column.to_numpy())"))
         expected = f"one of {', '.join(dtypes)}"
-        raise InputTypeError("scores", expected=expected, got=got, place=place)
+        got = f"dtype {dtype}"
+        raise InputTypeError("scores", expected=expected, got=got, place=place, remedies=ways)
     return name
 
 
@@ -489,13 +314,6 @@ def named_dtype(dtype: Any) -> tuple[str, np.dtype[Any]]:
 
     Names are those of numpy and torch, also with "<" or ">" for a byte order before them.
 
-    Raises
-    ------
-    TypeError
-        For what is no dtype of scores.
-
-    Examples
-    --------
     >>> named_dtype(">bfloat16"), named_dtype(float)
     (('bfloat16', dtype('>u2')), ('float64', dtype('float64')))
     """
@@ -513,25 +331,12 @@ def named_dtype(dtype: Any) -> tuple[str, np.dtype[Any]]:
 
 
 def as_scores(value: object, dtype: object = None, dtypes: tuple[str, ...] = DTYPES) -> Scores:
-    """View scores as a matrix that the core can read.
+    """View scores, a matrix or a single row, so that the core can read them.
 
-    Parameters
-    ----------
-    value : array_like, shape (rows, columns) or (columns,)
-        An array, or anything with `__array__`, the buffer protocol or DLPack, in the host's memory;
-        torch tensors, which are copied as a whole if they are on a device. `Scores`, which have
-        been checked before, stay as they are.
-    dtype : str or dtype, optional
-        What raw 16-bit scores are, "bfloat16" or "float16"; for others, the dtype that is expected.
-    dtypes : tuple of str
-        The dtypes that are allowed, where the array is not scores.
-
-    Raises
-    ------
-    TypeError
-        For scores that are not numbers of a supported dtype, and if `dtype` names another.
-    ValueError
-        For scores that are neither a matrix nor a single row.
+    They are anything with `__array__`, the buffer protocol or DLPack in the host's memory, or a
+    tensor of torch, which is copied as a whole if it is on a device. `Scores` have been checked
+    before. The dtype says what raw 16-bit scores are, and is expected of others; `dtypes` are
+    allowed, where the array is not scores.
     """
     if type(value) is Scores:
         return value
@@ -557,10 +362,8 @@ def check_dimensions(shape: tuple[int, ...], place: str = "") -> None:
 
 
 def widen_bfloat16(bits: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """Return bfloat16 numbers, given as two raw bytes each, as float32, whose upper half they are.
+    """Return bfloat16 numbers, two raw bytes each, as float32, whose upper half they are.
 
-    Examples
-    --------
     >>> widen_bfloat16(np.array([0x3F80, 0xC000], np.uint16))
     array([ 1., -2.], dtype=float32)
     """
@@ -572,11 +375,6 @@ def as_floats(scores: Scores) -> npt.NDArray[Any]:
     """Return scores as float32 or float64, without a copy if that is what they are.
 
     Integers beyond 2**53 are rounded.
-
-    Examples
-    --------
-    >>> as_floats(as_scores(np.array([[1, 2]], np.int8)))
-    array([[1., 2.]], dtype=float32)
     """
     array = scores.array
     if scores.dtype == "bfloat16":
@@ -596,12 +394,6 @@ def default_arithmetic() -> Iterator[None]:
     computes from scores.
 
     It is a context and a decorator. No generator may yield in it: the caller would compute so, too.
-
-    Examples
-    --------
-    >>> with default_arithmetic():
-    ...     5e-324 > 0
-    True
     """
     before = _core.use_default_arithmetic()
     try:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
 import numpy as np
 
 from .. import _core
-from ..errors import OPTION_TEXT, InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError, Option
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -50,9 +50,7 @@ def is_number(value: object) -> TypeGuard[float | np.number[Any]]:
 
 
 def is_iterable(value: object) -> TypeGuard[Iterable[Any]]:
-    """Whether a value can be iterated over; neither an array without dimensions can, nor matrices
-    of scipy, though they are Iterable.
-    """
+    """Whether a value can be iterated over; no matrix of scipy can, nor an array without axes."""
     return isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0 and not is_sparse(value)
 
 
@@ -77,33 +75,9 @@ def integer(
     most: int | None = None,
     expected: str = "",
 ) -> int:
-    """Check an integer and return it as a Python int, whose sums do not wrap.
+    """Check an integer, which no bool is, and return it as a Python int, whose sums do not wrap.
 
-    Parameters
-    ----------
-    name : str
-        The argument's name.
-    value : object
-    least, most : int, optional
-        The smallest and the largest value that is allowed; `most` only beside `least`.
-    expected : str, optional
-        What the message says was expected. Default: "an integer", with the allowed range.
-
-    Raises
-    ------
-    InputTypeError
-        For anything but an integer, also for a bool.
-    InputValueError
-        For an integer outside the range.
-
-    Examples
-    --------
-    >>> integer("k", np.int8(3), least=1)
-    3
-    >>> integer("k", 0, least=1)
-    Traceback (most recent call last):
-    ...
-    truerank.errors.InputValueError: k: expected an integer >= 1, got 0
+    `most` is given only beside `least`.
     """
     if not expected:
         expected = "an integer"
@@ -128,15 +102,7 @@ def positive_integer(name: str, value: object) -> int:
 
 
 def number(name: str, value: object, *, expected: str = "a number") -> float:
-    """Check a real number of any kind, and return it as a Python float.
-
-    Raises
-    ------
-    InputTypeError
-        For anything else, also for a bool.
-    InputValueError
-        For an integer that is too large for a float.
-    """
+    """Check a real number of any kind, and return it as a Python float; no bool is one."""
     if not is_number(value):
         raise InputTypeError(name, expected=expected, got=type(value).__name__)
     try:
@@ -146,30 +112,14 @@ def number(name: str, value: object, *, expected: str = "a number") -> float:
 
 
 def instance(name: str, value: object, kind: type[T], expected: str = "") -> T:
-    """Check that a value is of a class, whose name says what was expected where nothing else does.
-
-    Examples
-    --------
-    >>> instance("key", "mrr", int)
-    Traceback (most recent call last):
-    ...
-    truerank.errors.InputTypeError: key: expected int, got str
-    """
+    """Check that a value is of a class, whose name is what was expected unless that is given."""
     if not isinstance(value, kind):
         raise InputTypeError(name, expected=expected or kind.__name__, got=type(value).__name__)
     return value
 
 
 def check_size(name: str, entries: int) -> None:
-    """Refuse more entries than any memory holds, as a range and a broadcast array may declare.
-
-    Examples
-    --------
-    >>> check_size("targets", 1 << 50)
-    Traceback (most recent call last):
-    ...
-    truerank.errors.InputValueError: targets: expected at most 2**40 entries, got 2**50
-    """
+    """Refuse more entries than any memory holds, as a range and a broadcast array may declare."""
     if entries > MOST_ENTRIES:
         got = f"2**{entries.bit_length() - 1}"
         raise InputValueError(name, expected="at most 2**40 entries", got=got)
@@ -195,13 +145,7 @@ def several(name: str, values: Iterable[T], what: str) -> list[T]:
 
 
 def unique_keys(keys: Iterable[str], name: str = "metrics") -> list[str]:
-    """List keys, each of them once; a single str is one of them, what is no str a TypeError.
-
-    Examples
-    --------
-    >>> unique_keys(("mr", "mrr", "mr")), unique_keys("mr")
-    (['mr', 'mrr'], ['mr'])
-    """
+    """List keys, each of them once; a single str is one of them, what is no str a TypeError."""
     if isinstance(keys, str):
         return [keys]
     words = several(name, keys, "keys")
@@ -231,8 +175,6 @@ def distinct_names(name: str, words: Any) -> tuple[str, ...]:
 def plain_names(words: Sequence[str]) -> tuple[str, ...]:
     """Return words as a tuple, in which what is of a subclass of str becomes a plain str.
 
-    Examples
-    --------
     >>> plain_names([np.str_("b"), "a"])
     ('b', 'a')
     """
@@ -243,15 +185,7 @@ def plain_names(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def refuse_repeated(name: str, names: tuple[Any, ...]) -> None:
-    """Refuse names, all str or all int, of which one occurs twice.
-
-    Examples
-    --------
-    >>> refuse_repeated("entities", ("b", "a", "b"))
-    Traceback (most recent call last):
-    ...
-    truerank.errors.InputValueError: entities: 'b' occurs twice
-    """
+    """Refuse names, all str or all int, of which one occurs twice."""
     if len(names) > _FEW_NAMES and isinstance(names[0], str) and are_unlike(names):
         return
     if len(set(names)) < len(names):
@@ -262,16 +196,9 @@ def refuse_repeated(name: str, names: tuple[Any, ...]) -> None:
 def are_unlike(names: Sequence[str], *, bare: bool = False) -> bool:
     """Whether the hashes of names say that no two are alike; else there may be such a pair.
 
-    To sort hashes takes a tenth of the time and of the memory of a set of millions of names.
+    Bare names are alike if they differ only in blanks at their ends. To sort hashes takes a tenth
+    of the time and of the memory of a set of millions of names.
 
-    Parameters
-    ----------
-    names : sequence of str
-    bare : bool
-        Whether names are alike that differ only in blanks at their ends.
-
-    Examples
-    --------
     >>> are_unlike(["a", "a "]), are_unlike(["a", "a "], bare=True)
     (True, False)
     """
@@ -295,22 +222,7 @@ def confidence(level: object) -> float:
 
 
 def choice(name: str, value: object, choices: tuple[Word, ...]) -> Word:
-    """Check that a word is one of the choices.
-
-    Raises
-    ------
-    InputTypeError
-        For anything but a str.
-    InputValueError
-        For another word.
-
-    Examples
-    --------
-    >>> choice("io", "mmap", ("map", "read"))
-    Traceback (most recent call last):
-    ...
-    truerank.errors.InputValueError: io: expected one of map, read, got 'mmap'
-    """
+    """Check that a word is one of the choices."""
     if not isinstance(value, str):
         raise InputTypeError(name, expected="a str", got=type(value).__name__)
     if value not in choices:
@@ -330,24 +242,19 @@ def check_range(name: str, values: npt.NDArray[np.int64], bound: int, what: str)
 def check_shape(
     name: str, shape: tuple[int, ...], right: tuple[int, ...] | int, expected: str
 ) -> None:
-    """Check the shape of an array, or how many dimensions it has.
-
-    Examples
-    --------
-    >>> check_shape("bias", (3,), (2,), "2 numbers, one each")
-    Traceback (most recent call last):
-    ...
-    truerank.errors.InputValueError: bias: expected 2 numbers, one each, got shape (3,)
-    """
+    """Check the shape of an array, or how many dimensions it has."""
     is_right = len(shape) == right if isinstance(right, int) else shape == right
     if not is_right:
         raise InputValueError(name, expected=expected, got=f"shape {tuple(shape)}")
 
 
 def forbidden_nan(name: str, what: str, rule: str) -> InputValueError:
-    """Return the error for a NaN that the rule for NaN does not allow."""
-    way = OPTION_TEXT.get()("nan", rule)
-    return InputValueError(name, f"{what} is NaN, which {way} does not allow")
+    """Return the error for a NaN that a rule forbids; "omit" forbids that of a target alone."""
+    problem = f"{what} is NaN"
+    if rule == "omit":
+        problem += ", and what is ranked cannot be omitted"
+    way = Option("nan", "worst", "takes NaN as the worst score")
+    return InputValueError(name, problem, remedies=[way])
 
 
 class Axis(NamedTuple):
@@ -400,37 +307,11 @@ def without_index(value: Any) -> Any:
 def by_position(name: str, value: Any, rows: Axis = NUMBERED, columns: Axis = NUMBERED) -> Any:
     """Return what has names as an array, after they were compared; all else as it is.
 
-    Every door of values goes through this function, since an array has lost the names. What has no
-    names passes: a RangeIndex from 0 by 1, or columns that polars or pandas has numbered for want
-    of names. So does what has another length, whose shape is an error of its own. A missing number
-    is NaN.
-
-    Parameters
-    ----------
-    name : str
-        The argument, for messages.
-    value : object
-    rows, columns : Axis
-        What the index, and the columns of a frame, stand for.
-
-    Raises
-    ------
-    InputValueError
-        For names in another order, with the line that puts them in order, and for other names. For
-        bools of which some are missing.
-    InputTypeError
-        For a frame of several dtypes: a common one would be a conversion, which may change order.
-
-    Examples
-    --------
-    >>> import pandas
-    >>> bias = pandas.Series([0.5, 2.0], ["b", "a"])
-    >>> by_position("bias", bias, Axis(("b", "a"), "task.entities"))
-    array([0.5, 2. ])
-    >>> by_position("bias", bias, Axis(("a", "b"), "task.entities"))  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    truerank.errors.InputValueError: bias: expected an index in the order of task.entities...
+    Every door of values goes through this function, since an array has lost the names. The axes say
+    what an index, and the columns of a frame, stand for. What has no names passes: a RangeIndex
+    from 0 by 1, or columns that polars or pandas has numbered for want of names. So does what has
+    another length, whose shape is an error of its own. A missing number is NaN, a missing bool is
+    refused; so is a frame of several dtypes, whose common one might change the order.
     """
     if isinstance(value, np.ndarray):  # This is the usual case.
         return value
@@ -447,17 +328,7 @@ def by_position(name: str, value: Any, rows: Axis = NUMBERED, columns: Axis = NU
 
 
 def refuse_index(name: str, value: Any) -> None:
-    """Refuse an index of a Series or frame, whose elements stand by position, but 0, 1, 2, ...
-
-    Examples
-    --------
-    >>> import pandas
-    >>> refuse_index("entities", pandas.Series(["b", "a"]))
-    >>> refuse_index("entities", pandas.Series(["b", "a"], [1, 0]))  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    truerank.errors.InputValueError: entities: expected an index numbered 0, 1, 2, ..., got 1 at ...
-    """
+    """Refuse an index of a Series or frame, whose elements stand by position, but 0, 1, 2, ..."""
     for kind, labels in _names_of(value)[0].items():
         if kind in ("index", "rows"):
             _check_names(name, kind, labels, NUMBERED, NUMBERED)

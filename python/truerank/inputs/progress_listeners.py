@@ -29,8 +29,6 @@ UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (0, "bytes"))
 def size_text(nbytes: float) -> str:
     """Write a number of bytes in the largest unit that fits.
 
-    Examples
-    --------
     >>> size_text(4_294_967_296), size_text(2.5e6), size_text(999), size_text(2e15)
     ('4.29 GB', '2.5 MB', '999 bytes', '2000 TB')
     """
@@ -42,26 +40,12 @@ def size_text(nbytes: float) -> str:
 
 
 class BoundedPairs(NamedTuple):
-    """What certified bounds spared in a call on embeddings, of its pairs of a task and a candidate.
+    """What certified bounds spared in a call on embeddings, of pairs of a task and a candidate."""
 
-    Attributes
-    ----------
-    levels : str
-        The levels that bounds use, "int8" or "int16", or "off".
-    pairs : int
-        All pairs.
-    bounded : int
-        Of these, how many went by bounds; the others were scored at once, since that is faster.
-    open : int
-        Of these, how many the levels left open.
-    scored : int
-        Of these, how many had to be scored.
-    """
-
-    levels: str
+    levels: str  # "int8" or "int16", which bounds use, or "off"
     pairs: int
-    bounded: int
-    open: int
+    bounded: int  # by bounds; the others were scored at once, since that is faster
+    open: int  # of the bounded ones, what the levels left
     scored: int
 
 
@@ -148,25 +132,7 @@ class Progress:
 
 
 def as_listener(progress: object) -> Listener | None:
-    """Check the argument `progress`, before anything is counted; True becomes a bar.
-
-    Parameters
-    ----------
-    progress : callable, bool or None
-        A callable is returned as it is, False and None become None.
-
-    Raises
-    ------
-    TypeError
-        For anything else.
-    ImportError
-        For True if tqdm is not installed.
-
-    Examples
-    --------
-    >>> as_listener(print) is print, as_listener(False)
-    (True, None)
-    """
+    """Check the argument `progress`, before anything is counted; True becomes a bar, False None."""
     if progress is None or progress is False:
         return None
     if progress is True:
@@ -182,12 +148,6 @@ def reporter(progress: bool | Listener | None, total: int, unit: str = BYTES) ->
 
     It also takes what was `resumed`, and `bounds`. The clock starts now. Nothing is told where
     nobody listens.
-
-    Examples
-    --------
-    >>> report = reporter(lambda progress: print(progress.done, progress.unit), 9, "rows")
-    >>> report(3)
-    3 rows
     """
     listener = as_listener(progress)
     start = time.monotonic()

@@ -106,41 +106,16 @@ class BatchOptions(RuleOptions, total=False):
 
 @dataclass(frozen=True)
 class Rules:
-    """The options of a call, checked.
-
-    Attributes
-    ----------
-    order : {"descending", "ascending"}
-        Whether higher or lower scores are better.
-    is_order_named : bool
-        Whether the call says so; else scores that contradict the default are refused.
-    nan : {"raise", "worst", "omit"}
-        The rule for NaN.
-    dtype : str or dtype, optional
-        What raw 16-bit numbers are; checked where they are read.
-    threads : int, optional
-        The number of threads; None: as many as are free.
-    audit : bool
-        Whether to count NaN, infinities and ties with the best score as well.
-    progress : callable or bool, optional
-        Who is told how far a call has come.
-    layout : {"interleaved", "halves"}, optional
-        Where real vectors have the parts of complex numbers; checked where they are read.
-
-    Examples
-    --------
-    >>> Rules(nan="worst").core.nan
-    'worst'
-    """
+    """The options of a call, checked; `dtype` and `layout` where they are read."""
 
     order: ScoreOrder = "descending"
     nan: NanRule = "raise"
-    dtype: Any = None
-    threads: int | None = None
-    audit: bool = False
+    dtype: Any = None  # What raw 16-bit numbers are.
+    threads: int | None = None  # As many as are free.
+    audit: bool = False  # Whether NaN, infinities and ties with the best score count as well.
     progress: bool | Callable[[Progress], object] | None = None
-    layout: Layout | None = None
-    is_order_named: bool = False
+    layout: Layout | None = None  # Where real vectors have the parts of complex numbers.
+    is_order_named: bool = False  # Else scores that contradict the default are refused.
 
     def __post_init__(self) -> None:
         # They are kept as plain words and numbers of Python, which files can hold.
@@ -179,8 +154,6 @@ _core_rules = lru_cache(maxsize=16)(_core.Rules)
 def suggest(word: str, known: Iterable[str], others: Iterable[str] = ()) -> str:
     """Name the known and other words that are most similar to one, or the known ones if none is.
 
-    Examples
-    --------
     >>> suggest("mmr", ["mr", "mrr", "hits@k"])
     'did you mean mr or mrr?'
     """
@@ -203,22 +176,6 @@ def read_rules(
 
     Where an option is unknown, perhaps a parameter of the function itself was meant, whose
     signature `with_options` has made.
-
-    Raises
-    ------
-    InputTypeError
-        For an option that there is not, and for one of another type.
-    InputValueError
-        For an unknown word, and for fewer than one thread.
-
-    Examples
-    --------
-    >>> read_rules({"nan": "omit"}).nan
-    'omit'
-    >>> read_rules({"adit": True})
-    Traceback (most recent call last):
-    ...
-    truerank.errors.InputTypeError: adit: unexpected keyword argument; did you mean audit?
     """
     if not options:
         return PLAIN
@@ -238,13 +195,6 @@ def with_options(kind: type[Any], **defaults: Any) -> Callable[[F], F]:
 
     What the docstring of the TypedDict says of them stands in that of the function, too,
     behind its own parameters.
-
-    Examples
-    --------
-    >>> @with_options(ListOptions)
-    ... def count(scores, **options): ...
-    >>> str(inspect.signature(count)).replace("'", "")[:70]
-    '(scores, *, nan: NanRule = raise, dtype: Any = None, threads: int | No'
     """
     defaults = vars(PLAIN) | defaults
     options = []

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Selection
-from ..errors import InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError, Option
 from .array_likes import array_shape, as_array, index_array, native_indices, refuse_mask
 from .checks import by_position, check_range, check_shape, is_sparse, without_index
 
@@ -34,27 +34,16 @@ _FLAT = (int, np.integer, str)  # A list of columns has these, and no list of li
 class Tasks:
     """The tasks of a count, in a matrix that may be a part of a larger one.
 
-    Attributes
-    ----------
-    rows : ndarray of int64, shape (tasks,), or None
-        The row that each task reads. None: task i reads row i.
-    targets : ndarray of int64, shape (tasks,)
-        The column of each target, as columns are numbered in the larger matrix; -1: it is in none.
-    filter, candidates : Selection, optional
-        Sorted, as `as_selection` gives them.
-    true_scores : ndarray, shape (tasks,), optional
-        One for each task, as the core takes them: counts are then partial ones. Without them the
-        scores have all columns, and the counts are final.
-    first_column : int
-        The number of the matrix's first column in the larger one.
+    With true scores, in the form that the core takes, counts are partial. Without them the scores
+    have all columns, and the counts are final.
     """
 
-    rows: IntArray | None
-    targets: IntArray
-    filter: Selection | None = None
+    rows: IntArray | None  # The row that each task reads; None: task i reads row i.
+    targets: IntArray  # Columns as they are numbered in the larger matrix; -1: in none.
+    filter: Selection | None = None  # Sorted, as `as_selection` gives them.
     candidates: Selection | None = None
-    true_scores: npt.NDArray[Any] | None = None
-    first_column: int = 0
+    true_scores: npt.NDArray[Any] | None = None  # One for each task.
+    first_column: int = 0  # The number of the matrix's first column in the larger one.
 
     @property
     def all_rows(self) -> IntArray:
@@ -98,13 +87,7 @@ def selection_of_tasks(selection: Selection | None, tasks: slice | IntArray) -> 
 
 
 def list_numbers(selection: Selection, tasks: IntArray) -> IntArray:
-    """Return the number of the list of each of some tasks.
-
-    Examples
-    --------
-    >>> list_numbers(Selection(np.array([0, 1, 2]), np.array([4, 5])), np.array([1]))
-    array([1])
-    """
+    """Return the number of the list of each of some tasks."""
     if selection.shared:
         return np.zeros_like(tasks)
     if selection.lists is None:
@@ -120,29 +103,9 @@ def selection_arrays(selection: Selection) -> tuple[IntArray, Any, IntArray | No
 def as_selection(
     name: str, value: object, tasks: int, columns: int, threads: int
 ) -> Selection | None:
-    """Check a filter or candidates in any of the accepted forms.
+    """Check a filter or candidates in any form that `parsed_selection` takes; None stays.
 
-    Parameters
-    ----------
-    name : {"filter", "candidates"}
-        The argument; only candidates may be one list shared by all tasks.
-    value : object
-        None, any form that `parsed_selection` takes, or a Selection that a task has made.
-    tasks, columns : int
-        The number of lists, and the bound of their indices.
-    threads : int
-        The most threads that the core may use; 0 for the default.
-
-    Returns
-    -------
-    Selection or None
-
-    Raises
-    ------
-    TypeError
-        For an unknown form, or indices that are not integers.
-    ValueError
-        For lengths that do not fit, and indices out of range.
+    Of a Selection, which a task has made, only the columns are checked.
     """
     if value is None:
         return None
@@ -185,31 +148,10 @@ def indptr_of_pair(
 ) -> IntArray:
     """Check the `indptr` of a pair (indptr, values), of lists that follow each other.
 
-    Parameters
-    ----------
-    name : str
-        What messages call the pair.
-    pair : (array_like of int, object)
-    entries : int
-        The number of values.
-    lists : int, optional
-        How many lists there must be.
-    what : str
-        What messages call the values.
+    The pair, its values and how many lists there must be (-1: any number) are named for messages.
 
-    Raises
-    ------
-    TypeError, ValueError
-        For anything else, (values, indptr) included.
-
-    Examples
-    --------
     >>> indptr_of_pair("ids", ([0, 2, 3], [7, 8, 9]), 3)
     array([0, 2, 3])
-    >>> indptr_of_pair("ids", ([7, 8, 9], [0, 2, 3]), 3)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    truerank.errors.InputValueError: ids: expected an indptr that never falls, ...
     """
     indptr = _read_indptr(name, pair[0])
     if lists < 0:
@@ -228,8 +170,6 @@ def _read_indptr(name: str, value: Any) -> IntArray:
 def indptr_of(lengths: npt.ArrayLike) -> IntArray:
     """Return where each of some lists that follow each other begins, and where the last one ends.
 
-    Examples
-    --------
     >>> indptr_of([2, 0, 3])
     array([0, 2, 2, 5])
     """
@@ -250,31 +190,12 @@ def join_ranges(starts: IntArray, counts: IntArray) -> IntArray:
 def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selection:
     """Read a filter or candidates in any form that `rank` takes.
 
-    Parameters
-    ----------
-    name : {"filter", "candidates"}
-        The argument; only candidates may be one list or one row of a mask for all tasks.
-    value : object
-        A tuple of arrays, ``(indptr, indices)`` or ``(indptr, indices, lists)``; a sparse matrix; a
-        mask of shape (tasks, columns); a sequence or column of lists, arrays or sets.
-    tasks, columns : int
-        The shape that the selection has to fit.
+    That is a tuple of arrays, ``(indptr, indices)`` or ``(indptr, indices, lists)``; a sparse
+    matrix; a mask of shape (tasks, columns); a sequence or column of lists, arrays or sets. Only
+    candidates may be one list or one row of a mask for all tasks.
 
-    Raises
-    ------
-    TypeError
-        For an unknown form, or indices that are not integers.
-    ValueError
-        For shapes and lengths that do not fit.
-
-    Examples
-    --------
-    >>> mask = [[False, True, True], [False, False, False]]
-    >>> for value in (np.array(mask), [{1, 2}, set()]):
-    ...     selection = parsed_selection("filter", value, 2, 3)
-    ...     print(selection.indptr, selection.indices)
-    [0 2 2] [1 2]
-    [0 2 2] [1 2]
+    >>> parsed_selection("filter", [{1, 2}, set()], 2, 3).indptr
+    array([0, 2, 2])
     """
     may_be_shared = name == "candidates"
     shape = tasks, columns
@@ -321,16 +242,7 @@ def _way_out(array: npt.NDArray[Any], tasks: int, columns: int) -> str:
 
 
 def refuse_mask_of_integers(name: str, indices: npt.NDArray[Any], columns: int) -> None:
-    """Refuse 0s and 1s for all columns, more than two: a mask that would be read as indices.
-
-    Examples
-    --------
-    >>> mask = np.array([0, 1, 1, 1])
-    >>> refuse_mask_of_integers("candidates", mask, 4)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    truerank.errors.InputValueError: candidates: expected indices, or a mask of bool, ...
-    """
+    """Refuse 0s and 1s for all columns, more than two: a mask that would be read as indices."""
     if 2 < len(indices) == columns and ((indices == 0) | (indices == 1)).all():
         expected = "indices, or a mask of bool"
         got = f"a mask of integers, 0 or 1 for each of {columns}"
@@ -342,9 +254,12 @@ def _of_mask(name: str, mask: npt.NDArray[Any]) -> Selection:
     tasks, columns = mask.shape
     indptr = indptr_of(np.count_nonzero(mask, axis=1))
     if name == "filter" and 2 * int(indptr[-1]) > mask.size:
-        share = f"{indptr[-1] / tasks:.4g} of {columns} candidates on average"
-        ways = "filter=~mask, or candidates= for what may be ranked"
-        raise InputValueError(name, f"leaves out {share}: {ways}")
+        problem = f"leaves out {indptr[-1] / tasks:.4g} of {columns} candidates on average"
+        ways = [
+            Option("", effect="leaves out the others", call="filter=~mask"),
+            Option("", effect="lets in what may be ranked", call="candidates=mask"),
+        ]
+        raise InputValueError(name, problem, remedies=ways)
     indices = np.empty(indptr[-1], np.int32 if columns < 2**31 else np.int64)
     step = max(1, _MASK_CELLS // max(1, columns))
     for top in range(0, tasks, step):

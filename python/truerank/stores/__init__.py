@@ -27,7 +27,7 @@ from ..arrays.input_files import (
     parse_npy_header,
     report_damage,
 )
-from ..errors import OPTION_TEXT, InputTypeError, InputValueError, has_option
+from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.array_likes import DTYPES, as_scores, check_dimensions, dtype_name, is_tensor
 from ..inputs.checks import choice, integer, is_integer
 from ..inputs.rules import IO, IoMode
@@ -36,7 +36,10 @@ from .store import ArrayStore, BinaryFile, FileStore, ShardStore
 from .store import Store as Store
 from .store import Tile as Tile
 
-BLOCKS = "count blocks of columns, RankCounter.update(z[:, a:b], start=a)"
+_BLOCKS = Option(
+    "", effect="counts blocks of zarr and HDF5", call="RankCounter.update(z[:, a:b], start=a)"
+)
+_RAW = Option("", effect="opens raw numbers", call="np.memmap(path, dtype, 'r', offset, shape)")
 PATHS = (str, bytes, os.PathLike)
 _WILDCARDS = "*?["
 
@@ -139,26 +142,8 @@ def read_scores(
 ) -> Scores | Store:
     """View scores in memory; make the store of all others that `rank` takes.
 
-    Parameters
-    ----------
-    value : object
-        The scores. A `Store` and `Scores` stay as they are.
-    dtype : str or dtype, optional
-        As in `rank`.
-    dtypes : tuple of str
-        The dtypes that are allowed, where the array is not scores.
-    tiled : bool
-        Whether scores in memory become a store as well, so that they are counted tile by tile.
-
-    Raises
-    ------
-    TypeError, ValueError, OSError
-        As in `open_scores`.
-
-    Examples
-    --------
-    >>> read_scores([[0.1, 0.9]]).dtype
-    'float64'
+    A `Store` and `Scores` stay as they are. `dtypes` are allowed, where the array is not scores. If
+    `tiled`, scores in memory become a store as well, so that they are counted tile by tile.
     """
     # This is the usual case, and costs as little as possible.
     if type(value) is np.ndarray and value.base is None and not tiled:
@@ -182,13 +167,7 @@ def read_scores(
 
 
 def shape_of(scores: Scores | Store) -> tuple[int, ...]:
-    """Return the shape that the user gave scores in: (rows, columns) or (columns,).
-
-    Examples
-    --------
-    >>> shape_of(read_scores([0.1, 0.9]))
-    (2,)
-    """
+    """Return the shape that the user gave scores in: (rows, columns) or (columns,)."""
     if not isinstance(scores, Store):
         return scores.array.shape
     if scores.single_row:
@@ -263,28 +242,19 @@ def _read_one(
     chunks = getattr(source, "chunks", None)
     if isinstance(chunks, tuple) and all(is_integer(length) for length in chunks):
         expected = "an array in memory or a memory map"
-        got = f"{type(source).__name__} in chunks; {BLOCKS}"
-        raise InputTypeError("scores", expected=expected, got=got)
+        got = f"{type(source).__name__} in chunks"
+        raise InputTypeError("scores", expected=expected, got=got, remedies=[_BLOCKS])
     return as_scores(source, dtype, dtypes)
 
 
 def open_file(
     path: str, dtype: Any, dtypes: tuple[str, ...], member: str | None = None
 ) -> FileStore:
-    """Open a `.npy`, or a member of an `.npz` that is stored without compression.
-
-    Raises
-    ------
-    ValueError
-        For a file of another format, and for a broken header; it names the file and the member.
-    """
+    """Open a `.npy`, or a member of an `.npz` that is stored without compression."""
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in (".npy", ".npz") and os.path.exists(path):
-        expected = (
-            "a .npy or .npz file; of raw numbers give np.memmap(path, dtype, 'r', offset, shape); "
-            f"of zarr and HDF5, {BLOCKS}"
-        )
-        raise InputValueError("scores", expected=expected, place=path)
+        expected = "a .npy or .npz file"
+        raise InputValueError("scores", expected=expected, place=path, remedies=[_RAW, _BLOCKS])
     with open_input("scores", path) as file:
         if suffix == ".npz":
             place, start, size = _stored_member(file, path, member)
@@ -301,13 +271,7 @@ def open_file(
 
 
 def _stored_member(file: BinaryFile, path: str, member: str | None) -> tuple[str, int, int]:
-    """Return the name of a member of an `.npz`, where its bytes begin, and how many it has.
-
-    Raises
-    ------
-    ValueError
-        For a damaged archive, and for a member that does not exist, is compressed or encrypted.
-    """
+    """Return the name of a member of an `.npz`, where its bytes begin, and how many it has."""
     import zipfile
 
     with report_damage("scores", path, "the archive is damaged: "):
@@ -319,13 +283,13 @@ def _stored_member(file: BinaryFile, path: str, member: str | None) -> tuple[str
     elif len(entries) == 1:
         name = next(iter(entries))
     if name not in entries:
+        ways = []
+        if entries and not member:
+            effect = "says the one that is meant"
+            ways = [Option("member", next(iter(entries)), effect, call="open_scores(path, {})")]
         expected = f"the array {name!r}"
-        if not member:
-            way = OPTION_TEXT.get()("member", next(iter(entries), ""))
-            if not has_option("member"):
-                way = f"open_scores(path, {way})"
-            expected += f", or {way}, which says the one that is meant"
-        raise InputValueError("scores", expected=expected, got=list(entries), place=path)
+        got = list(entries)
+        raise InputValueError("scores", expected=expected, got=got, place=path, remedies=ways)
     info = entries[name]
     place = f"{path}: {info.filename}"
     with report_damage("scores", place, "cannot be read in place: "):
@@ -377,12 +341,8 @@ def is_glob(name: str) -> bool:
 def matching_files(pattern: str) -> dict[str, int]:
     """Return the number of each file that matches a pattern, in their order.
 
-    Raises
-    ------
-    FileNotFoundError
-        If no file matches, or fewer than the names say, as "-of-4".
-    ValueError
-        If the names differ in anything but one number, or two have one number.
+    If none does, or fewer than the names say, as "-of-4", this is a FileNotFoundError. Names that
+    differ in anything but one number, and two of one number, are a ValueError.
     """
     import glob
 
@@ -443,13 +403,7 @@ def _check_numbers(pattern: str, numbers: dict[str, int], store: ShardStore) -> 
 
 
 def _text_and_numbers(name: str) -> list[Any]:
-    """Split a name at its runs of digits, which are numbers: every second part.
-
-    Examples
-    --------
-    >>> _text_and_numbers("part-10.npy")
-    ['part-', 10, '.npy']
-    """
+    """Split a name at its runs of digits, which become numbers: `['part-', 10, '.npy']`."""
     import re
 
     parts: list[Any] = re.split("([0-9]+)", name)

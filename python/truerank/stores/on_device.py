@@ -34,11 +34,6 @@ def chosen_backend() -> str | None:
 
     With "triton" and "torch", tensors in the host's memory count as on the device, too, so that
     both can be tried without one.
-
-    Raises
-    ------
-    ValueError
-        For another value of it.
     """
     value = os.environ.get("TRUERANK_DEVICE")
     if not value:
@@ -50,10 +45,6 @@ class DeviceStream:
     """The calling thread's current stream of a device, for work that follows what is on it now.
 
     Another thread may use it, whose own current stream is another. Some devices have no streams.
-
-    Parameters
-    ----------
-    device : torch.device
     """
 
     def __init__(self, device: Any) -> None:
@@ -114,15 +105,10 @@ def copy_to_device(array: Array, device: Any) -> Any:
 
 
 class DeviceStore(Store):
-    """A tensor on a device. It must not change while it is ranked.
+    """A tensor on a device, a matrix or a single row. It must not change while it is ranked.
 
-    Parameters
-    ----------
-    array : torch.Tensor, shape (rows, columns) or (columns,)
-        Its computation may still run: copies wait for all work on the current stream of the calling
-        thread.
-    dtype, carrier
-        As in `Store`.
+    Its computation may still run: copies wait for all work on the current stream of the calling
+    thread.
     """
 
     in_place = False
@@ -164,13 +150,6 @@ def device_store(tensor: Any, dtype: Any, dtypes: tuple[str, ...]) -> Store | No
     """Make the store of a tensor on a device; None: it is in the host's memory, and counted there.
 
     TRUERANK_DEVICE may have those of the host counted as on a device.
-
-    Raises
-    ------
-    TypeError
-        For a tensor that is not dense or has no data, and a dtype that scores cannot have.
-    ValueError
-        For other shapes.
     """
     if tensor.is_cpu and chosen_backend() not in BACKENDS[:2]:
         return None

@@ -19,7 +19,7 @@ import numpy as np
 
 from .._core import FileScores, Scores
 from ..arrays.input_files import NpyHeader, open_input, report_damage
-from ..errors import OPTION_TEXT, InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError, Option
 from ..naming import printable, public
 
 Array = np.ndarray[Any, Any]
@@ -47,13 +47,7 @@ class Tile(NamedTuple):
 
     @property
     def T(self) -> Tile:
-        """The same rectangle of the transposed matrix.
-
-        Examples
-        --------
-        >>> Tile(top=0, left=5, height=2, width=9).T
-        Tile(top=5, left=0, height=9, width=2)
-        """
+        """The same rectangle of the transposed matrix."""
         return Tile(self.left, self.top, self.width, self.height)
 
 
@@ -284,12 +278,7 @@ class Store(ABC):
 
 
 class ArrayStore(Store):
-    """An array in any layout, which is read in place, whatever `io` says.
-
-    Parameters
-    ----------
-    scores : Scores
-    """
+    """An array in any layout, which is read in place, whatever `io` says."""
 
     def __init__(self, scores: Scores) -> None:
         array = scores.array
@@ -327,26 +316,11 @@ class ArrayStore(Store):
 
 
 class FileStore(Store):
-    """A matrix in a file.
+    """A matrix in an open file, which messages call by its place; its layout is that of a `.npy`.
 
     A block maps its own lines alone: page tables stay small however large the file is. Single
-    scores are read: a random page fault reads megabytes ahead.
-
-    Parameters
-    ----------
-    file : binary file
-        The file, which is open. Another file in its place is refused later.
-    place : str
-        What messages call the file.
-    layout : NpyHeader
-        Where the matrix lies in the file, as the header of a `.npy` says it.
-    dtype : str
-        The name of the dtype of the scores.
-
-    Raises
-    ------
-    ValueError
-        For a file that is too short.
+    scores are read: a random page fault reads megabytes ahead. Another file that takes the place of
+    this one later is refused, and so is one that is too short.
     """
 
     _step = 1  # of a part, from one of its rows to the next
@@ -485,21 +459,9 @@ def read_single_scores(file: BinaryFile, offsets: Array, carrier: np.dtype[Any])
 
 
 class ShardStore(Store):
-    """A matrix whose shards are stores.
+    """A matrix whose shards, at least one, follow each other by rows (axis 0) or by columns (1).
 
-    Parameters
-    ----------
-    shards : sequence of Store
-        At least one, in their order.
-    axis : {0, 1}
-        Whether they follow each other by rows (0) or by columns (1).
-
-    Raises
-    ------
-    TypeError
-        For shards of different dtypes or byte orders.
-    ValueError
-        For shards whose lengths along the other axis differ.
+    They have one dtype and byte order, and equal lengths along the other axis.
     """
 
     def __init__(self, shards: Sequence[Store], axis: int) -> None:
@@ -608,12 +570,12 @@ def _check_shard(shard: Store, first: Store, axis: int) -> None:
     if shard.shape[1 - axis] != length:
         unit = ("columns", "rows")[axis]
         expected = f"{length:,} {unit}, as the first shard has"
-        if shard.shape[axis] == first.shape[axis]:
-            others = ("rows", "columns")[axis]
-            way = OPTION_TEXT.get()("axis", 1 - axis)
-            expected += f" ({way} joins shards with equally many {others})"
         got = f"shape {shard.shape}"
-        raise InputValueError("scores", expected=expected, got=got, place=place)
+        ways = []
+        if shard.shape[axis] == first.shape[axis]:
+            effect = f"joins shards with equally many {('rows', 'columns')[axis]}"
+            ways = [Option("axis", 1 - axis, effect, call="open_scores(shards, {})")]
+        raise InputValueError("scores", expected=expected, got=got, place=place, remedies=ways)
 
 
 def groups_of(numbers: Array) -> Iterator[tuple[int, Array]]:
@@ -653,25 +615,10 @@ def cut_tiles(
     *,
     by_columns: bool = False,
 ) -> list[Tile]:
-    """Cut a matrix into tiles of at most `max_bytes`, in the order of storage.
+    """Cut a matrix into tiles of at most `max_bytes`, or one score, in the order of storage.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Rows and columns.
-    itemsize : int
-        Bytes of one score.
-    max_bytes : int
-        The most bytes of a tile of more than one score.
-    by_columns : bool
-        Whether whole columns lie together, not whole rows.
-
-    Examples
-    --------
     >>> [tuple(tile) for tile in cut_tiles((3, 4), 1, 8)]
     [(0, 0, 2, 4), (2, 0, 1, 4)]
-    >>> [tuple(tile) for tile in cut_tiles((1, 4), 1, 2)]
-    [(0, 0, 1, 2), (0, 2, 1, 2)]
     """
     if by_columns:  # The transposed matrix has whole rows together.
         tiles = cut_tiles(shape[::-1], itemsize, max_bytes)
