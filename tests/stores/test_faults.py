@@ -141,6 +141,15 @@ def test_shards(
     refusal(kind, words, open_scores, tmp_path / "part-*.npy", **options)
 
 
+def test_the_other_axis_is_the_way_out_where_it_joins_the_shards() -> None:
+    shards = [GOOD, scores(6, 4, "f4")]
+    words = r"the first shard has, got shape \(6, 4\); open_scores\(shards, axis=1\) joins shards "
+    refusal(ValueError, words, open_scores, shards)
+    assert open_scores(shards, axis=1).shape == (6, 9)
+    message = refusal(ValueError, "as the first shard has", open_scores, [GOOD, scores(7, 4, "f4")])
+    assert "axis" not in message
+
+
 # Names of files of 6 rows each, in their order, and the error: of what is missing, or of names.
 MISSING = (FileNotFoundError, r"missing between .*{0}\.npy and .*{1}\.npy, whose numbers go ")
 LACKING = (FileNotFoundError, "expected 4 shards, as the names say")

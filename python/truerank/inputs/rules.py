@@ -28,15 +28,7 @@ IoMode = Literal["map", "read"]
 AnswerOrder = Literal["expected", "optimistic", "pessimistic"]
 Layout = Literal["interleaved", "halves"]
 VectorSimilarity = Literal[
-    "dot",
-    "cosine",
-    "l1",
-    "l2",
-    "sql2",
-    "complex_l1",
-    "poincare",
-    "inverse_l1",
-    "inverse_l2",
+    "dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare", "inverse_l1", "inverse_l2"
 ]
 Similarity = Literal[VectorSimilarity, "maxsim"]  # The last one is of lists of vectors.
 

@@ -46,12 +46,7 @@ _WILDCARDS = "*?["
 
 @public("truerank")
 def open_scores(
-    source: Any,
-    *,
-    axis: int = 0,
-    dtype: Any = None,
-    member: str | None = None,
-    io: IoMode = "map",
+    source: Any, *, axis: int = 0, dtype: Any = None, member: str | None = None, io: IoMode = "map"
 ) -> Store:
     """Open a score matrix that need not fit in memory, for `rank` to read tile by tile.
 
@@ -134,11 +129,7 @@ def open_scores(
 
 
 def read_scores(
-    value: Any,
-    dtype: Any = None,
-    dtypes: tuple[str, ...] = DTYPES,
-    *,
-    tiled: bool = False,
+    value: Any, dtype: Any = None, dtypes: tuple[str, ...] = DTYPES, *, tiled: bool = False
 ) -> Scores | Store:
     """View scores in memory; make the store of all others that `rank` takes.
 
@@ -197,10 +188,13 @@ def _open(
     """Make the store of any source."""
     pattern = ""
     parts = source
-    if isinstance(source, PATHS) and is_glob(os.fsdecode(source)):
-        pattern = os.fsdecode(source)
-        numbers = matching_files(pattern)
-        parts = source = list(numbers)
+    if isinstance(source, PATHS):
+        name = os.fsdecode(source)
+        # A pattern may be the name of a file that exists.
+        if any(wildcard in name for wildcard in _WILDCARDS) and not os.path.lexists(name):
+            pattern = name
+            numbers = matching_files(pattern)
+            parts = source = list(numbers)
     if not isinstance(source, (list, tuple)):
         parts = [source]
     elif not source:
@@ -331,11 +325,6 @@ def _is_mapped_at(file: BinaryFile, address: int) -> bool:
                 numbers = [int(number, 16) for number in device.split(":")]
                 return (os.makedev(*numbers), int(inode)) == (status.st_dev, status.st_ino)
     return False
-
-
-def is_glob(name: str) -> bool:
-    """Whether a name is a pattern and not the name of an existing file."""
-    return any(wildcard in name for wildcard in _WILDCARDS) and not os.path.lexists(name)
 
 
 def matching_files(pattern: str) -> dict[str, int]:

@@ -14,12 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs.array_likes import (
-    as_scores,
-    check_dimensions,
-    dense_tensor,
-    tensor_array,
-)
+from ..inputs.array_likes import as_scores, check_dimensions, dense_tensor, tensor_array
 from ..inputs.checks import choice
 from .store import Array, Store, Tile, cut_tiles
 

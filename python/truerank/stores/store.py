@@ -101,11 +101,7 @@ class Store(ABC):
     device = ""
 
     def __init__(
-        self,
-        lengths: tuple[int, ...],
-        dtype: str,
-        carrier: np.dtype[Any],
-        files: tuple[str, ...],
+        self, lengths: tuple[int, ...], dtype: str, carrier: np.dtype[Any], files: tuple[str, ...]
     ) -> None:
         self.single_row = len(lengths) == 1
         columns = lengths[-1]
@@ -609,11 +605,7 @@ def state_of_file(path: str) -> dict[str, int]:
 
 
 def cut_tiles(
-    shape: tuple[int, int],
-    itemsize: int,
-    max_bytes: int,
-    *,
-    by_columns: bool = False,
+    shape: tuple[int, int], itemsize: int, max_bytes: int, *, by_columns: bool = False
 ) -> list[Tile]:
     """Cut a matrix into tiles of at most `max_bytes`, or one score, in the order of storage.
 
