@@ -6,6 +6,7 @@ they hash or sort at random; what they are used for elsewhere is done here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -99,9 +100,7 @@ class RowKeys:
     def __init__(self, columns: Sequence[IntArray]) -> None:
         self._columns = columns
         self.ranges = list(map(_core.range_of, columns))
-        rows_of_ranges = 1
-        for _, span in self.ranges:
-            rows_of_ranges *= span
+        rows_of_ranges = math.prod(span for _, span in self.ranges)
         self._coded: IntArray | None = None
         if rows_of_ranges > _LARGEST_KEY:
             self._coded = _coded_rows(columns, self.ranges)
