@@ -224,7 +224,7 @@ V = ValueError
         (V, "threshold", {"threshold": np.nan}),
         (V, "csls", {"csls": 0}),
         (V, "csls", {"csls": CSLS(np.zeros(3), np.zeros(3), 1)}),
-        (V, r"csls: expected none beside a matrix s \(pass 2 \* s", {"csls": 2, **ALONE}),
+        (V, r"csls: .* beside a matrix, got 2; a matrix 2 \* s - r", {"csls": 2, **ALONE}),
         (V, "right", {"right": np.ones((4, 3))}),
         (V, "left", {"left": np.ones(2), **ALONE}),
         (T, "left", {"left": [[True]], **ALONE}),
@@ -243,7 +243,7 @@ def test_a_matrix_of_both_graphs_is_refused_with_the_way_out() -> None:
     both[4:] = both[:4] + 1e-3
     for left, right in ((both[:4], both), (both, both[4:]), (both, both)):
         message = refusal(ValueError, "^left, right: all vectors of the one", infer, left, right)
-        assert message.endswith("pass each one's rows, both[:n] and both[n:]")
+        assert message.endswith("both[:n], both[n:] are those of each in a matrix of both")
     n = 4
     assert infer(both[:n], both[n:])[0].tolist() == [[i, i] for i in range(n)]
     some = both[n:].copy()

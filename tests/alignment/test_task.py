@@ -137,7 +137,7 @@ OF_CANDIDATES: list[tuple[type[Exception], str, Any]] = [
 SIX = {"left": 6, "right": 5, "known": {"train": ALIGNED}}
 ERRORS += [(k, f"candidates: {w}", ASKED, SIX | {"candidates": v}) for k, w, v in OF_CANDIDATES]
 UNALIGNED = SIX | {"candidates": "unaligned"}
-ERRORS += [(V, "candidates: .* give known=$", ASKED, UNALIGNED | {"known": x}) for x in (None, {})]
+ERRORS += [(V, "candidates: .* known splits$", ASKED, UNALIGNED | {"known": x}) for x in (None, {})]
 
 
 @pytest.mark.parametrize(("kind", "argument", "test", "options"), ERRORS)

@@ -191,5 +191,5 @@ def test_predictions_of_pykeen(tmp_path: Path, ending: str) -> None:
 
 def test_lists_of_ids_where_names_are_meant_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "tail.tsv", lines(predictions("tail")))
-    words = "no query in common: .* of lists .*; ids=True says that text has ids"
+    words = r"no query in common: .* of lists .*; Task\(\.\.\., ids=True\) says that text has ids"
     refusal(ValueError, words, BY_NAME.evaluate_lists, path, head=path)

@@ -191,7 +191,7 @@ def test_audit_in_words() -> None:
     ]
     assert task.head.units.tolist() == [0, 1, 2, 4, 5]
     assert [finding.count for finding in task.audit] == [5, 1, 1, 5, 1, 1, 1, 1]
-    assert str(Task(TEST).audit[-1]).startswith("unfiltered: known= names no splits")
+    assert str(Task(TEST).audit[-1]).startswith("unfiltered: no known splits are given")
 
 
 FAR = [(0, 0, 1), (0, 0, 1), *((i, 0, i) for i in range(5, 9))]

@@ -189,15 +189,15 @@ def test_refusals(call: Call, error: type[Exception], argument: str) -> None:
 KNOWN = {"u": ["b"], "t": {"u": ["c"]}}
 DIGITS = Task({"1": ["2"]}, entities=["1", "2"])
 STR = r"str\(\.\.\.\)"
-QUERIES = r"\('u', 'v'\): give row_queries= .* or Task\(\.\.\., queries=\.\.\.\)"
+QUERIES = r"\('u', 'v'\); row_queries=.* says whose .*; Task\(\.\.\., queries=queries\) has them"
 WAYS_OUT: list[tuple[Call, type[Exception], str]] = [
     (make(U, known=KNOWN), TypeError, r'^known: .*known=\{"train": \{query: \[items\]\}'),
     (make({1: [2]}, entities=["1", "2"]), TypeError, f"^qrels: .*give {STR} for labels, or entit"),
-    (make(U, candidates={"u": ["a"], "17": []}), ValueError, r"^candidates: .*\(qrels with \{'17'"),
-    (make(MATRIX, entities=2, queries=2), ValueError, r"^qrels: .*got 3 rows \(queries=3"),
+    (make(U, candidates={"u": ["a"], "17": []}), ValueError, r"candidates: .*\(qrels name one"),
+    (make(MATRIX, entities=2, queries=2), ValueError, r"^qrels: .*got 3 rows; queries=3 says"),
     (make({0: [1]}, exclude="self"), ValueError, "^exclude: .*queries= and entities= give them na"),
     (rows(UNORDERED, None), ValueError, f"^scores: .*{QUERIES}"),
-    (rows(SHOWN, None), ValueError, "^scores: .*give row_queries= the query of each row, as frame"),
+    (rows(SHOWN, None), ValueError, "^scores: .*; row_queries=frame.index says whose each"),
     (rows(INTS, ["3", "7"], 3), TypeError, r"^row_queries: .*int\(\.\.\.\) makes"),
     (lists(DIGITS, {1: ["2"]}), TypeError, f"^ids: .*{STR}"),
     (partial(tr.compare, GRADED, report(THREE), metric="map"), ValueError, "^b: .*allow_unlike=Tr"),
@@ -215,7 +215,7 @@ def test_messages_name_the_ways_out(call: Call, error: type[Exception], words: s
     [
         ("w Q0 b 1 1 t", UV, "labels of queries, as 'u', .* got 'w' at position 0"),
         ("u Q0 z 1 1 t", UV, "labels of entities, as 'a', .* got 'z' at"),
-        ("7 Q0 2 1 1 t", INTS, r"no names in text .* or entities=range\(3\)"),
+        ("7 Q0 2 1 1 t", INTS, r"no names in text, .*, entities=range\(3\)\) takes digits"),
     ],
 )
 def test_names_in_files_are_those_of_the_task(

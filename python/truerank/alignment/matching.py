@@ -42,18 +42,17 @@ METHODS: tuple[MatchingMethod, ...] = get_args(MatchingMethod)
 DEFAULT_SIMILARITY = "cosine"
 COPIES = (
     "all vectors of the one are vectors of the other, in their order, and every entity is most "
-    "similar to itself; of a matrix of both graphs pass each one's rows, both[:n] and both[n:]"
+    "similar to itself"
 )
+OF_EACH = Option("", effect="are those of each in a matrix of both", call="both[:n], both[n:]")
 NOBODY = -1  # the partner of a column without one
 BLOCK_ROWS = 256
 # Kept beside each score: its place in the order of its row; a float64 and a flag for the solver.
 KEPT_BYTES = {"greedy": 0, "mutual": 0, "stable": 4, "optimal": 9}
 _MAX_EXACT_INTEGER = 1 << 53  # Integers up to here are exact in float64.
 _OF_RANKS = Option("", effect="has the scores, where these are ranks", call="np.negative(left)")
-_SCALE_BEFORE = (
-    "none beside a matrix s (pass 2 * s - r[:, None] - c, where r and c are the means of the k "
-    "highest scores of its rows and columns)"
-)
+_SCALED = "has it, with the means r and c of the k highest scores of its rows and columns"
+_SCALE_BEFORE = Option("", effect=_SCALED, call="a matrix 2 * s - r[:, None] - c")
 
 
 @public("truerank.alignment")
@@ -195,7 +194,7 @@ def read_vectors(
     if vectors.single_row:
         raise InputValueError("left", expected="a matrix (entities, d)", got="a single vector")
     if find_copies(vectors) is not None:
-        raise InputValueError("left, right", COPIES)
+        raise InputValueError("left, right", COPIES, remedies=[OF_EACH])
     if is_integer(csls):
         positive_integer("csls", csls)
         return vectors
@@ -237,7 +236,8 @@ def read_matrix(left: Any, similarity: str, csls: int | CSLS | None, rules: Rule
     if rules.layout is not None:
         raise InputValueError("layout", expected="none beside a matrix", got=repr(rules.layout))
     if csls is not None:
-        raise InputValueError("csls", expected=_SCALE_BEFORE, got=repr(csls))
+        expected = "none beside a matrix"
+        raise InputValueError("csls", "", expected, repr(csls), remedies=[_SCALE_BEFORE])
     with argument_names(scores="left"):
         matrix = in_one_array(read_scores(left, rules.dtype))
         refuse_places(matrix, rules, _OF_RANKS)

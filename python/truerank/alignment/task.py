@@ -46,7 +46,7 @@ from ..tasks.side import Side, job_of_side, make_side, read_sides
 from ..tasks.task import RowOrder
 from ..tasks.task import Task as SidedTask
 from .local_scaling import with_means
-from .matching import COPIES, find_copies
+from .matching import COPIES, OF_EACH, find_copies
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -319,7 +319,8 @@ class Task(SidedTask):
         vectors, _ = self._open_vectors(side, "left", order, rules, **given)
         shift = find_copies(vectors)
         if shift is not None and self._are_candidates(self.pairs + np.array([shift, -shift])):
-            warn_user("left, right", f"{COPIES}, or name the other graph's entities as candidates=")
+            words = f"{COPIES}, which is no candidate where candidates are of the other graph alone"
+            warn_user("left, right", words, [OF_EACH])
         # A number of neighbours takes a pass of its own, before the ranks.
         sizes = [vectors.nbytes] * (1 + is_integer(csls))
         with watching(rules.progress, sum(sizes)) as watch:
@@ -531,7 +532,7 @@ def as_candidates(
             return value, tested
         if not splits.known:
             problem = '"unaligned" leaves out what known pairs align, but there are no known splits'
-            raise InputValueError("candidates", f"{problem}; give known=")
+            raise InputValueError("candidates", problem)
         known = splits.rows[splits.tested :]
         for j, graph in enumerate(graphs):  # Entities of the test always stay.
             known_alone = without(known[:, j], tested[j])

@@ -20,7 +20,7 @@ from ..arrays.row_keys import (
     occurrences_of,
     without,
 )
-from ..errors import InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.checks import is_iterable
 from ..inputs.selection import indptr_of, indptr_of_pair
 from ..ranks.labels import Labels, labels_of_codes
@@ -64,6 +64,7 @@ TRAIN = "train"  # A model was trained on the known split of this name.
 CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
 MOST_QUERIES = 1 << 62
 ROWS = "rows of the test"  # They may have lists of candidates.
+_BY_SIDE = Option("", effect="has those of each", call="a mapping of sides to lists")
 
 
 def _count_known(splits: SplitTables) -> tuple[Occurrences, Occurrences]:
@@ -226,8 +227,8 @@ def as_candidates(
     if not isinstance(value, Mapping) or not _is_by_side(value, splits):
         is_list = value is not None and not isinstance(value, (str, Sampled))
         if is_list and len(sides) > 1 and "relation" in sides:
-            problem = "a list is of entities or of relations; give a mapping of sides to lists"
-            raise InputValueError("candidates", problem)
+            problem = "a list is of entities or of relations"
+            raise InputValueError("candidates", problem, remedies=[_BY_SIDE])
         shared = _read_set(value, sides, splits)
         return shared.name, dict.fromkeys(sides, shared)
     if value.keys() != set(sides):
@@ -260,8 +261,8 @@ def _is_by_side(value: Mapping[Any, Any], splits: SplitTables) -> bool:
     if all(key in relations for key in value):
         keys = ", ".join(map(repr, value))
         problem = f"{keys} may be sides or relations of that name"
-        remedy = 'give {"tail": {relation: [...]}, ...} for lists by relation'
-        raise InputValueError("candidates", f"{problem}: {remedy}")
+        way = Option("", effect="are by relation", call='lists in {"tail": {relation: [...]}, ...}')
+        raise InputValueError("candidates", problem, remedies=[way])
     return True
 
 
@@ -270,8 +271,8 @@ def _read_set(value: Any, sides: Sequence[str], splits: SplitTables) -> Candidat
     is_tuple = isinstance(value, tuple) and len(value) > 0
     if is_tuple and all(is_iterable(each) and not isinstance(each, str) for each in value):
         if len(sides) > 1:
-            problem = "a list for each test triple is of one side: give a mapping of sides to lists"
-            raise InputValueError("candidates", problem)
+            problem = "a list for each test triple is of one side"
+            raise InputValueError("candidates", problem, remedies=[_BY_SIDE])
         if len(value) != 2:
             got = f"a tuple of {len(value)}"
             raise InputValueError("candidates", expected="(indptr, indices)", got=got)
@@ -414,7 +415,7 @@ def audit_triples(
         more_findings.extend(unseen_parts)
     more_findings.extend(_find_inverses(splits, test_rows))
     if not has_known:
-        reason = "known= names no splits: known answers stay among the candidates"
+        reason = "no known splits are given: known answers stay among the candidates"
         more_findings.append(("unfiltered", len(test_rows), reason))
     return test_rows, findings, more_findings
 

@@ -222,8 +222,8 @@ def _check_matrix(table: Judgements, role: str, vocabulary: Vocabulary, noun: st
     if isinstance(positions, range) and len(positions) > vocabulary.size:
         number = len(positions)
         expected = f"a matrix with a {noun} for each of the {vocabulary.size} {vocabulary.of}"
-        got = f"{number} {noun}s ({vocabulary.of}={number} says that there are so many)"
-        raise InputValueError(table.title, expected=expected, got=got)
+        way = Option(vocabulary.of, number, "says that there are so many")
+        raise InputValueError(table.title, "", expected, f"{number} {noun}s", remedies=[way])
 
 
 def _count_low_grades(name: str, known: Judgements) -> list[FindingParts]:
@@ -258,9 +258,9 @@ def _queries_themselves(
 ) -> tuple[IntArray, IntArray]:
     """Return queries beside the entity of their name, or of their number where none have names."""
     if (queries.names is not None) != (entities.names is not None):
-        expected = "None, or queries and entities that both have names, or are both numbered; "
-        expected += "queries= and entities= give them names"
-        raise InputValueError("exclude", expected=expected, got="'self'")
+        expected = "None, or queries and entities that both have names, or are both numbered"
+        way = Option("", effect="give them names", call="queries= and entities=")
+        raise InputValueError("exclude", "", expected, "'self'", remedies=[way])
     names = queries.list_labels(asked)
     ids = align("exclude", names, entities, needs_all=False)
     is_entity = ids >= 0

@@ -11,7 +11,7 @@ import numpy as np
 from .. import reporting
 from ..arrays.row_keys import are_among, digest_of_rows, distinct, distinct_rows
 from ..counting.lists import CandidateLists, TopK
-from ..errors import InputTypeError, InputValueError, warn_user
+from ..errors import InputTypeError, InputValueError, Option, warn_user
 from ..inputs.checks import Axis, by_position, choice
 from ..inputs.rules import (
     LISTED,
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
 
 SIDE = "answers"
+_ORDER_OF_QUERIES = Option("", effect="has them in order", call="Task(..., queries=queries)")
 
 
 @public("truerank.retrieval")
@@ -522,18 +523,16 @@ class Task(SidedTask):
         if not self._rows_are_known:
             keys = first_names(self.names["query"].list_labels(self.answers.query_ids[:3, 0]))
             problem = f"rows do not say whose they are, as queries are not 0, 1, 2, ... ({keys})"
-            advice = "give row_queries= the query of each row, as frame.index, or "
-            advice += "Task(..., queries=...) the queries in the order of the rows"
-            raise InputValueError(argument, f"{problem}: {advice}")
+            by_key = Option("", effect="says whose each row is", call="row_queries=frame.index")
+            raise InputValueError(argument, problem, remedies=[by_key, _ORDER_OF_QUERIES])
         return super()._order_by_place(side, argument)
 
     def _ids_of_listed(self, side: str, named: Lists, title: str, names: ListedNames) -> IntArray:
         entities = self.names["entity"]
         if entities.has_numbers and named.path and names:
-            advice = f"give qrels of str, or entities=range({entities.size})"
-            expected = "ids of entities, as qrels have, and no names in text"
-            expected += f" ({advice}, whose digits are names)"
-            raise InputTypeError(title, expected=expected, got=repr(names[0]))
+            expected = "ids of entities, as qrels of ints have, and no names in text"
+            way = _digits_as_names(entities.size)
+            raise InputTypeError(title, "", expected, repr(names[0]), remedies=[way])
         if entities.has_order:
             return super()._ids_of_listed(side, named, title, names)
         ids = number_names(title, names, entities, is_text=bool(named.path))
@@ -551,10 +550,11 @@ class Task(SidedTask):
             raise InputValueError(argument, problem)
         if not self.names["entity"].has_order:
             size = self.names["entity"].size
-            problem = f"entities={size} beside names in qrels says nothing of columns, so that"
-            problem += " only lists by name can be evaluated"
-            advice = f"give Task(..., entities=...) the names in their order, or range({size})"
-            raise InputValueError(argument, f"{problem}; {advice} if they are its digits")
+            problem = f"a number of entities ({size}) beside names in qrels says nothing of columns"
+            problem += ", so that only lists by name can be evaluated"
+            named = Option("", effect="names them in order", call="Task(..., entities=names)")
+            ways = [named, _digits_as_names(size)]
+            raise InputValueError(argument, problem, remedies=ways)
 
     def __repr__(self) -> str:
         side = self.answers
@@ -563,6 +563,11 @@ class Task(SidedTask):
             f"Task({right:,} right answers of {len(side.query_ids):,} queries among "
             f"{side.n_candidates:,} entities; {self.protocol})"
         )
+
+
+def _digits_as_names(size: int) -> Option:
+    """Return the way out where names are numbers in text."""
+    return Option("", effect="takes digits as names", call=f"Task(..., entities=range({size}))")
 
 
 def _of_side(row_queries: Any) -> Mapping[str, Any] | None:
@@ -706,8 +711,8 @@ def _read_groups(groups: Any, queries: Vocabulary, n_queries: int, ids: IntArray
     if not isinstance(groups, Mapping):
         if not queries.has_order and n_queries > 1:
             problem = "groups in a sequence do not say whose they are"
-            advice = "give {query: group}, or Task(..., queries=...) the queries in their order"
-            raise InputValueError("groups", f"{problem}: {advice}")
+            by_key = Option("", effect="says it", call="{query: group}")
+            raise InputValueError("groups", problem, remedies=[by_key, _ORDER_OF_QUERIES])
         in_order = by_position("groups", groups, Axis(queries.names, "queries"))
         return as_labels("groups", in_order, queries.size)[ids]
     names = queries.list_labels(ids)

@@ -458,10 +458,8 @@ def read_keyed_lists(
     names = list(value)
 
     def place_of_key(i: int) -> str:
-        if keys.of != "queries":
-            return f"among the {keys.of} of its lists"
-        hint = f"qrels with {{{names[i]!r}: []}}, or queries=, name a query without an answer"
-        return f"among the queries of its lists ({hint})"
+        hint = " (qrels name one without an answer, too)" if keys.of == "queries" else ""
+        return f"among the {keys.of} of its lists{hint}"
 
     ids = align(ARGUMENT, names, keys, place_of_key)
     lengths, elements = joined_rows(

@@ -22,7 +22,7 @@ from ..arrays.row_keys import (
 )
 from ..counting.job import Job
 from ..counting.ranking import rank
-from ..errors import InputValueError, argument_names, warn_user
+from ..errors import InputValueError, Option, argument_names, warn_user
 from ..inputs.checks import choice, integer, several
 from ..inputs.selection import indptr_of, join_ranges
 from ..naming import import_extra, public
@@ -201,9 +201,9 @@ def warn_of_unlike_rows(
     are_unlike = differences.sum() > _ROUNDING * sizes.sum()
     if are_unlike or np.count_nonzero(are_far) > _FEW_ROWS * len(pairs):
         share = f"{len(pairs):,} of {len(tasks):,} rows that were compared"
-        whose = "row i belongs to test[i], or row_queries= says whose it is"
         text = f"in {share} a query has other scores than in its first row"
-        warn_user(argument, f"{text}; {whose}")
+        way = Option("", effect="says whose each row is", call="row_queries=")
+        warn_user(argument, f"{text}; row i belongs to test[i]", [way])
 
 
 def _some_candidates(side: Side, tasks: IntArray) -> IntArray:

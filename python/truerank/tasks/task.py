@@ -20,7 +20,7 @@ from .. import embeddings, reporting, tasks
 from ..arrays.row_keys import codes_of, first_equals, look_up, match_rows, mixed_rows
 from ..counting.driver import count_scores
 from ..counting.job import refuse_places
-from ..errors import OPTION_TEXT, InputTypeError, InputValueError, argument_names
+from ..errors import InputTypeError, InputValueError, Option, argument_names
 from ..inputs.array_likes import index_array
 from ..inputs.checks import NUMBERED, Axis, by_position, check_shape, is_iterable
 from ..inputs.progress_listeners import as_listener, reporter, watch_of_part
@@ -242,9 +242,9 @@ class Task:
             if values.get(argument) is None:
                 expected = f"{what} for the side {name!r}"
                 others = [side for side, at in arguments.items() if values.get(at) is not None]
-                if others and self._chooses_sides:
-                    expected += f", or a task without it: {OPTION_TEXT.get()('sides', others)}"
-                raise InputTypeError(title or argument, expected=expected, got="None")
+                way = Option("sides", others, "leaves it out", call="Task(..., {})")
+                ways = [way] if others and self._chooses_sides else []
+                raise InputTypeError(title or argument, "", expected, "None", remedies=ways)
         for argument, value in values.items():
             if argument not in arguments.values() and value is not None:
                 expected = f"None, as the sides of the task are {', '.join(self.sides)}"
@@ -574,9 +574,9 @@ class Task:
         if len(missing) == len(list_of_query) and len(keys) and not self._is_part:
             ours = f"those of the task are {self._key_of(name, 0)!r}, ..."
             theirs = f"of lists {named.queries[0]!r}, ..."
-            way = OPTION_TEXT.get()("ids", True)
-            reason = f"; {way} says that text has ids" if named.path and len(roles) > 2 else ""
-            raise InputValueError(argument, f"no query in common: {ours}, {theirs}{reason}")
+            way = Option("ids", True, "says that text has ids", call="Task(..., {})")
+            ways = [way] if named.path and len(roles) > 2 else []
+            raise InputValueError(argument, f"no query in common: {ours}, {theirs}", remedies=ways)
         queries = tuple(self._key_of(name, query) for query in missing.tolist())
         others = () if self._is_part else np.flatnonzero(~is_used)  # A part need not have all.
         unused = tuple(named.queries[i] for i in others)
