@@ -488,7 +488,7 @@ def test_one_direction_is_that_of_both(
 def test_a_direction_that_is_missing_says_how_to_leave_it_out() -> None:
     options: dict[str, Any] = {"left": ["a"], "right": ["x", "y"]}
     task = alignment.Task([("a", "x")], **options)
-    with pytest.raises(tr.InputTypeError, match=r"; Task\(\.\.\., sides=\['left_to_right'\]\) leaves"):
+    with pytest.raises(tr.InputTypeError, match=r"Task\(\.\.\., sides=\['left_to_right'\]\) "):
         task.evaluate_lists({"a": ["x"]})
     assert task.evaluate_lists({"a": ["y", "x"]}, {"x": ["a"]})["mr"] == 1.5
     one = alignment.Task([("a", "x")], sides=["left_to_right"], **options)

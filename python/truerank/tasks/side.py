@@ -20,6 +20,7 @@ from ..arrays.row_keys import (
     distinct_in_place,
     first_equals,
 )
+from ..counting.driver import count_scores
 from ..counting.job import Job
 from ..counting.ranking import rank
 from ..errors import InputValueError, Option, argument_names, warn_user
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import FloatArray, IntArray
+    from ..embeddings.vectors import Embeddings
     from ..inputs.rules import BatchOptions, Rules
     from ..ranks.container import Origins, Ranks
     from ..ranks.labels import Labels
@@ -552,6 +554,43 @@ def rank_batches(
         report_progress(stop)
     ranks = join_ranks(ranks_of_batches)
     return ranks[np.argsort(ordered, kind="stable")]
+
+
+def rank_vectors_of_side(
+    argument: str, vectors: Embeddings, rows: IntArray, side: Side, rules: Rules, watch: Any
+) -> Ranks:
+    """Rank the tasks of a side, each by the scores of the vector in its row."""
+    first_rows = rows[first_equals(side.rows)]
+    is_unlike = vectors.mismatched_rows(rows, first_rows)
+    warn_of_unlike_rows(argument, vectors, rows, side, np.flatnonzero(is_unlike))
+    # Equal rows are read once.
+    job = job_of_side(side, np.where(is_unlike, rows, first_rows), rules)
+    counts = vectors.counts(job, watch=watch)
+    if rules.audit:
+        counts.arrays["mismatched"] = is_unlike.astype(np.int64)
+    return counts.ranks(job, vectors)
+
+
+def rank_scores_of_side(
+    argument: str,
+    store: Any,
+    rows: IntArray,
+    side: Side,
+    rules: Rules,
+    watch: Callable[..., object],
+    *,
+    io: str | None,
+) -> Ranks:
+    """Rank the tasks of a side, each by its row of an open store."""
+    job = job_of_side(side, rows, rules)
+    counts = count_scores(store, job, io, report_progress=watch)
+    first_rows = rows[first_equals(side.rows)]
+    if rules.audit and counts.fault is None:
+        is_unlike = store.mismatched_rows(rows, first_rows, io)
+        counts.arrays["mismatched"] = is_unlike.astype(np.int64)
+    ranks = counts.ranks(job, store)
+    warn_of_unlike_rows(argument, store, rows, side, np.flatnonzero(rows != first_rows))
+    return ranks
 
 
 def _as_input_on(device: Any) -> Callable[[IntArray], Any]:

@@ -8,7 +8,8 @@ model gives: a callable, vectors, scores or lists. How that is ranked is written
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from types import MappingProxyType
@@ -17,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .. import embeddings, reporting, tasks
-from ..arrays.row_keys import codes_of, first_equals, look_up, match_rows, mixed_rows
-from ..counting.driver import count_scores
+from ..arrays.row_keys import codes_of, look_up, match_rows, mixed_rows
 from ..counting.job import refuse_places
 from ..errors import InputTypeError, InputValueError, Option, argument_names
 from ..inputs.array_likes import index_array
@@ -32,10 +32,10 @@ from ..records.vocabularies import align
 from ..stores import PATHS, read_scores, shape_of
 from .side import (
     check_score_shape,
-    job_of_side,
     join_sides,
     rank_batches,
-    warn_of_unlike_rows,
+    rank_scores_of_side,
+    rank_vectors_of_side,
 )
 
 if TYPE_CHECKING:
@@ -50,6 +50,9 @@ if TYPE_CHECKING:
     from .side import Side
 
     BySide = Mapping[str, Any]
+    # What a model gives for a side, opened and checked: its size, and what ranks the side's tasks
+    # by it, and is told how much is done.
+    Source = tuple[int, Callable[[Any], Ranks]]
 
 
 @dataclass(frozen=True)
@@ -339,25 +342,54 @@ class Task:
         ranks = join_sides(sides, ranks_of_sides, self.protocol, self._origins, **fields)
         return reporting.reports.report_task(ranks, findings, **self._report_options)
 
-    # -- evaluation: the ways ----------------------------------------------------------------------
+    # -- evaluation: the ways, whose docstrings have what methods of protocols share ---------------
+
+    def _rank_sides(
+        self,
+        sources: Mapping[str, Source],
+        watching: Callable[[int], AbstractContextManager[Any]],
+        findings: Iterable[reporting.Finding] = (),
+        title: str = "",
+        **fields: Any,
+    ) -> reporting.Report:
+        """Rank each side by its source; all sources were checked before one is counted.
+
+        `watching` opens what is told how much is done of the sizes of all sources.
+        """
+        sizes = [size for size, _ in sources.values()]
+        ranks_of_sides = []
+        with watching(sum(sizes)) as watch:
+            for i, (name, (_, rank)) in enumerate(sources.items()):
+                with argument_names(ids=title or name, scores=title or name):
+                    ranks_of_sides.append(rank(watch_of_part(watch, sizes, i)))
+        return self._report(ranks_of_sides, findings, **fields)
 
     def _rank_callables(
         self, scorers: BySide, rules: Rules, options: Mapping[str, Any], title: str = ""
     ) -> reporting.Report:
-        """Rank by callables f(queries (b, c)) -> scores (b, columns), with `BatchOptions`."""
+        """Rank by callables, with `BatchOptions`.
+
+        Returns
+        -------
+        Report
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `truerank.rank` does, and for a side without its callable.
+        """
         self._check_sides(scorers, "a callable", title)
-        for name in self.sides:
+        sources: dict[str, Source] = {}
+        for name, side in self.sides.items():
             if not callable(scorers[name]):
                 got = type(scorers[name]).__name__
                 raise InputTypeError(title or name, expected="a callable", got=got)
-        sizes = [len(side.query_ids) for side in self.sides.values()]
-        watch = reporter(rules.progress, sum(sizes), "queries")
-        ranks_of_sides = []
-        for i, (name, side) in enumerate(self.sides.items()):
-            with argument_names(scores=title or name):
-                part = watch_of_part(watch, sizes, i)
-                ranks_of_sides.append(rank_batches(scorers[name], side, part, **options))
-        return self._report(ranks_of_sides)
+            rank = partial(rank_batches, scorers[name], side, **options)
+            sources[name] = len(side.query_ids), rank
+        progress = rules.progress
+        return self._rank_sides(
+            sources, lambda size: nullcontext(reporter(progress, size, "queries")), title=title
+        )
 
     def _rank_vectors(
         self,
@@ -372,14 +404,30 @@ class Task:
     ) -> reporting.Report:
         """Rank by vectors of queries, and those of candidates by what they are, as "entities".
 
-        `bias` is one array for all sides, or a mapping of sides to arrays (others have none).
+        layout, nan, dtype, threads, audit, progress : optional
+            As in `truerank.rank_embeddings`; `progress` counts the bytes of all scores.
+
+        Returns
+        -------
+        Report
+
+        Raises
+        ------
+        TypeError, ValueError, OSError
+            As `truerank.rank_embeddings` does, for a side without its vectors, and for another
+            number of vectors than rows or candidates.
         """
         self._check_sides(queries, "vectors", title)
         kinds = {name: self._vocabulary(name).of for name in self.sides}
         self._check_sides(candidates, "vectors", arguments=kinds)
         orders = self._row_orders(row_queries, title)
-        biases = self._bias_by_side(bias)
-        opened = []  # All sides are checked before one is counted.
+        # One bias is for all sides, and a mapping has one by side, where others have none.
+        biases = bias if isinstance(bias, Mapping) else dict.fromkeys(self.sides, bias)
+        for name in biases:
+            if name not in self.sides:
+                expected = f"sides of the task ({', '.join(self.sides)})"
+                raise InputValueError("bias", expected=expected, got=repr(name))
+        sources: dict[str, Source] = {}
         first_of_kind: dict[str, Embeddings] = {}  # Sides share their candidates.
         for name, kind in kinds.items():
             vectors, rows = self._open_vectors(
@@ -394,35 +442,10 @@ class Task:
                 like=first_of_kind.get(kind),
             )
             first_of_kind.setdefault(kind, vectors)
-            opened.append((vectors, rows))
-        sizes = [vectors.nbytes for vectors, _ in opened]
-        ranks_of_sides = []
-        with embeddings.vectors.watching(rules.progress, sum(sizes)) as watch:
-            for i, (name, side) in enumerate(self.sides.items()):
-                vectors, rows = opened[i]
-                first_rows = rows[first_equals(side.rows)]
-                is_unlike = vectors.mismatched_rows(rows, first_rows)
-                others = np.flatnonzero(is_unlike)
-                warn_of_unlike_rows(title or name, vectors, rows, side, others)
-                rows = np.where(is_unlike, rows, first_rows)  # Equal rows are read once.
-                with argument_names(scores=title or name):
-                    job = job_of_side(side, rows, rules)
-                    part = watch_of_part(watch, sizes, i)
-                    counts = vectors.counts(job, watch=part)
-                    if rules.audit:
-                        counts.arrays["mismatched"] = is_unlike.astype(np.int64)
-                    ranks_of_sides.append(counts.ranks(job, vectors))
-        return self._report(ranks_of_sides, self._findings_of_rows(orders, queries))
-
-    def _bias_by_side(self, bias: Any) -> BySide:
-        """Return the bias of each side that has one: the same for all, or one by side."""
-        if not isinstance(bias, Mapping):
-            return dict.fromkeys(self.sides, bias)
-        for name in bias:
-            if name not in self.sides:
-                expected = f"sides of the task ({', '.join(self.sides)})"
-                raise InputValueError("bias", expected=expected, got=repr(name))
-        return bias
+            given = title or name, vectors, rows, self.sides[name], rules
+            sources[name] = vectors.nbytes, partial(rank_vectors_of_side, *given)
+        watching = partial(embeddings.vectors.watching, rules.progress)
+        return self._rank_sides(sources, watching, self._findings_of_rows(orders, queries), title)
 
     def _open_vectors(
         self, name: str, argument: str, order: RowOrder, rules: Rules, **vectors: Any
@@ -451,32 +474,34 @@ class Task:
         row_queries: Any = None,
         title: str = "",
     ) -> reporting.Report:
-        """Rank by score matrices, in memory or in files."""
+        """Rank by score matrices, in memory or in files.
+
+        order, nan, dtype, threads, audit, io, progress : optional
+            As in `truerank.rank`; `progress` counts the bytes of all scores. With
+            ``order="ascending"`` lower scores are better, as for distances.
+
+        Returns
+        -------
+        Report
+
+        Raises
+        ------
+        TypeError, ValueError, OSError
+            As `truerank.rank` does, for a side without its scores, and for scores of another shape.
+        """
         self._check_sides(scores, "scores", title)
         orders = self._row_orders(row_queries, title)
-        listener = as_listener(rules.progress)
-        opened = []  # All sides are checked before one is counted.
-        for name in self.sides:
-            opened.append(
-                self._open_scores(name, scores[name], orders[name], rules, argument=title or name)
-            )
-        sizes = [store.nbytes for store, _ in opened]
-        watch = reporter(listener, sum(sizes))
-        ranks_of_sides = []
-        for i, (name, side) in enumerate(self.sides.items()):
-            store, rows = opened[i]
-            with argument_names(scores=title or name):
-                job = job_of_side(side, rows, rules)
-                part = watch_of_part(watch, sizes, i)
-                counts = count_scores(store, job, io, report_progress=part)
-                first_rows = rows[first_equals(side.rows)]
-                if rules.audit and counts.fault is None:
-                    is_unlike = store.mismatched_rows(rows, first_rows, io)
-                    counts.arrays["mismatched"] = is_unlike.astype(np.int64)
-                ranks_of_sides.append(counts.ranks(job, store))
-            others = np.flatnonzero(rows != first_rows)
-            warn_of_unlike_rows(title or name, store, rows, side, others)
-        return self._report(ranks_of_sides, self._findings_of_rows(orders, scores))
+        listener = as_listener(rules.progress)  # It is checked before files are read.
+        sources: dict[str, Source] = {}
+        for name, side in self.sides.items():
+            argument = title or name
+            opened = self._open_scores(name, scores[name], orders[name], rules, argument=argument)
+            rank = partial(rank_scores_of_side, argument, *opened, side, rules, io=io)
+            sources[name] = opened[0].nbytes, rank
+        findings = self._findings_of_rows(orders, scores)
+        return self._rank_sides(
+            sources, lambda size: nullcontext(reporter(listener, size)), findings, title
+        )
 
     def _open_scores(
         self, name: str, scores: Any, order: RowOrder, rules: Rules, *, argument: str
@@ -503,55 +528,98 @@ class Task:
         title: str = "",
         **fields: Any,
     ) -> reporting.Report:
-        """Rank by lists of the top candidates, by key or in rows, which `read_lists` reads."""
+        """Rank by lists of the top candidates, by key or in rows, which `read_lists` reads.
+
+        columns : dict of str to (str or int), optional
+            The name or the number of the column of each role, as "score", in tables and files.
+        duplicates : {"raise", "first"}
+            What a list has twice: an error, or counted once, at its best score, where numbers are
+            better than NaN; without scores where it stands first. Places behind one that is left
+            out close up: in ``["a", "a", "b"]`` b has rank 2.
+        order, nan, dtype, threads, progress : optional
+            As in `truerank.rank_lists`.
+
+        Returns
+        -------
+        Report
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `truerank.rank_lists` does, for a side without its lists, another number of lists
+            than rows, unknown labels, lists none of which is of a query of the task, and for what
+            is listed and no candidate of its query, unless it is known or a right answer. Without
+            `order`, for scores that rise in all lists (the entries of a mapping are in the order of
+            their insertion), or, in nearly every query, with the ranks beside them, and for places
+            as scores.
+
+        Warns
+        -----
+        UserWarning
+            If queries have no list: it names the first three, and lists of other queries whose
+            names differ from theirs only in blanks or case.
+        """
         self._check_sides(values, "lists", title)
         keys_of_sides = self._check_keys_of_sides(row_queries)
-        opened = {}
+        sources: dict[str, Source] = {}
         orders = {}
-        for name in self.sides:
-            roles = {role: self.names[role].of for role in self.roles[name]}
-            lists = tasks.list_evaluation.open_lists(
-                title or name, values[name], roles, rules, reading
-            )
-            opened[name] = lists
-            if not isinstance(lists, Mapping):  # They are in rows.
-                orders[name] = self._row_order(name, keys_of_sides.get(name), title)
-            elif name in keys_of_sides:
-                expected = f"keys of sides whose lists are a TopK, and none for {name!r}"
-                raise InputTypeError("row_queries", expected=expected)
-        findings = self._findings_of_rows(orders, {})
-        ranks_of_sides = []
-        for name, lists in opened.items():
-            side = self.sides[name]
+        findings: list[reporting.Finding] = []  # Each side adds its own when it is ranked.
+        for name, side in self.sides.items():
             argument = title or name
-            files: tuple[str, ...] = ()
-            if isinstance(lists, Mapping):
-                rows = side.rows
-                files = (lists.source,) if lists.source else ()
-                if lists.path:
-                    argument = f"{argument}: {lists.path}"
-                lists, more_findings = self._lists_by_key(name, argument, lists, rules.dtype)
-                findings += more_findings
-            else:
-                order = orders[name]
+            rows = side.rows
+            roles = {role: self.names[role].of for role in self.roles[name]}
+            lists = tasks.list_evaluation.open_lists(argument, values[name], roles, rules, reading)
+            if not isinstance(lists, Mapping):  # They are in rows.
+                order = self._row_order(name, keys_of_sides.get(name), title)
+                orders[name] = order
                 rows = order.rows
                 number = len(lists.indptr) - 1
                 if number != order.height:
                     expected = f"{order.height} lists, one for each {order.noun}"
                     raise InputValueError(argument, expected=expected, got=number)
-            with argument_names(ids=argument, scores=argument):
-                ranks = tasks.list_evaluation.rank_lists_of_side(
-                    lists,
-                    rows,
-                    side,
-                    self._vocabulary(name),
-                    rules,
-                    are_listed=self.protocol.candidates == LISTED,
-                    files=files,
-                )
-            findings += self._findings_of_lists(ranks, lists, rows)
-            ranks_of_sides.append(ranks)
-        return self._report(ranks_of_sides, findings, **fields)
+            elif name in keys_of_sides:
+                expected = f"keys of sides whose lists are a TopK, and none for {name!r}"
+                raise InputTypeError("row_queries", expected=expected)
+            given = name, argument, lists, rows, rules
+            sources[name] = 0, partial(self._rank_lists_of_side, *given, findings=findings)
+        findings += self._findings_of_rows(orders, {})
+        return self._rank_sides(sources, lambda size: nullcontext(), findings, title, **fields)
+
+    def _rank_lists_of_side(
+        self,
+        name: str,
+        argument: str,
+        lists: Lists | CandidateLists,
+        rows: IntArray,
+        rules: Rules,
+        watch: None,
+        *,
+        findings: list[reporting.Finding],
+    ) -> Ranks:
+        """Rank a side by the list in the row of each task, or by key, and add to the findings.
+
+        Progress is told of each side by itself.
+        """
+        side = self.sides[name]
+        files: tuple[str, ...] = ()
+        if isinstance(lists, Mapping):
+            files = (lists.source,) if lists.source else ()
+            if lists.path:
+                argument = f"{argument}: {lists.path}"
+            lists, of_keys = self._lists_by_key(name, argument, lists, rules.dtype)
+            findings += of_keys
+        with argument_names(ids=argument, scores=argument):
+            ranks = tasks.list_evaluation.rank_lists_of_side(
+                lists,
+                rows,
+                side,
+                self._vocabulary(name),
+                rules,
+                are_listed=self.protocol.candidates == LISTED,
+                files=files,
+            )
+        findings += self._findings_of_lists(ranks, lists, rows)
+        return ranks
 
     def _lists_by_key(
         self, name: str, argument: str, named: Lists, dtype: Any
