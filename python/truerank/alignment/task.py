@@ -43,7 +43,7 @@ from ..reporting import Report
 from ..stores.store import Store, Tile
 from ..tasks.candidates import CandidateSet, name_of_sets
 from ..tasks.side import Side, job_of_side, make_side, read_sides
-from ..tasks.task import RowOrder
+from ..tasks.task import RowOrder, described_by
 from ..tasks.task import Task as SidedTask
 from .local_scaling import with_means
 from .matching import COPIES, OF_EACH, find_copies
@@ -212,7 +212,6 @@ class Task(SidedTask):
         is_asked = np.zeros(len(splits.rows), dtype=bool)
         sides_of_task = make_sides(splits, ranked, self.candidates, is_asked, sides)
         findings += findings_of_reading(splits, "pairs", is_asked)
-        self._known_sizes = {name: splits.sizes[name] for name in filtered_by[:-1]}
         self._numbers_queries = not _have_names(*splits.vocabularies.values())
         super().__init__(
             sides_of_task,
@@ -249,6 +248,7 @@ class Task(SidedTask):
         return bool(are_among(ids[:, 0], right).any() or are_among(ids[:, 1], left).any())
 
     @with_options(EmbeddingOptions)
+    @described_by(SidedTask._rank_vectors)
     def evaluate_embeddings(
         self,
         left: Any,
@@ -268,22 +268,8 @@ class Task(SidedTask):
         similarity : str
             As in `truerank.rank_embeddings`, but for "maxsim".
         csls : int or CSLS, optional
-            The number of neighbours for cross-domain similarity local scaling, or means from
-            `csls_means`; see Notes.
-        layout, nan, dtype, threads, audit, progress : optional
-            As in `truerank.rank_embeddings`. `progress` counts the bytes of all passes, of which a
-            number of neighbours takes one more.
-
-        Returns
-        -------
-        Report
-            With the sides "left_to_right" and "right_to_left".
-
-        Raises
-        ------
-        TypeError, ValueError, OSError
-            As `truerank.rank_embeddings` does, for another number of vectors than entities, and for
-            `csls` below 1 or of other shapes.
+            The number of neighbours for cross-domain similarity local scaling, from 1 on, which
+            takes one pass more; or means from `csls_means`. See Notes.
 
         Warns
         -----
@@ -293,13 +279,13 @@ class Task(SidedTask):
 
         Notes
         -----
-        With CSLS (Conneau, Lample, Ranzato, Denoyer, Jegou: Word translation without parallel data,
-        ICLR 2018) the score of x and y is 2 s(x, y) - (r_left(x) + r_right(y)). r_left(x) is the
-        mean of the k highest similarities of x to the right candidates of the protocol, r_right(y)
-        that of y to the left candidates; if there are fewer, of all. Similarities are added best
-        first in float64, and means are rounded to the dtype of the scores; the sum of the two means
-        is rounded once, and so is the difference, so both directions count the same bits. With
-        ``nan="raise"``, a NaN similarity of two candidates is an error; else it is left out.
+        With CSLS (see `csls_means`) the score of x and y is 2 s(x, y) - (r_left(x) + r_right(y)).
+        r_left(x) is the mean of the k highest similarities of x to the right candidates of the
+        protocol, r_right(y) that of y to the left candidates; if there are fewer, of all.
+        Similarities are added best first in float64, and means are rounded to the dtype of the
+        scores; the sum of the two means is rounded once, and so is the difference, so both
+        directions count the same bits. With ``nan="raise"``, a NaN similarity of two candidates is
+        an error; else it is left out.
 
         Examples
         --------
@@ -333,6 +319,7 @@ class Task(SidedTask):
         return self._report(ranks)
 
     @with_options(RuleOptions)
+    @described_by(SidedTask._rank_scores)
     def evaluate_scores(
         self,
         scores: Any,
@@ -351,20 +338,6 @@ class Task(SidedTask):
         scores : array_like, shape (left entities, right entities), or files
             The scores, as `truerank.rank` takes them: arrays of any layout, paths or stores. The
             index and the columns of a frame must be the labels of both graphs in their order.
-        order : {"descending", "ascending"}
-            "ascending": lower scores are better, as for distances.
-        nan, dtype, threads, audit, io, progress : optional
-            As in `truerank.rank`.
-
-        Returns
-        -------
-        Report
-            With the sides "left_to_right" and "right_to_left".
-
-        Raises
-        ------
-        TypeError, ValueError, OSError
-            As `truerank.rank` does, and for scores of another shape.
 
         Examples
         --------
@@ -385,6 +358,7 @@ class Task(SidedTask):
         return self._report(ranks)
 
     @with_options(BatchOptions)
+    @described_by(SidedTask._rank_callables)
     def evaluate(
         self,
         left_to_right: Callable[[IntArray], Any] | None = None,
@@ -399,26 +373,13 @@ class Task(SidedTask):
             f(queries) -> scores: queries (b, 1) int64 are distinct ids of entities; scores
             (b, entities of the other graph) are numpy arrays or torch CPU tensors.
 
-        Returns
-        -------
-        Report
-            With the sides "left_to_right" and "right_to_left".
-
-        Raises
-        ------
-        TypeError, ValueError
-            As `truerank.rank` does, and where one of the two is missing.
-
         Examples
         --------
         >>> import numpy as np
         >>> from truerank.alignment import Task
         >>> scores = np.array([[0.9, 0.2, 0.3], [0.8, 0.5, 0.6]])
         >>> task = Task([(0, 0), (1, 1)], left=2, right=3)
-        >>> report = task.evaluate(
-        ...     left_to_right=lambda queries: scores[queries[:, 0]],
-        ...     right_to_left=lambda queries: scores.T[queries[:, 0]],
-        ... )
+        >>> report = task.evaluate(lambda x: scores[x[:, 0]], lambda x: scores.T[x[:, 0]])
         >>> report["left_to_right.mr"], report["right_to_left.mr"]
         (2.0, 1.0)
         """
@@ -427,6 +388,7 @@ class Task(SidedTask):
         return self._rank_callables(scorers, rules, options)
 
     @with_options(ListOptions)
+    @described_by(SidedTask._rank_lists)
     def evaluate_lists(
         self,
         left_to_right: Any = None,
@@ -448,28 +410,6 @@ class Task(SidedTask):
             other way round from right to left. Or a table or a text file with the columns left,
             right and, perhaps, score. A query without a list has an empty one. Or what
             `truerank.topk_embeddings` returns, a row for each entity of the graph.
-        columns : dict of str to (str or int), optional
-            The name or the number of the column of each role, as "left" and "score", in tables.
-        duplicates : {"raise", "first"}
-            What a list has twice, as in `retrieval.Task.evaluate_lists`.
-        order, nan, dtype, threads, progress : optional
-            As in `truerank.rank_lists`.
-
-        Returns
-        -------
-        Report
-            With the sides "left_to_right" and "right_to_left".
-
-        Raises
-        ------
-        TypeError, ValueError
-            As `truerank.rank_lists` does, for a side without its lists, lists that do not say whose
-            they are, and what is listed and no candidate, unless it is known or a right answer.
-
-        Warns
-        -----
-        UserWarning
-            If queries have no list.
 
         Examples
         --------

@@ -24,7 +24,13 @@ from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.checks import is_iterable
 from ..inputs.selection import indptr_of, indptr_of_pair
 from ..ranks.labels import Labels, labels_of_codes
-from ..records.splits import NOTHING, audit_split, list_examples, warn_of_unused
+from ..records.splits import (
+    NOTHING,
+    audit_split,
+    findings_of_reading,
+    list_examples,
+    warn_of_unused,
+)
 from ..records.vocabularies import Vocabulary, align
 from ..tasks.candidates import (
     ALL,
@@ -360,64 +366,58 @@ def candidates_of_side(candidates: CandidateSet, side: Side, splits: SplitTables
 
 
 def audit_triples(
-    splits: SplitTables, further: Sequence[int], rules: Mapping[str, str], has_known: bool
-) -> tuple[IntArray, list[FindingParts], list[FindingParts]]:
-    """Find duplicates, leaks and unseen triples, and keep, drop or refuse them.
+    splits: SplitTables, further: Sequence[int], rules: Mapping[str, str]
+) -> tuple[IntArray, list[FindingParts]]:
+    """Find duplicates, leaks and unseen triples, and keep, drop or refuse them by a rule for each.
 
-    Parameters
-    ----------
-    splits : SplitTables
-        The evaluated split, which comes first, and the known ones.
-    further : sequence of int
-        The further columns that are part of a triple.
-    rules : mapping of str to {"keep", "drop", "raise"}
-        For "duplicates", "leaks" and "unseen".
-    has_known : bool
-        Whether known answers are left out.
-
-    Returns
-    -------
-    test_rows : ndarray of int64
-        The triples that are ranked.
-    findings, more_findings : list of (str, int, str)
-        Of rows that repeat or leak; of what occurs in all splits, and in the evaluated one alone.
-
-    Raises
-    ------
-    ValueError
-        If a rule is "raise" and there are such triples, if no triple is there or left, and for a
-        rule about unseen triples without known splits.
+    Returned are the rows of the test that are ranked, and findings: of the rows, duplicates and
+    leaks, as `audit_split` has them, and then of what is unseen. Columns in `further` are part of a
+    triple, too.
     """
     if not splits.tested:
         raise InputValueError(next(iter(splits.sizes)), expected="at least one triple", got="none")
     columns = [splits.rows[:, column] for column in (0, 1, 2, *further)]
-    heads, relations, tails = map(distinct, columns[:3])
-    entities = distinct(np.append(heads, tails))
-    names = f"{len(entities):,} entities, {len(relations):,} relations"
-    occurring = f"{names}, {len(heads):,} heads, {len(tails):,} tails"
-    more_findings = [("found", len(entities), occurring)]
-    more_findings.extend(_find_unnamed(splits, "head", entities))
-    more_findings.extend(_find_unnamed(splits, "relation", relations))
     cases = {}
     unseen_parts: list[FindingParts] = []
+    heading, lacking = "unseen", "no known split has"
+    if TRAIN in splits.known:
+        heading, lacking = f"unseen in {TRAIN}", f"{TRAIN} has not"
     if splits.known:
         unseen_parts, has_unseen = _find_unseen(splits)
-        lacking = f"{TRAIN} has not" if TRAIN in splits.known else "no known split has"
-        cases["unseen"] = (has_unseen, f"have an entity or a relation that {lacking}")
+        cases[heading] = (has_unseen, f"have an entity or a relation that {lacking}")
     elif rules["unseen"] != "keep":
         got = f'"{rules["unseen"]}"'
         raise InputValueError("unseen", expected='"keep" without known splits', got=got)
+    rules = {**rules, heading: rules["unseen"]}
     test_rows, findings = audit_split(splits, columns, rules, TRIPLES, cases, has_whole=True)
-    if cases:
-        _, count, text = findings.pop()
-        heading = f"unseen in {TRAIN}" if TRAIN in splits.known else "unseen"
-        more_findings.append((heading, count, text))
-        more_findings.extend(unseen_parts)
-    more_findings.extend(_find_inverses(splits, test_rows))
+    return test_rows, findings + unseen_parts
+
+
+def list_findings(
+    splits: SplitTables,
+    test_rows: IntArray,
+    audited: Sequence[FindingParts],
+    is_asked: npt.NDArray[np.bool_],
+    has_known: bool,
+) -> list[FindingParts]:
+    """List what is worth knowing of triples, with what `audit_triples` found, as people read it."""
+    heads, relations, tails = map(distinct, splits.rows.T[:3])
+    entities = distinct(np.append(heads, tails))
+    names = f"{len(entities):,} entities, {len(relations):,} relations"
+    occurring = f"{names}, {len(heads):,} heads, {len(tails):,} tails"
+    findings = [
+        *audited[:3],  # of the rows, duplicates and leaks
+        *findings_of_reading(splits, TRIPLES, is_asked),
+        ("found", len(entities), occurring),
+        *_find_unnamed(splits, "head", entities),
+        *_find_unnamed(splits, "relation", relations),
+        *audited[3:],
+        *_find_inverses(splits, test_rows),
+    ]
     if not has_known:
         reason = "no known splits are given: known answers stay among the candidates"
-        more_findings.append(("unfiltered", len(test_rows), reason))
-    return test_rows, findings, more_findings
+        findings.append(("unfiltered", len(test_rows), reason))
+    return findings
 
 
 def _find_unseen(splits: SplitTables) -> tuple[list[FindingParts], npt.NDArray[np.bool_]]:

@@ -21,10 +21,11 @@ from ..inputs.rules import (
 from ..naming import public
 from ..ranks.protocol import Protocol
 from ..records.columns import FACTS
-from ..records.splits import check_rules, findings_of_reading, name_splits, read_tables
+from ..records.splits import check_rules, name_splits, read_tables
 from ..tasks.candidates import Sampled
 from ..tasks.side import read_sides
 from ..tasks.task import Task as SidedTask
+from ..tasks.task import described_by
 from .sides import (
     FACT,
     FILTERS,
@@ -32,9 +33,9 @@ from .sides import (
     QUERY,
     SIDES,
     TRIPLE,
-    TRIPLES,
     as_candidates,
     audit_triples,
+    list_findings,
     make_sides,
 )
 
@@ -340,7 +341,7 @@ class Task(SidedTask):
         filter_name = _read_filter(filter, has_known)
         name_of_candidates, candidate_sets = as_candidates(candidates, chosen_sides, splits)
         further = range(3, splits.rows.shape[1]) if filter_name == FACT else key_columns
-        test_rows, findings, more_findings = audit_triples(splits, further, rules, has_known)
+        test_rows, findings = audit_triples(splits, further, rules)
         sides_of_task, is_asked = make_sides(roles, splits, test_rows, filter_name, candidate_sets)
         self.test = np.ascontiguousarray(splits.rows[test_rows])
         protocol = Protocol(
@@ -359,7 +360,7 @@ class Task(SidedTask):
             known=digest_of_rows(list(splits.rows.T)),
             test_rows=test_rows,
             height=splits.tested,
-            findings=findings + findings_of_reading(splits, TRIPLES, is_asked) + more_findings,
+            findings=list_findings(splits, test_rows, findings, is_asked, has_known),
         )
 
     _numbers_queries = True
@@ -409,6 +410,7 @@ class Task(SidedTask):
         return f"{type(self).__name__}({sides}; {self.protocol})"
 
     @with_options(BatchOptions)
+    @described_by(SidedTask._rank_callables)
     def evaluate(
         self,
         tail: Callable[[IntArray], Any] | None = None,
@@ -424,15 +426,6 @@ class Task(SidedTask):
         tail, head, relation : callable
             f(queries) -> scores, for each side of the task: queries (b, c) int64, distinct, as the
             side's `queries` has them; scores (b, columns), numpy or a torch CPU tensor.
-
-        Returns
-        -------
-        Report
-
-        Raises
-        ------
-        TypeError, ValueError
-            As `truerank.rank` does, and for a side without its callable.
 
         Examples
         --------
@@ -453,6 +446,7 @@ class Task(SidedTask):
         return report
 
     @with_options(EmbeddingOptions)
+    @described_by(SidedTask._rank_vectors)
     def evaluate_embeddings(
         self,
         tail: Any = None,
@@ -471,33 +465,17 @@ class Task(SidedTask):
         Parameters
         ----------
         tail, head, relation : array_like, shape (q, d)
-            Those of each side. Row i belongs to ``test[i]`` as it was given, or to the query
-            ``row_queries["tail"][i]``. With the similarity "maxsim" all vectors are lists of them,
-            ``(vectors, indptr)``, as `truerank.rank_embeddings` takes them.
-        entities : array_like, shape (columns, d), or path
-            The embeddings of entities. The index of a frame must be the labels in their order.
-        relations : array_like, shape (columns, d), or path
-            The embeddings of relations, for the side "relation".
-        row_queries : dict of str to keys, optional
-            By side: the query of each row, in any order, as ``{"tail": task.tail.queries}``. A key
-            is the columns of a triple without the one that is asked, with `keys` behind: (head,
-            relation), (relation, tail) or (head, tail), as tuples, an array, or a table.
-            Each query of the side has one row; rows of others are counted in the audit.
+            Those of each side, whose rows are as in `evaluate_scores`. With the similarity
+            "maxsim" all vectors are lists of them, ``(vectors, indptr)``, as
+            `truerank.rank_embeddings` takes them.
+        entities, relations : array_like, shape (columns, d), or path
+            Those of entities, and of relations for the side "relation". The index of a frame must
+            be the labels in their order.
         bias : array_like, or mapping of str to array_like, optional
             As in `truerank.rank_embeddings`: one for all sides, or one by side, as in
             ``{"tail": bias}``; a side that the mapping lacks has none.
-        similarity, layout, nan, dtype, threads, audit, progress : optional
-            As in `truerank.rank_embeddings`; `progress` counts the bytes of all sides.
-
-        Returns
-        -------
-        Report
-
-        Raises
-        ------
-        TypeError, ValueError, OSError
-            As `truerank.rank_embeddings` does, for a side without its embeddings, and for a bias of
-            a side that the task lacks.
+        row_queries, similarity : optional
+            As in `evaluate_scores` and `truerank.rank_embeddings`.
 
         Warns
         -----
@@ -511,8 +489,7 @@ class Task(SidedTask):
         >>> from truerank.link_prediction import Task
         >>> task = Task([(0, 0, 1)], {"train": [(0, 0, 2)]}, sides=("tail",))
         >>> vectors = np.array([[1, 0], [0, 1], [1, 1]], np.float32)
-        >>> report = task.evaluate_embeddings(vectors[:1], entities=vectors)
-        >>> report["tail.mr"]
+        >>> task.evaluate_embeddings(vectors[:1], entities=vectors)["tail.mr"]
         2.0
         """
         rules = read_rules(options, EmbeddingOptions, Task.evaluate_embeddings)
@@ -527,6 +504,7 @@ class Task(SidedTask):
         )
 
     @with_options(RuleOptions)
+    @described_by(SidedTask._rank_scores)
     def evaluate_scores(
         self,
         tail: Any = None,
@@ -550,17 +528,6 @@ class Task(SidedTask):
             is the columns of a triple without the one that is asked, with `keys` behind: (head,
             relation), (relation, tail) or (head, tail), as tuples, an array, or a table.
             Each query of the side has one row; rows of others are counted in the audit.
-        order, nan, dtype, threads, audit, io, progress : optional
-            As in `truerank.rank`; `progress` counts the bytes of all scores.
-
-        Returns
-        -------
-        Report
-
-        Raises
-        ------
-        TypeError, ValueError, OSError
-            As `truerank.rank` does, and for a side without its scores.
 
         Examples
         --------
@@ -580,6 +547,7 @@ class Task(SidedTask):
         return self._rank_scores(scores, rules, io, row_queries=row_queries)
 
     @with_options(ListOptions)
+    @described_by(SidedTask._rank_lists)
     def evaluate_lists(
         self,
         tail: Any = None,
@@ -605,38 +573,12 @@ class Task(SidedTask):
             for heads. A table or a text file with the columns head, relation, tail, those of `keys`
             and score, in any order where they have names: keys have those that the test gives them,
             or their numbers; one key alone may have any. Without scores, the order of rows says
-            all. A query
-            without a list has an empty one, and lists of other queries are not used. Or what
-            `truerank.topk_embeddings` returns, whose ids are positions, and whose rows are those of
-            `evaluate_embeddings`.
+            all. A query without a list has an empty one, and lists of other queries are not used.
+            Or what `truerank.topk_embeddings` returns, whose ids are positions, and whose rows are
+            those of `evaluate_embeddings`. Where triples of a query have lists of their own, with
+            other scores or none, these are rows of such a `TopK`.
         row_queries : dict of str to keys, optional
-            By side: the query of each row, in any order, as ``{"tail": task.tail.queries}``. A key
-            is the columns of a triple without the one that is asked, with `keys` behind: (head,
-            relation), (relation, tail) or (head, tail), as tuples, an array, or a table.
-            Each query of the side has one row; rows of others are counted in the audit.
-        columns : dict of str to (str or int), optional
-            The name or the number of the column of each role, as "head" and "score", in tables.
-        duplicates : {"raise", "first"}
-            What a list has twice, as in `retrieval.Task.evaluate_lists`. Where triples of a query
-            have lists of their own, with other scores or none, these are rows of a `TopK` instead.
-        order, nan, dtype, threads, progress : optional
-            As in `truerank.rank_lists`.
-
-        Returns
-        -------
-        Report
-
-        Raises
-        ------
-        TypeError, ValueError
-            As `truerank.rank_lists` does, for a side without its lists, lists that do not say whose
-            they are, and for what is listed and no candidate of its query, unless it is filtered or
-            a right answer.
-
-        Warns
-        -----
-        UserWarning
-            If queries have no list: it names the first three.
+            The query of each row of a `TopK`, as in `evaluate_scores`.
 
         Examples
         --------

@@ -40,7 +40,7 @@ from ..tasks.candidates import (
     read_candidate_set,
 )
 from ..tasks.side import Side, make_side
-from ..tasks.task import RowOrder
+from ..tasks.task import RowOrder, described_by
 from ..tasks.task import Task as SidedTask
 from .sets import count_repeats, find_right_answers, number_names, read_answers
 
@@ -287,6 +287,7 @@ class Task(SidedTask):
         return number
 
     @with_options(BatchOptions)
+    @described_by(SidedTask._rank_callables)
     def evaluate(self, scorer: Callable[[Any], Any], **options: Unpack[BatchOptions]) -> Report:
         """Evaluate a model by a callable that scores batches of queries.
 
@@ -295,15 +296,6 @@ class Task(SidedTask):
         scorer : callable
             f(queries) -> scores: queries (b, ...) int64, rows of ``answers.queries``, each once and
             in order; scores (b, entities), numpy or a torch CPU tensor.
-
-        Returns
-        -------
-        Report
-
-        Raises
-        ------
-        TypeError, ValueError
-            As `truerank.rank` does.
 
         Examples
         --------
@@ -317,6 +309,7 @@ class Task(SidedTask):
         return self._rank_callables({SIDE: scorer}, rules, options, "scorer")
 
     @with_options(EmbeddingOptions)
+    @described_by(SidedTask._rank_vectors)
     def evaluate_embeddings(
         self,
         queries: Any,
@@ -332,26 +325,14 @@ class Task(SidedTask):
         Parameters
         ----------
         queries : array_like, shape (queries, d), or path
-            A vector for each query, in the order of the Task's `queries` or of the keys 0 to
-            n - 1, or of `row_queries`. With the similarity "maxsim" ``(vectors, indptr)``, a list
-            of vectors for each, as `truerank.rank_embeddings` takes them.
+            A vector for each query, whose rows are as in `evaluate_scores`. With the similarity
+            "maxsim" ``(vectors, indptr)``, a list of vectors for each, as
+            `truerank.rank_embeddings` takes them.
         entities : array_like, shape (entities, d), or path
             A vector for each entity, or a list for each as for `queries`. The index of a frame must
             be the labels in their order.
-        row_queries : keys, optional
-            The query of each row, in any order, by the labels that `qrels` or `queries` have. Each
-            query with right answers has one row; rows of others are counted in the audit.
-        similarity, layout, bias, nan, dtype, threads, audit, progress : optional
-            As in `truerank.rank_embeddings`.
-
-        Returns
-        -------
-        Report
-
-        Raises
-        ------
-        TypeError, ValueError, OSError
-            As `truerank.rank_embeddings` does, and for another number of vectors.
+        row_queries, similarity, bias : optional
+            As in `evaluate_scores` and `truerank.rank_embeddings`.
 
         Examples
         --------
@@ -373,6 +354,7 @@ class Task(SidedTask):
         )
 
     @with_options(RuleOptions)
+    @described_by(SidedTask._rank_scores)
     def evaluate_scores(
         self,
         scores: Any,
@@ -391,17 +373,6 @@ class Task(SidedTask):
         row_queries : keys, optional
             The query of each row, in any order, by the labels that `qrels` or `queries` have. Each
             query with right answers has one row; rows of others are counted in the audit.
-        order, nan, dtype, threads, audit, io, progress : optional
-            As in `truerank.rank`; `progress` counts the bytes of all scores.
-
-        Returns
-        -------
-        Report
-
-        Raises
-        ------
-        TypeError, ValueError, OSError
-            As `truerank.rank` does, and for scores of another shape.
 
         Examples
         --------
@@ -419,6 +390,7 @@ class Task(SidedTask):
         return self._rank_scores({SIDE: scores}, rules, io, row_queries=keys, title="scores")
 
     @with_options(ListOptions)
+    @described_by(SidedTask._rank_lists)
     def evaluate_lists(
         self,
         ids: Any,
@@ -431,8 +403,9 @@ class Task(SidedTask):
     ) -> Report:
         """Evaluate lists of the top entities, which may miss right answers.
 
-        `misses` says what a right answer counts for that its list misses: nothing, as in trec_eval
-        and ranx, or the mean over all places that the list leaves.
+        ``report.ranks.listed`` says which right answers are in the list of their query, and
+        `misses` what one counts for that its list misses: nothing, as in trec_eval and ranx, or the
+        mean over all places that the list leaves.
 
         Parameters
         ----------
@@ -445,45 +418,14 @@ class Task(SidedTask):
             converted. A query without a list has an empty one; lists of queries that `qrels` does
             not have are not used, unless the task was made with `queries`, where they are an error.
             Or a `TopK`, as `truerank.topk_embeddings` returns it: positions, and rows as those of
-            `evaluate_embeddings`.
+            `evaluate_scores`. Where `entities` are a number beside names, it is a warning if no
+            list has any right answer.
         row_queries : keys, optional
-            The query of each row, in any order, by the labels that `qrels` or `queries` have. Each
-            query with right answers has one row; rows of others are counted in the audit.
-        columns : mapping of str to (str or int), optional
-            The name or number of the column of each role, ``{"query": "who", "document": 2}``, and
-            perhaps "score" or "rank", for what has columns; those that are left out have other
-            names and no fractions, or are beside the one that is meant.
-        duplicates : {"raise", "first"}
-            Whether an entity that a list has twice is an error, or counts once, at its best score,
-            where numbers are better than NaN; without scores where it stands first, as in generated
-            lists (beams). Places behind one that is left out close up: in ``["a", "a", "b"]`` b has
-            rank 2, and 3 in raw places, as of Kaggle's apk.
+            The query of each row of a `TopK`, as in `evaluate_scores`.
         misses : {"zero", "bounds", "expected"}
             "zero": nothing; its place is infinite. "bounds": the mean over the places that the list
             leaves, of which the first and the last are the bounds. "expected": that mean, without
             these bounds.
-        order, nan, dtype, threads, progress : optional
-            As in `truerank.rank_lists`.
-
-        Returns
-        -------
-        Report
-            ``report.ranks.listed`` says which right answers are in the list of their query.
-
-        Raises
-        ------
-        TypeError, ValueError
-            As `truerank.rank_lists` does, for another number of lists, for unknown labels, and
-            where no query with right answers has a list. Without `order`, for scores that rise in
-            all lists (the entries of a mapping are in the order of their insertion), or, in nearly
-            every query, with the ranks beside them, and for places as scores.
-
-        Warns
-        -----
-        UserWarning
-            If queries with right answers have no list: it names the first three, and lists of other
-            queries whose names differ from theirs only in blanks or case. If no list has any right
-            answer, where `entities` are a number beside names.
 
         Examples
         --------

@@ -8,12 +8,14 @@ model gives: a callable, vectors, scores or lists. How that is ranked is written
 from __future__ import annotations
 
 import copy
+import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -53,6 +55,8 @@ if TYPE_CHECKING:
     # What a model gives for a side, opened and checked: its size, and what ranks the side's tasks
     # by it, and is told how much is done.
     Source = tuple[int, Callable[[Any], Ranks]]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -530,12 +534,15 @@ class Task:
     ) -> reporting.Report:
         """Rank by lists of the top candidates, by key or in rows, which `read_lists` reads.
 
-        columns : dict of str to (str or int), optional
-            The name or the number of the column of each role, as "score", in tables and files.
+        columns : mapping of str to (str or int), optional
+            The name or the number of the column of each role, as ``{"score": 4}``, for what has
+            columns; those that are left out have other names and no fractions, or are beside the
+            one that is meant.
         duplicates : {"raise", "first"}
-            What a list has twice: an error, or counted once, at its best score, where numbers are
-            better than NaN; without scores where it stands first. Places behind one that is left
-            out close up: in ``["a", "a", "b"]`` b has rank 2.
+            Whether a candidate that a list has twice is an error, or counts once, at its best
+            score, where numbers are better than NaN; without scores where it stands first, as in
+            generated lists (beams). Places behind one that is left out close up: in ``["a", "a",
+            "b"]`` b has rank 2, and 3 in raw places, as of Kaggle's apk.
         order, nan, dtype, threads, progress : optional
             As in `truerank.rank_lists`.
 
@@ -743,6 +750,18 @@ class Task:
         (None, (2, 0))
         """
         return self._row_axis.labels
+
+
+def described_by(way: Callable[..., Any]) -> Callable[[F], F]:
+    """Make a decorator that puts what a way says, whatever the protocol, behind the parameters."""
+    _, _, shared = (inspect.getdoc(way) or "").partition("\n\n")
+
+    def describe(method: F) -> F:
+        sections = re.split(r"\n\n(?=\w+\n---)", inspect.cleandoc(method.__doc__ or ""))
+        method.__doc__ = "\n\n".join([*sections[:2], shared, *sections[2:]])
+        return method
+
+    return describe
 
 
 def _chosen_positions(number: int, index: Any) -> IntArray:
