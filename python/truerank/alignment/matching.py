@@ -381,15 +381,10 @@ def stable_pairs(scores: Array) -> Pairs:
 
 
 def optimal_pairs(scores: Array) -> Pairs:
-    """Return the matching with the highest sum of all that have the most pairs.
+    """Return the matching with the highest sum of all that have the most pairs; +inf has no sum.
 
     What makes no pair gets a cost beyond what the sums of other matchings can differ by, so that
     the solver takes it only if nothing else is left; then the pair is left out.
-
-    Raises
-    ------
-    ValueError
-        For scores of +inf, which have no sum.
     """
     from scipy.optimize import linear_sum_assignment
 

@@ -435,31 +435,9 @@ class Task(SidedTask):
 def as_candidates(
     value: Any, splits: SplitTables, test: IntArray, sides: Sequence[str]
 ) -> tuple[str, Candidates | None]:
-    """Check the argument `candidates`, and list the candidates.
+    """Check the argument `candidates` of some sides; return its name in the protocol, and the ids.
 
-    Parameters
-    ----------
-    value : {"all", "test", "unaligned"}, or mapping
-        The candidates; of each side, if a mapping.
-    splits : SplitTables
-        The evaluated split, which comes first, and the known ones.
-    test : ndarray of int64, shape (n, 2)
-        The pairs that are ranked.
-    sides : sequence of str
-        Those of the task.
-
-    Returns
-    -------
-    name : str
-        "all", "test", "unaligned", or "selection of N x M (digest)".
-    ids : (left ids, right ids), or None
-        The candidates, ascending; None for all entities.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For an unknown name, ids out of range, unknown labels, "unaligned" without known splits, and
-        lists that lack an entity of the test.
+    These are left and right ones, ascending, which hold the pairs that are ranked, or None for all.
     """
     tested = read_only(distinct(test[:, 0])), read_only(distinct(test[:, 1]))
     graphs = splits.vocabularies.values()
@@ -559,21 +537,6 @@ def rank_vectors(
     None, and include the queries of the other side. The result equals that of each side by itself,
     bit for bit, as a score is the same in both directions. An audit is counted for each direction
     by itself.
-
-    Parameters
-    ----------
-    vectors : Embeddings
-        Of left entities and of right ones.
-    sides : mapping of str to Side
-        "left_to_right", "right_to_left", or both, whose queries are entities.
-    rules : Rules
-    watch : callable, optional
-        Told what is done, of how much.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `rank_embeddings` does.
     """
     if not rules.audit and len(sides) == len(SIDES) and joint_count_is_cheaper(sides):
         return _rank_jointly(vectors, sides, rules, watch)
@@ -678,14 +641,7 @@ def rank_matrix(
 
 
 class TransposedStore(Store):
-    """A transposed view of a store, which its owner closes: its rows are the store's columns.
-
-    Examples
-    --------
-    >>> from truerank.stores import open_scores
-    >>> TransposedStore(open_scores(np.zeros((3, 5)))).shape
-    (5, 3)
-    """
+    """A transposed view of a store, which its owner closes: its rows are the store's columns."""
 
     def __init__(self, store: Store) -> None:
         height, width = store.shape

@@ -132,18 +132,7 @@ def make_sides(
 ) -> tuple[dict[str, Side], npt.NDArray[np.bool_]]:
     """Make the tasks of some sides, and say which triples of all splits share a query with them.
 
-    Parameters
-    ----------
-    roles : mapping of str to sequence of str
-        Of the sides to predict: of their queries, with further columns, and then of their answers.
-    splits : SplitTables
-        The evaluated split, which comes first, and the known ones.
-    test_rows : ndarray of int64, shape (n,)
-        The triples of the evaluated split that are ranked.
-    filter : str
-        The rule by which known answers are left out: a word of `FILTERS`.
-    candidates : mapping of str to CandidateSet
-        By side.
+    By side, `roles` has those of its queries, with further columns, and then of its answers.
     """
     is_asked = np.zeros(len(splits.rows), dtype=bool)
     is_filtering = is_asked if filter == QUERY else np.zeros_like(is_asked)
@@ -220,16 +209,7 @@ def _numbers_of_queries(side: Side, query: Sequence[str], size: int) -> IntArray
 def as_candidates(
     value: Any, sides: Sequence[str], splits: SplitTables
 ) -> tuple[str, dict[str, CandidateSet]]:
-    """Check the argument `candidates`; return what the protocol calls them, and those of each side.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For a name that no known split has, ids out of range, unknown labels, relations that are
-        none, a sample without negatives, or both typed and among a split, "typed" or a list of
-        entities for the side "relation", a mapping that lacks a side, and another number of lists
-        than test triples.
-    """
+    """Check the argument `candidates`; return its name in the protocol, and those of each side."""
     if not isinstance(value, Mapping) or not _is_by_side(value, splits):
         is_list = value is not None and not isinstance(value, (str, Sampled))
         if is_list and len(sides) > 1 and "relation" in sides:
@@ -308,23 +288,7 @@ def _read_set(value: Any, sides: Sequence[str], splits: SplitTables) -> Candidat
 def candidates_of_side(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any:
     """Make the candidates of one side, in the form that `Side` takes.
 
-    Parameters
-    ----------
-    candidates : CandidateSet
-        Those of the side.
-    side : Side
-        The side, whose filter has all known answers.
-    splits : SplitTables
-        The evaluated split and the known ones.
-
-    Returns
-    -------
-    None, ndarray, or (indptr, indices, lists)
-
-    Raises
-    ------
-    ValueError
-        If an answer is not among its candidates.
+    The filter of the side still has all known answers.
     """
     word = candidates.pool if isinstance(candidates.pool, str) else ""
     relations = splits.rows[side.units, 1]

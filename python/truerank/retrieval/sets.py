@@ -28,11 +28,6 @@ if TYPE_CHECKING:
 def is_one_split(known: Mapping[Any, Any]) -> bool:
     """Return whether known right answers are those of one split, and not splits by their names.
 
-    Raises
-    ------
-    InputTypeError
-        For a mapping that has both.
-
     Examples
     --------
     >>> is_one_split({"q1": ["a", "b"]}), is_one_split({"train": {"q1": ["a", "b"]}})
@@ -75,21 +70,10 @@ def read_answers(
 ) -> tuple[SplitTables, FloatArray | None, int]:
     """Read the right answers and the known ones; with `exclude` each query itself is known.
 
-    Returns
-    -------
-    SplitTables
-        With the columns query and entity. Right answers are distinct, and in lexicographic order;
-        known rows are those of queries of the task.
-    ndarray of float64, or None
-        The gains of the right answers, above 0.
-    int
-        The number of queries that the qrels have, with right answers or without.
-
-    Raises
-    ------
-    TypeError, ValueError, OSError
-        As `read_judgements` and `align` do; for a pair with several gains, and where no query is an
-        entity of the task, if queries are left out.
+    Returned are the splits, with the columns query and entity, of which the evaluated one has
+    distinct right answers in lexicographic order, and others the rows of queries of the task; the
+    gains of right answers, float64 above 0, or None; and how many queries the qrels have, without
+    right answers, too.
     """
     tables = {
         name: read_judgements(title, value, columns)
@@ -298,14 +282,7 @@ def _check_number_of_names(size: int, names: int) -> None:
 
 
 def _refuse_joined(argument: str, names: Sequence[Any], others: Sequence[Any]) -> None:
-    """Refuse the first name that is none of the others, but several of them with ; or , between.
-
-    Examples
-    --------
-    >>> _refuse_joined("qrels", ["a", "a,b", "c,d"], ["a", "b", "c,d"])  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    truerank.errors.InputValueError: qrels: expected one id in each cell; df.assign(...
-    """
+    """Refuse the first name that is none of the others, but several of them with ; or , between."""
     joined = [name for name in names if ";" in name or "," in name]
     known = set(others if joined else ())  # Few names are.
     for name in joined:
@@ -354,23 +331,8 @@ def find_right_answers(
     """Keep, drop or refuse leaks, right answers that a known split has, too.
 
     A warning or an error names the first of them. Those in the split of `exclude` are none, and are
-    always dropped: a query is no answer of itself.
-
-    Returns
-    -------
-    ndarray of int64
-        The rows of the right answers that are ranked.
-    int
-        How many leak.
-    list of (str, int, str)
-
-    Examples
-    --------
-    >>> vocabulary = Vocabulary(3, None)
-    >>> pairs = np.array([[0, 1], [0, 2], [0, 2]])
-    >>> both = {"query": vocabulary, "entity": vocabulary}
-    >>> find_right_answers(SplitTables(pairs, {"test": 2, "train": 1}, both), "drop")[:2]
-    (array([0]), 1)
+    always dropped: a query is no answer of itself. Returned are the rows of the right answers that
+    are ranked, how many leak, and findings.
     """
     if len(splits.sizes) == 1 and splits.tested:  # No other split has anything.
         return np.arange(splits.tested), 0, []

@@ -518,14 +518,7 @@ def _of_side(row_queries: Any) -> Mapping[str, Any] | None:
 
 
 def read_candidates(value: Any, splits: SplitTables) -> CandidateSet:
-    """Read the argument `candidates`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For a name that no known split has, ids out of range, unknown labels, a typed sample, and
-        lists or samples where not all entities have names.
-    """
+    """Read the argument `candidates`; a set is refused where not all entities have names."""
     queries, entities = splits.vocabularies.values()
     if not entities.has_order and value is not None and not isinstance(value, str):
         expected = "all, or a known split, as not all entities have names"
@@ -544,21 +537,10 @@ def draw_for_queries(
     known: tuple[IntArray, IntArray],
     right: tuple[IntArray, IntArray],
 ) -> tuple[IntArray, IntArray]:
-    """Draw the candidates of each query, its right answers among them.
+    """Draw the candidates of each query, its right answers among them, as (indptr, indices).
 
-    Parameters
-    ----------
-    sampled : Sampled
-    columns : ndarray of int64
-        What is drawn from.
-    known : (indptr, indices)
-        For each query what is never drawn.
-    right : (rows, targets)
-        The query of each right answer, and the answer.
-
-    Returns
-    -------
-    indptr, indices : ndarray
+    Drawn is from `columns`, and for each query never what is known, as (indptr, indices). `right`
+    has the query of each right answer, and the answer.
     """
     rng = np.random.default_rng(sampled.seed)
     number = len(known[0]) - 1

@@ -136,27 +136,16 @@ def draw_candidates(
     rows : ndarray of int64, shape (n,)
         The query of each task.
     pools : (indptr, indices, lists)
-        The columns to draw from, ascending and distinct: task i draws from list ``lists[i]``, and
-        tasks of one query from the same.
+        The columns to draw from, ascending and distinct; tasks of one query draw from one list.
     right : (tasks, columns)
         The right answers, which are among the known ones, by the tasks that get them.
     negatives : int
         The number per task; all that are allowed if there are fewer.
-    rng : numpy.random.Generator
-        The source of random numbers, which the tasks use in their order, some at a time.
 
     Returns
     -------
-    indptr : ndarray of int64, shape (n + 1,)
-    indices : ndarray of int32, or of int64 for many columns
+    indptr, indices : ndarray of int64, and of int32, or of int64 for many columns
         The candidates of each task, ascending.
-
-    Examples
-    --------
-    >>> one, pool = np.zeros(1, np.int64), (np.array([0, 4]), np.arange(4), np.zeros(1, np.int64))
-    >>> known, rng = (np.array([0, 2]), np.array([0, 2])), np.random.default_rng(0)
-    >>> draw_candidates(known, one, pool, (one, np.array([2])), 2, rng)
-    (array([0, 3]), array([1, 2, 3], dtype=int32))
     """
     starts, columns, lists = pools
     width = 1 + max(int(part.max(initial=0)) for part in (columns, known[1], right[1]))
@@ -269,31 +258,17 @@ def _draw(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArr
 
 @dataclass(frozen=True, eq=False)
 class CandidateSet:
-    """Candidates as they were named, before they are those of tasks.
+    """Candidates as they were named, before they are those of tasks."""
 
-    Attributes
-    ----------
-    pool : str or ndarray of int64
-        A word, as "all", or the name of a known split; ids, ascending and distinct; or the ids of a
-        list for each key, one list after another.
-    keys : ndarray of int64, shape (k,), or None
-        The ids of the relations, queries or test triples that have lists, ascending and distinct.
-    indptr : ndarray of int64, shape (k + 1,), or None
-        Where each list begins and ends.
-    key_names : Vocabulary or None
-        What keys name.
-    repeated : int
-        How many candidates were named again.
-    sampled : Sampled or None
-        How they are drawn from the pool.
-    """
-
+    # A word, as "all", or the name of a known split; ids, ascending and distinct; or the ids of a
+    # list for each key, one list after another.
     pool: str | IntArray
+    # The relations, queries or test triples that have lists, by their ids, ascending and distinct.
     keys: IntArray | None = None
-    indptr: IntArray | None = None
+    indptr: IntArray | None = None  # where each list begins and ends
     key_names: Vocabulary | None = None
-    repeated: int = 0
-    sampled: Sampled | None = None
+    repeated: int = 0  # how many candidates were named again
+    sampled: Sampled | None = None  # how they are drawn from the pool
 
     @cached_property
     def name(self) -> str:
@@ -327,27 +302,8 @@ class CandidateSet:
     def of_tasks(self, keys: IntArray, answers: IntArray, members: Vocabulary, noun: str) -> Any:
         """Return the candidates of tasks: one list for all, or lists by task, with their answers.
 
-        Parameters
-        ----------
-        keys, answers : ndarray of int64, shape (n,)
-            The key of each task, and its right answer.
-        members : Vocabulary
-            Of the candidates.
-        noun : str
-            What messages call the answers.
-
-        Raises
-        ------
-        InputValueError
-            If a key has no list, or an answer is not among its candidates.
-
-        Examples
-        --------
-        >>> entities, relations = Vocabulary(9, None), Vocabulary(9, None, "relations")
-        >>> lists = np.array([5, 5, 7]), np.array([3, 8]), np.array([0, 1, 3]), relations
-        >>> keys, answers = np.array([8, 8]), np.array([5, 7])
-        >>> CandidateSet(*lists).of_tasks(keys, answers, entities, "answers")
-        (array([0, 2]), array([5, 7]), array([0, 0]))
+        `keys` and `answers` have an element for each task. A key without a list, and an answer that
+        is not among its candidates, are refused.
         """
         ids: Any = self.pool
         if self.keys is None or self.indptr is None or self.key_names is None:
@@ -387,32 +343,9 @@ def read_candidate_set(
 ) -> CandidateSet:
     """Read candidates whose answers are of one kind: a word, a sample, lists by key, or one set.
 
-    Parameters
-    ----------
-    value : None, str, Sampled, mapping, or sequence
-        None: all.
-    per : {"answer", "query"}
-        What is drawn for, if a sample does not say it.
-    words : sequence of str
-        Those that are taken: the names of known splits are.
-    keys, members : Vocabulary
-        Of the relations or queries that have lists, and of the candidates.
-    forms : str
-        Further forms, for messages.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For what names nothing, and for a sample that has not the fields of one.
-
-    Examples
-    --------
-    >>> queries, entities = Vocabulary(2, None, "queries"), Vocabulary(9, None, "entities")
-    >>> read_candidate_set([7, 3, 7], "query", ["all"], queries, entities, "").pool
-    array([3, 7])
-    >>> sample = Sampled(5, among="train")
-    >>> read_candidate_set(sample, "query", ["all", "train"], queries, entities, "").pool
-    'train'
+    None is all. `per` says for what is drawn, if a sample does not; of words some are taken, and
+    the names of known splits are. `keys` names the relations or queries that have lists, and
+    `forms` further forms, for messages.
     """
     if isinstance(value, Mapping):
         return read_keyed_lists(value, keys, members)
@@ -435,26 +368,7 @@ def read_candidate_set(
 def read_keyed_lists(
     value: Mapping[Any, Any], keys: Vocabulary, members: Vocabulary
 ) -> CandidateSet:
-    """Read a mapping of relations or queries to lists of candidates, by labels or ids.
-
-    Parameters
-    ----------
-    value : mapping of a label or id to labels or ids
-    keys, members : Vocabulary
-        Of the relations or queries, and of their candidates.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For keys and candidates that name nothing, and for what is no list; messages say which.
-
-    Examples
-    --------
-    >>> relations, entities = Vocabulary(2, ("likes", "knows"), "relations"), Vocabulary(9, None)
-    >>> lists = read_keyed_lists({"knows": [7, 2, 7], "likes": [3]}, relations, entities)
-    >>> lists.keys, lists.indptr, lists.pool
-    (array([0, 1]), array([0, 1, 3]), array([3, 2, 7]))
-    """
+    """Read a mapping of relations or queries to lists of candidates, by labels or ids."""
     names = list(value)
 
     def place_of_key(i: int) -> str:
@@ -484,21 +398,14 @@ def read_keyed_lists(
 
 
 def name_of_sets(sets: Sequence[CandidateSet]) -> str:
-    """Return what a protocol calls chosen candidates: their numbers, and a digest.
+    """Return what a protocol calls chosen candidates, one set for each side, or one for all.
 
-    Parameters
-    ----------
-    sets : sequence of CandidateSet
-        One for each side, or one for all. Lists that are all the same are one set.
+    Lists that are all the same are one set.
 
     Examples
     --------
-    >>> name_of_sets([CandidateSet(np.array([0, 1]))])
-    'selection of 2 (3ea97a77)'
     >>> name_of_sets([CandidateSet(np.array([0, 1])), CandidateSet(np.array([2]))])
     'selection of 2 x 1 (fa1e0462)'
-    >>> name_of_sets([CandidateSet(np.array([5, 5, 7]), np.array([3, 8]), np.array([0, 1, 3]))])
-    'selection of 2 lists, 3 in all (9c791ac9)'
     """
     from hashlib import blake2b
 

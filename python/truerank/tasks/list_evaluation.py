@@ -171,19 +171,7 @@ def rank_lists_of_side(
 ) -> Ranks:
     """Rank the tasks of a side, each by the list in its row, among their candidates.
 
-    Parameters
-    ----------
-    lists : CandidateLists
-    rows : ndarray of int64, shape (n,)
-        The list of each task.
-    side : Side
-    vocabulary : Vocabulary
-        Of the candidates, for messages.
-    rules : Rules
-    are_listed : bool
-        Whether the candidates of a task are those that its list has.
-    files : tuple of str
-        That have the lists.
+    With `are_listed` the candidates of a task are those that its list has. `files` have the lists.
     """
     filter = core_selection(side.filter)
     sizes: Any = None
@@ -208,37 +196,10 @@ def candidates_of_lists(
 ) -> tuple[Selection, IntArray]:
     """Split what is listed into candidates and others, without a loop over queries.
 
-    Parameters
-    ----------
-    lists : CandidateLists
-    rows : ndarray of int64, shape (n,)
-        The list of each task.
-    side : Side
-        The tasks, with candidates of their own: ascending and distinct, as a `Task` makes them.
-    vocabulary : Vocabulary
-        Of the candidates, for messages.
-
-    Returns
-    -------
-    Selection
-        What is left out of the lists: the filter, and what is listed and no candidate.
-    ndarray of int64, shape (n,)
-        The number of candidates of each task that the filter leaves, its target included.
-
-    Raises
-    ------
-    InputValueError
-        For an entity that is no candidate of its query, unless it is filtered or a right answer.
-
-    Examples
-    --------
-    >>> from truerank.counting.lists import as_lists
-    >>> from truerank.records.vocabularies import Vocabulary
-    >>> from truerank.tasks.side import Side
-    >>> one = np.zeros(1, np.int64)
-    >>> side = Side("tail", 9, one[:, None], one, one + 2, one, candidates=np.array([2, 5, 7]))
-    >>> candidates_of_lists(as_lists([[7, 2]], None), one, side, Vocabulary(9, None))[1]
-    array([3])
+    `rows` has the list of each task, and the side candidates of its own, ascending and distinct.
+    Returned are what is left out of the lists, the filter and what is listed and no candidate, and
+    for each task the number of candidates that the filter leaves, its target included. An entity
+    that is no candidate of its query is refused, unless it is filtered or a right answer.
     """
     size = side.n_candidates
     filters = _as_selection(side.filter, len(side))

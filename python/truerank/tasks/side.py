@@ -166,18 +166,9 @@ def warn_of_unlike_rows(
 
     Rows may differ in what their tasks leave out, as where known answers are masked: a few are
     compared, in a few columns where both are finite, and that are candidates of both tasks. Their
-    mean differences are held against the size of all, and against the spread of each row.
-
-    Parameters
-    ----------
-    argument : str
-        What the warning calls the scores.
-    store : Store
-    rows : ndarray of int64, shape (n,)
-        The row of each task.
-    side : Side
-    tasks : ndarray of int64
-        Tasks that read another row than the first task of their query.
+    mean differences are held against the size of all, and against the spread of each row. `rows`
+    has that of each task, and `tasks` those that read another row than the first task of their
+    query.
     """
     if not len(tasks) or not store.in_place or store.carrier.kind != "f":
         return
@@ -209,14 +200,7 @@ def warn_of_unlike_rows(
 
 
 def _some_candidates(side: Side, tasks: IntArray) -> IntArray:
-    """Return candidates of tasks by even steps, filtered ones and repeats among them.
-
-    Examples
-    --------
-    >>> one = np.zeros(1, np.int64)
-    >>> _some_candidates(Side("tail", 16, one[:, None], one, one, one), one)
-    array([[ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11, 12, 13, 14, 15]])
-    """
+    """Return candidates of each task by even steps, filtered ones and repeats among them."""
     steps = np.linspace(0, 1, COLUMNS_COMPARED)
     if isinstance(side.candidates, tuple):
         indptr, pool, lists = side.candidates
@@ -230,16 +214,7 @@ def _some_candidates(side: Side, tasks: IntArray) -> IntArray:
 
 
 def _are_candidates(side: Side, task: int, columns: IntArray) -> npt.NDArray[np.bool_]:
-    """Return whether columns are candidates of a task.
-
-    Examples
-    --------
-    >>> one = np.zeros(1, np.int64)
-    >>> lists = np.array([0, 2]), np.array([0, 5]), one
-    >>> side = Side("tail", 9, one[:, None], one, one, one, filter=lists)
-    >>> _are_candidates(side, 0, np.array([0, 4, 5]))
-    array([ True,  True, False])
-    """
+    """Return whether columns are candidates of a task."""
     among = _list_of(side.candidates, task)
     filtered = _list_of(side.filter, task)
     is_one = np.full(len(columns), True)
@@ -251,13 +226,7 @@ def _are_candidates(side: Side, task: int, columns: IntArray) -> npt.NDArray[np.
 
 
 def core_selection(selection: TaskLists | IntArray | None) -> Selection | None:
-    """Return a filter or candidates as the core takes them, so that nothing reads them again.
-
-    Examples
-    --------
-    >>> core_selection(np.array([2, 5])).shared
-    True
-    """
+    """Return a filter or candidates as the core takes them, so that nothing reads them again."""
     if selection is None:
         return None
     if isinstance(selection, tuple):
@@ -334,35 +303,10 @@ def make_side(
 ) -> Side:
     """Make the tasks of one side: each ranked fact asks for its answer, given its query.
 
-    Parameters
-    ----------
-    name : str
-    facts : mapping of str to ndarray of int64, shape (n,)
-        The columns of known facts by role, those of the test first.
-    ranked : ndarray of int64
-        The rows of `facts` that become tasks, and their units.
-    query : sequence of str
-        The roles of the columns that make a query.
-    answer : str
-        The role of the answers.
-    n_candidates : int
-    has_filter : bool
-        Whether the filter is made: all known answers of each query, the targets among them.
-    is_asked : ndarray of bool, shape (n,), optional
-        The facts of these queries are marked in it, if the filter is made.
-
-    Returns
-    -------
-    Side
-
-    Examples
-    --------
-    >>> facts = {"head": np.array([0, 0, 3]), "tail": np.array([1, 2, 1])}
-    >>> side = make_side(
-    ...     "tail", facts, np.array([1]), query=["head"], answer="tail", n_candidates=4
-    ... )
-    >>> side.queries, side.filter[:2]
-    (array([[0]]), (array([0, 2]), array([1, 2])))
+    `facts` has the columns of known facts by role, those of the test first, and `ranked` the rows
+    that become tasks, and their units. `query` and `answer` are roles. The filter has all known
+    answers of each query, the targets among them; the facts of these queries are marked in
+    `is_asked`, of shape (facts,), if the filter is made.
     """
     keys_of: Callable[[Any], IntArray] = RowKeys([facts[role] for role in query]).of
     if len(query) == 1:
@@ -400,17 +344,9 @@ def _codes_of_answers(
 ) -> IntArray:
     """Return an integer for the answer of each fact whose query is asked; others are left out.
 
-    Parameters
-    ----------
-    asked : ndarray of int64
-        The distinct queries.
-    queries : callable
-        It returns the queries of some of the facts.
-    answers : ndarray of int64
-    width : int
-        More than the largest answer; `MAX_IDS` leaves room for the answers of all queries.
-    is_asked : ndarray of bool, optional
-        The facts of these queries are marked in it.
+    `queries` returns those of some of the facts, and `width` is more than the largest answer;
+    `MAX_IDS` leaves room for the answers of all queries. The facts of these queries are marked in
+    `is_asked`.
 
     Examples
     --------
@@ -479,41 +415,11 @@ def rank_batches(
 ) -> Ranks:
     """Rank the tasks of a side by the scores that a callable gives for batches of its queries.
 
-    The callable gets every distinct query once, in order. A batch is counted before the next one is
-    scored. Errors name the batch, as in "scores: queries 64 to 127".
-
-    Parameters
-    ----------
-    scorer : callable
-        Takes queries, int64 (b, c), which it may change, and returns scores (b, columns): any array
-        that `rank` takes. They are not read once the callable is called again, so that it may fill
-        one array for all batches.
-    side : Side
-        The tasks.
-    report_progress : callable
-        Called with the number of queries that are done.
-    **options
-        As in `rank`, but for `progress`. And `batch_size`, the number of queries in a batch: by
-        default as many as have 64 MB of float32 scores; `device`, where queries become tensors of
-        torch.
-
-    Returns
-    -------
-    Ranks
-        In the order of the tasks.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `rank` does, and for scores of another shape.
-
-    Examples
-    --------
-    >>> from truerank.tasks.side import Side
-    >>> queries, rows, targets = np.array([[0], [1]]), np.array([1, 0, 1]), np.array([2, 2, 0])
-    >>> side = Side("tail", 3, queries, rows, targets, np.arange(3))
-    >>> rank_batches(lambda q: q * [0.3, 0.2, 0.1], side, batch_size=1).optimistic
-    array([3, 1, 1])
+    The callable gets every distinct query once, in order, int64 (b, c), or a tensor of torch on the
+    `device` of the options, which it may change. It returns scores (b, columns), any array that
+    `rank` takes, which are counted before it is called again, so that it may fill one array for all
+    batches. A batch has by default as many queries as have 64 MB of float32 scores. Errors name it,
+    as in "scores: queries 64 to 127". `report_progress` is told how many queries are done.
     """
     height, columns = len(side.query_ids), side.n_candidates
     others = dict(options)

@@ -61,37 +61,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class RowOrder:
-    """Whose the rows are that a user hands over for a side.
+    """Whose the rows are that a user hands over for a side."""
 
-    Attributes
-    ----------
-    rows : ndarray of int64, shape (tasks,)
-        The row of each task.
-    height : int
-        The number of rows.
-    noun : str
-        What a row is for, in messages.
-    axis : Axis
-        The labels of the rows.
-    unused : int
-        How many rows are of queries without right answers.
-    """
-
-    rows: IntArray
-    height: int
-    noun: str
-    axis: Axis
-    unused: int = 0
+    rows: IntArray  # of each task
+    height: int  # the number of rows
+    noun: str  # what a row is for, in messages
+    axis: Axis  # the labels of the rows
+    unused: int = 0  # how many rows are of queries without right answers
 
     def of_height(self, height: int) -> RowOrder:
-        """Return the order where so many rows came: a part may be given all rows of the whole.
-
-        Examples
-        --------
-        >>> axis = Axis(None, "task.row_labels", np.array([1, 4]), 6)
-        >>> RowOrder(np.array([0, 1]), 2, "query", axis).of_height(6).rows
-        array([1, 4])
-        """
+        """Return the order where so many rows came: a part may be given all rows of the whole."""
         whole = self.axis.height
         if self.axis.some is None or whole is None or height == self.height:
             return self
@@ -103,35 +82,16 @@ class RowOrder:
 class Task:
     """The tasks of a protocol by side, and the protocol that their ranks carry.
 
-    Parameters
-    ----------
-    sides : mapping of str to Side
-        By name, in the order of their tasks in Ranks; they are attributes, too.
-    roles : mapping of str to tuple of str
-        For each side the roles of the columns of its queries, and then that of its answers.
-    names : mapping of str to Vocabulary
-        What elements name, by role.
-    protocol : Protocol
-        The filter's splits, the candidates by name, whether they are sampled, and the split.
-    facts : iterable of (ndarray of int64, names)
-        The columns of the facts that are ranked, whatever the sides are, as `number_facts` takes
-        them.
-    known : str
-        The digest of all facts, by `digest_of_rows`.
-    test_rows : ndarray of int64, shape (k,)
-        The rows of the test that are ranked, which are its units; those of a part in its own order.
-    height : int
-        How many rows the test has, as it was given.
-    findings : iterable of (str, int, str)
-        What `audit` returns, as the parts of each `Finding`.
+    `facts` are the columns of the facts that are ranked, whatever the sides are, as `number_facts`
+    takes them, and `known` is the digest of all facts, by `digest_of_rows`.
     """
 
-    sides: dict[str, Side]
-    roles: dict[str, tuple[str, ...]]
-    names: dict[str, Vocabulary]
+    sides: dict[str, Side]  # in the order of their tasks in Ranks; they are attributes, too
+    roles: dict[str, tuple[str, ...]]  # of the columns of a side's queries, and of its answers
+    names: dict[str, Vocabulary]  # what elements name, by role
     protocol: Protocol
-    test_rows: IntArray
-    height: int
+    test_rows: IntArray  # those that are ranked, which are units; of a part in its own order
+    height: int  # how many rows the test has, as it was given
     # What a row is for that a user hands over, and the labels of rows.
     _row_noun = "query of the test as given"
     _row_axis = NUMBERED
@@ -277,20 +237,9 @@ class Task:
     def _row_order(self, name: str, keys: Any, title: str) -> RowOrder:
         """Return whose the rows of a side are: of its units, or of the queries that keys name.
 
-        Parameters
-        ----------
-        name : str
-            The side.
-        keys : object, or None
-            A key for each row, in any order, as rows of facts are handed over; those of one column
-            as labels, too. Elements are read by the task's vocabularies.
-        title : str
-            What messages call the values. Where these have a name, keys are in one argument.
-
-        Raises
-        ------
-        InputTypeError, InputValueError
-            For another form, and a query without a row or with several.
+        A key for each row, in any order, is read by the task's vocabularies, as rows of facts are;
+        those of one column may be labels, too. Values that have a title have their keys in one
+        argument.
         """
         if keys is None:
             return self._order_by_place(name, title or name)
@@ -765,15 +714,7 @@ def described_by(way: Callable[..., Any]) -> Callable[[F], F]:
 
 
 def _chosen_positions(number: int, index: Any) -> IntArray:
-    """Return the positions of some of the units, in the order of an index, which names none twice.
-
-    Examples
-    --------
-    >>> _chosen_positions(4, slice(1, None, 2))
-    array([1, 3])
-    >>> _chosen_positions(4, [2, -4])
-    array([2, 0])
-    """
+    """Return positions of some of the units, in the order of an index, which names none twice."""
     if isinstance(index, slice):
         return np.arange(number)[index]
     expected = "a slice or positions of triples, pairs or queries, as task[0::4] or task[[7, 3]]"
@@ -808,18 +749,13 @@ def find_origins(told: dict[str, tuple[Any, ...]]) -> tuple[Origin, ...]:
 def number_facts(columns: Iterable[tuple[IntArray, Any]]) -> IntArray:
     """Return a number for each fact by what its elements are called, whatever the order of names.
 
-    Parameters
-    ----------
-    columns : iterable of (ndarray of int64, names)
-        The ids of each column of the facts, and the names of the ids; None: ids are what they are.
+    The ids of each column come with the names of the ids; None: ids are what they are.
 
     Examples
     --------
     >>> one = number_facts([(np.array([0, 1, 0]), ("a", "b"))])
     >>> (one == number_facts([(np.array([1, 0, 1]), ("b", "a"))])).all()
     np.True_
-    >>> (one == number_facts([(np.array([0, 1, 0]), None)])).any()
-    np.False_
     """
     from hashlib import blake2b
 
@@ -839,13 +775,7 @@ def number_facts(columns: Iterable[tuple[IntArray, Any]]) -> IntArray:
 
 
 def fingerprint_of(data: bytes) -> str:
-    """Return the first 16 hex digits of a SHA-256.
-
-    Examples
-    --------
-    >>> fingerprint_of(b"a")
-    'ca978112ca1bbdca'
-    """
+    """Return the first 16 hex digits of a SHA-256."""
     import hashlib
 
     return hashlib.sha256(data).hexdigest()[:16]
