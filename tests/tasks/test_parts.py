@@ -596,9 +596,9 @@ def test_parts_of_tasks_that_were_made_otherwise(one: Any, two: Any, tmp_path: P
 def test_origins_are_made_once_when_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Metrics do not need them, and until then ranks do not keep the task, with its filter."""
     made: list[object] = []
-    number_facts = tr.tasks.task.number_facts
+    number_facts = tr.tasks.side.number_facts
     count = lambda facts: made.append(facts) or number_facts(facts)  # noqa: E731
-    monkeypatch.setattr(tr.tasks.task, "number_facts", count)
+    monkeypatch.setattr(tr.tasks.side, "number_facts", count)
     task = tr.retrieval.Task({"q": {"d1": 2, "d2": 1}}, entities=ITEMS, relevance_level=2)
     reports = [task.evaluate_lists({"q": ["d3", "d1"]}) for _ in range(2)]
     assert [report["mrr"] for report in reports] == [0.5, 0.5]

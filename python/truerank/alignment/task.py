@@ -25,7 +25,6 @@ from ..inputs.rules import (
     RuleOptions,
     Rules,
     read_rules,
-    with_options,
 )
 from ..naming import public
 from ..ranks.labels import labels_of_codes
@@ -41,9 +40,10 @@ from ..records.splits import (
 from ..records.vocabularies import align_set
 from ..reporting import Report
 from ..stores.store import Store, Tile
+from ..tasks import described_by
 from ..tasks.candidates import CandidateSet, name_of_sets
 from ..tasks.side import Side, job_of_side, make_side, read_sides
-from ..tasks.task import RowOrder, described_by
+from ..tasks.task import RowOrder
 from ..tasks.task import Task as SidedTask
 from .local_scaling import with_means
 from .matching import COPIES, OF_EACH, find_copies
@@ -247,8 +247,7 @@ class Task(SidedTask):
         left, right = self.candidates
         return bool(are_among(ids[:, 0], right).any() or are_among(ids[:, 1], left).any())
 
-    @with_options(EmbeddingOptions)
-    @described_by(SidedTask._rank_vectors)
+    @described_by(SidedTask._rank_vectors, EmbeddingOptions)
     def evaluate_embeddings(
         self,
         left: Any,
@@ -318,8 +317,7 @@ class Task(SidedTask):
             ranks = rank_vectors(scaled, self.sides, rules, watch=part)
         return self._report(ranks)
 
-    @with_options(RuleOptions)
-    @described_by(SidedTask._rank_scores)
+    @described_by(SidedTask._rank_scores, RuleOptions)
     def evaluate_scores(
         self,
         scores: Any,
@@ -357,8 +355,7 @@ class Task(SidedTask):
             ranks = rank_matrix(store, self.sides, rules, io=io, watch=watch)
         return self._report(ranks)
 
-    @with_options(BatchOptions)
-    @described_by(SidedTask._rank_callables)
+    @described_by(SidedTask._rank_callables, BatchOptions)
     def evaluate(
         self,
         left_to_right: Callable[[IntArray], Any] | None = None,
@@ -387,8 +384,7 @@ class Task(SidedTask):
         scorers = {"left_to_right": left_to_right, "right_to_left": right_to_left}
         return self._rank_callables(scorers, rules, options)
 
-    @with_options(ListOptions)
-    @described_by(SidedTask._rank_lists)
+    @described_by(SidedTask._rank_lists, ListOptions)
     def evaluate_lists(
         self,
         left_to_right: Any = None,

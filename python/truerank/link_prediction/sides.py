@@ -41,8 +41,7 @@ from ..tasks.candidates import (
     name_of_sets,
     read_candidate_set,
 )
-from ..tasks.side import Side, make_side
-from ..tasks.task import number_facts
+from ..tasks.side import Side, make_side, number_facts
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -16,16 +16,15 @@ from ..inputs.rules import (
     ListOptions,
     RuleOptions,
     read_rules,
-    with_options,
 )
 from ..naming import public
 from ..ranks.protocol import Protocol
 from ..records.columns import FACTS
 from ..records.splits import check_rules, name_splits, read_tables
+from ..tasks import described_by
 from ..tasks.candidates import Sampled
 from ..tasks.side import read_sides
 from ..tasks.task import Task as SidedTask
-from ..tasks.task import described_by
 from .sides import (
     FACT,
     FILTERS,
@@ -409,8 +408,7 @@ class Task(SidedTask):
         )
         return f"{type(self).__name__}({sides}; {self.protocol})"
 
-    @with_options(BatchOptions)
-    @described_by(SidedTask._rank_callables)
+    @described_by(SidedTask._rank_callables, BatchOptions)
     def evaluate(
         self,
         tail: Callable[[IntArray], Any] | None = None,
@@ -445,8 +443,7 @@ class Task(SidedTask):
         self._warn_of_orders()  # A callable may have read the order.
         return report
 
-    @with_options(EmbeddingOptions)
-    @described_by(SidedTask._rank_vectors)
+    @described_by(SidedTask._rank_vectors, EmbeddingOptions)
     def evaluate_embeddings(
         self,
         tail: Any = None,
@@ -503,8 +500,7 @@ class Task(SidedTask):
             row_queries=row_queries,
         )
 
-    @with_options(RuleOptions)
-    @described_by(SidedTask._rank_scores)
+    @described_by(SidedTask._rank_scores, RuleOptions)
     def evaluate_scores(
         self,
         tail: Any = None,
@@ -546,8 +542,7 @@ class Task(SidedTask):
         self._warn_of_orders()
         return self._rank_scores(scores, rules, io, row_queries=row_queries)
 
-    @with_options(ListOptions)
-    @described_by(SidedTask._rank_lists)
+    @described_by(SidedTask._rank_lists, ListOptions)
     def evaluate_lists(
         self,
         tail: Any = None,

@@ -20,7 +20,6 @@ from ..inputs.rules import (
     ListOptions,
     RuleOptions,
     read_rules,
-    with_options,
 )
 from ..inputs.selection import indptr_of
 from ..metrics.answers import GAINS, MISSES, check_misses, counted_gains
@@ -31,6 +30,7 @@ from ..ranks.protocol import Protocol
 from ..records.columns import first_names
 from ..records.lists import Lists
 from ..records.splits import check_rules
+from ..tasks import described_by
 from ..tasks.candidates import (
     ALL,
     CandidateSet,
@@ -40,7 +40,7 @@ from ..tasks.candidates import (
     read_candidate_set,
 )
 from ..tasks.side import Side, make_side
-from ..tasks.task import RowOrder, described_by
+from ..tasks.task import RowOrder
 from ..tasks.task import Task as SidedTask
 from .sets import count_repeats, find_right_answers, number_names, read_answers
 
@@ -286,8 +286,7 @@ class Task(SidedTask):
             number += len(answers.query_ids) - len(with_right)
         return number
 
-    @with_options(BatchOptions)
-    @described_by(SidedTask._rank_callables)
+    @described_by(SidedTask._rank_callables, BatchOptions)
     def evaluate(self, scorer: Callable[[Any], Any], **options: Unpack[BatchOptions]) -> Report:
         """Evaluate a model by a callable that scores batches of queries.
 
@@ -308,8 +307,7 @@ class Task(SidedTask):
         self._check_columns("scorer")
         return self._rank_callables({SIDE: scorer}, rules, options, "scorer")
 
-    @with_options(EmbeddingOptions)
-    @described_by(SidedTask._rank_vectors)
+    @described_by(SidedTask._rank_vectors, EmbeddingOptions)
     def evaluate_embeddings(
         self,
         queries: Any,
@@ -353,8 +351,7 @@ class Task(SidedTask):
             title="queries",
         )
 
-    @with_options(RuleOptions)
-    @described_by(SidedTask._rank_scores)
+    @described_by(SidedTask._rank_scores, RuleOptions)
     def evaluate_scores(
         self,
         scores: Any,
@@ -389,8 +386,7 @@ class Task(SidedTask):
         keys = _of_side(row_queries)
         return self._rank_scores({SIDE: scores}, rules, io, row_queries=keys, title="scores")
 
-    @with_options(ListOptions)
-    @described_by(SidedTask._rank_lists)
+    @described_by(SidedTask._rank_lists, ListOptions)
     def evaluate_lists(
         self,
         ids: Any,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+import inspect
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from ..counting.ranking import rank
 from ..inputs.rules import RuleOptions, with_options
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from . import list_evaluation as list_evaluation
 else:  # A type checker that read this would accept any name.
     _, __getattr__, __dir__ = names_when_used(__name__, {".list_evaluation": ()})
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @public("truerank")
@@ -96,3 +101,18 @@ def evaluate(
     if side is not None:
         ranks = ranks.with_labels(side=side)
     return Report(ranks, by=by)
+
+
+def described_by(way: Callable[..., Any], kind: type[Any]) -> Callable[[F], F]:
+    """Make `with_options` of a kind for a method by which a protocol evaluates in some way.
+
+    What the docstring of the way says of all protocols stands behind the method's own parameters.
+    """
+    _, _, shared = (inspect.getdoc(way) or "").partition("\n\n")
+
+    def describe(method: F) -> F:
+        sections = re.split(r"\n\n(?=\w+\n---)", inspect.cleandoc(method.__doc__ or ""))
+        method.__doc__ = "\n\n".join([*sections[:2], shared, *sections[2:]])
+        return with_options(kind)(method)
+
+    return describe

@@ -75,19 +75,6 @@ def choose_lists(
     )
 
 
-def findings_of_keys(missing: Sequence[Any], unused: Sequence[Any]) -> list[Finding]:
-    """Return what is worth knowing of queries without a list, and of lists of other queries."""
-    findings = []
-    for name, keys, noun, problem in (
-        ("missing lists", missing, "query", "with right answers without a list"),
-        ("unused lists", unused, "list", "of queries without right answers"),
-    ):
-        if keys:
-            words = f"{format_count(len(keys), noun)} {problem}, as {first_names(keys)}"
-            findings.append(Finding(name, len(keys), words))
-    return findings
-
-
 def findings_of_names(
     named: Lists,
     list_of_query: IntArray,
@@ -142,21 +129,33 @@ def _plain_text(names: Iterable[str]) -> str:
     return "".join(unicodedata.normalize("NFKC", "\0".join(names)).casefold().split())
 
 
-def warn_of_missing(
+def report_keys(
     argument: str, n_queries: int, missing: Sequence[Any], unused: Sequence[Any]
-) -> None:
-    """Warn of queries without a list, and name unused lists whose names look like theirs."""
-    text = (
-        f"{len(missing):,} of {n_queries:,} queries with right answers have no list "
-        f"({first_names(missing)}), and count as if theirs were empty"
-    )
-    others = {_plain_text([str(name)]): name for name in unused}
-    plain = {name: _plain_text([str(name)]) for name in missing}
-    pairs = [f"{others[plain[x]]!r} for {x!r}" for x in missing if plain[x] in others]
-    if pairs:
-        text += "; there are lists of names that differ only in blanks or case: "
-        text += ", ".join(pairs[:3])
-    warn_user(argument, text)
+) -> list[Finding]:
+    """Warn of queries without a list; return these, and lists of other queries, as findings.
+
+    The warning names the lists of other queries whose names look like theirs.
+    """
+    findings = []
+    if missing:
+        text = (
+            f"{len(missing):,} of {n_queries:,} queries with right answers have no list "
+            f"({first_names(missing)}), and count as if theirs were empty"
+        )
+        others = {_plain_text([str(name)]): name for name in unused}
+        plain = {name: _plain_text([str(name)]) for name in missing}
+        pairs = [f"{others[plain[x]]!r} for {x!r}" for x in missing if plain[x] in others]
+        if pairs:
+            text += "; there are lists of names that differ only in blanks or case: "
+            text += ", ".join(pairs[:3])
+        warn_user(argument, text)
+        words = f"{format_count(len(missing), 'query')} with right answers without a list"
+        words += f", as {first_names(missing)}"
+        findings.append(Finding("missing lists", len(missing), words))
+    if unused:
+        words = f"{format_count(len(unused), 'list')} of queries without right answers"
+        findings.append(Finding("unused lists", len(unused), f"{words}, as {first_names(unused)}"))
+    return findings
 
 
 def rank_lists_of_side(

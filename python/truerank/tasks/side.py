@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..arrays.row_keys import (
     codes_of,
     distinct_in_place,
     first_equals,
+    mixed_rows,
 )
 from ..counting.driver import count_scores
 from ..counting.job import Job
@@ -28,6 +30,7 @@ from ..inputs.checks import choice, integer, several
 from ..inputs.selection import indptr_of, join_ranges
 from ..naming import import_extra, public
 from ..ranks.joining import join_ranks
+from ..ranks.protocol import Origin
 from ..stores import read_scores, shape_of
 from ..stores.on_device import copy_to_device
 
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from ..ranks.container import Origins, Ranks
     from ..ranks.labels import Labels
     from ..ranks.protocol import Protocol
+    from ..records.vocabularies import Vocabulary
     from ..stores import Store
 
     # As `rank` takes them: list i is indices[indptr[i] : indptr[i + 1]], and each task has a list.
@@ -517,3 +521,71 @@ def check_score_shape(got: object, shape: tuple[int, int], noun: str) -> None:
     if got != shape:
         each = f"a row for each {noun} and a column for each candidate"
         raise InputValueError("scores", expected=f"scores of shape {shape}, {each}", got=got)
+
+
+# -- what tells a task from others -----------------------------------------------------------------
+
+
+def find_origins(told: dict[str, tuple[Any, ...]]) -> tuple[Origin, ...]:
+    """Return what tells a task from others, made of its parts once and when it is asked for."""
+    if "origins" not in told:
+        rows, facts, queries, entities, known = told["parts"]
+        fingerprint = fingerprint_of(rows.tobytes() + number_facts(facts).tobytes())
+        sizes = 1 + int(rows.max(initial=-1)), len(rows), queries
+        told["origins"] = (Origin(fingerprint, *sizes, (digest_of_names(entities), known)),)
+    return told["origins"]
+
+
+def number_facts(columns: Iterable[tuple[IntArray, Any]]) -> IntArray:
+    """Return a number for each fact by what its elements are called, whatever the order of names.
+
+    The ids of each column come with the names of the ids; None: ids are what they are.
+
+    Examples
+    --------
+    >>> one = number_facts([(np.array([0, 1, 0]), ("a", "b"))])
+    >>> (one == number_facts([(np.array([1, 0, 1]), ("b", "a"))])).all()
+    np.True_
+    """
+    from hashlib import blake2b
+
+    @cache  # Most entities are in two columns.
+    def digest_of(name: Any) -> bytes:
+        return blake2b(repr(name).encode(), digest_size=8).digest()
+
+    digests = []
+    for ids, names in columns:
+        if names is None:
+            digests.append(np.ascontiguousarray(ids))
+        else:
+            codes = codes_of(ids)
+            digest = b"".join([digest_of(names[i]) for i in codes.distinct.tolist()])
+            digests.append(np.frombuffer(digest, np.int64)[codes.codes])
+    return mixed_rows(digests).view(np.int64)
+
+
+def fingerprint_of(data: bytes) -> str:
+    """Return the first 16 hex digits of a SHA-256."""
+    import hashlib
+
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def digest_of_names(vocabularies: Iterable[Vocabulary]) -> str:
+    """Return how many entities there are, and a digest of all names in their order.
+
+    Examples
+    --------
+    >>> from truerank.records.vocabularies import Vocabulary
+    >>> digest_of_names([Vocabulary(3, None), Vocabulary(2, None, "relations")])
+    '3 entities'
+    """
+    numbers = []
+    named = []
+    for each in vocabularies:
+        if each.names and each.has_order:
+            named.append(each.names)
+        if each.of in ("entities", "left", "right"):
+            numbers.append(f"{each.size:,} {each.of}")
+    text = ", ".join(numbers)
+    return f"{text} by name ({fingerprint_of(repr(named).encode())})" if named else text

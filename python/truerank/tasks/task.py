@@ -8,19 +8,17 @@ model gives: a callable, vectors, scores or lists. How that is ranked is written
 from __future__ import annotations
 
 import copy
-import inspect
-import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from .. import embeddings, reporting, tasks
-from ..arrays.row_keys import codes_of, look_up, match_rows, mixed_rows
+from ..arrays.row_keys import look_up, match_rows
 from ..counting.job import refuse_places
 from ..errors import InputTypeError, InputValueError, Option, argument_names
 from ..inputs.array_likes import index_array
@@ -28,12 +26,12 @@ from ..inputs.checks import NUMBERED, Axis, by_position, check_shape, is_iterabl
 from ..inputs.progress_listeners import as_listener, reporter, watch_of_part
 from ..inputs.rules import LISTED
 from ..naming import format_count
-from ..ranks.protocol import Origin, Protocol
 from ..records.columns import read_keys
 from ..records.vocabularies import align
 from ..stores import PATHS, read_scores, shape_of
 from .side import (
     check_score_shape,
+    find_origins,
     join_sides,
     rank_batches,
     rank_scores_of_side,
@@ -46,6 +44,7 @@ if TYPE_CHECKING:
     from ..embeddings.vectors import Embeddings
     from ..inputs.rules import Rules
     from ..ranks.container import Ranks
+    from ..ranks.protocol import Origin, Protocol
     from ..records.lists import Lists
     from ..records.splits import FindingParts
     from ..records.vocabularies import Vocabulary
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
     # by it, and is told how much is done.
     Source = tuple[int, Callable[[Any], Ranks]]
 
-F = TypeVar("F", bound=Callable[..., Any])
+_TEXT_HAS_IDS = Option("ids", True, "says that text has ids", call="Task(..., {})")
 
 
 @dataclass(frozen=True)
@@ -598,8 +597,7 @@ class Task:
         if len(missing) == len(list_of_query) and len(keys) and not self._is_part:
             ours = f"those of the task are {self._key_of(name, 0)!r}, ..."
             theirs = f"of lists {named.queries[0]!r}, ..."
-            way = Option("ids", True, "says that text has ids", call="Task(..., {})")
-            ways = [way] if named.path and len(roles) > 2 else []
+            ways = [_TEXT_HAS_IDS] if named.path and len(roles) > 2 else []
             raise InputValueError(argument, f"no query in common: {ours}, {theirs}", remedies=ways)
         queries = tuple(self._key_of(name, query) for query in missing.tolist())
         others = () if self._is_part else np.flatnonzero(~is_used)  # A part need not have all.
@@ -607,9 +605,8 @@ class Task:
         list_of_query[missing] = len(named.queries)  # An empty list, behind all others.
         ids_of = partial(self._ids_of_listed, name, named, argument)
         lists = tasks.list_evaluation.choose_lists(named, list_of_query, ids_of, dtype)
-        if queries:
-            tasks.list_evaluation.warn_of_missing(argument, len(list_of_query), queries, unused)
-        findings = tasks.list_evaluation.findings_of_keys(queries, unused)
+        number = len(list_of_query)
+        findings = tasks.list_evaluation.report_keys(argument, number, queries, unused)
         findings += tasks.list_evaluation.findings_of_names(
             named, list_of_query, lists, side, self._vocabulary(name)
         )
@@ -701,18 +698,6 @@ class Task:
         return self._row_axis.labels
 
 
-def described_by(way: Callable[..., Any]) -> Callable[[F], F]:
-    """Make a decorator that puts what a way says, whatever the protocol, behind the parameters."""
-    _, _, shared = (inspect.getdoc(way) or "").partition("\n\n")
-
-    def describe(method: F) -> F:
-        sections = re.split(r"\n\n(?=\w+\n---)", inspect.cleandoc(method.__doc__ or ""))
-        method.__doc__ = "\n\n".join([*sections[:2], shared, *sections[2:]])
-        return method
-
-    return describe
-
-
 def _chosen_positions(number: int, index: Any) -> IntArray:
     """Return positions of some of the units, in the order of an index, which names none twice."""
     if isinstance(index, slice):
@@ -734,68 +719,3 @@ def _chosen_positions(number: int, index: Any) -> IntArray:
         got = f"{indices[again]} again at position {again}"
         raise InputValueError("index", expected="each position at most once", got=got)
     return positions
-
-
-def find_origins(told: dict[str, tuple[Any, ...]]) -> tuple[Origin, ...]:
-    """Return what tells a task from others, made of its parts once and when it is asked for."""
-    if "origins" not in told:
-        rows, facts, queries, entities, known = told["parts"]
-        fingerprint = fingerprint_of(rows.tobytes() + number_facts(facts).tobytes())
-        sizes = 1 + int(rows.max(initial=-1)), len(rows), queries
-        told["origins"] = (Origin(fingerprint, *sizes, (digest_of_names(entities), known)),)
-    return told["origins"]
-
-
-def number_facts(columns: Iterable[tuple[IntArray, Any]]) -> IntArray:
-    """Return a number for each fact by what its elements are called, whatever the order of names.
-
-    The ids of each column come with the names of the ids; None: ids are what they are.
-
-    Examples
-    --------
-    >>> one = number_facts([(np.array([0, 1, 0]), ("a", "b"))])
-    >>> (one == number_facts([(np.array([1, 0, 1]), ("b", "a"))])).all()
-    np.True_
-    """
-    from hashlib import blake2b
-
-    @cache  # Most entities are in two columns.
-    def digest_of(name: Any) -> bytes:
-        return blake2b(repr(name).encode(), digest_size=8).digest()
-
-    digests = []
-    for ids, names in columns:
-        if names is None:
-            digests.append(np.ascontiguousarray(ids))
-        else:
-            codes = codes_of(ids)
-            digest = b"".join([digest_of(names[i]) for i in codes.distinct.tolist()])
-            digests.append(np.frombuffer(digest, np.int64)[codes.codes])
-    return mixed_rows(digests).view(np.int64)
-
-
-def fingerprint_of(data: bytes) -> str:
-    """Return the first 16 hex digits of a SHA-256."""
-    import hashlib
-
-    return hashlib.sha256(data).hexdigest()[:16]
-
-
-def digest_of_names(vocabularies: Iterable[Vocabulary]) -> str:
-    """Return how many entities there are, and a digest of all names in their order.
-
-    Examples
-    --------
-    >>> from truerank.records.vocabularies import Vocabulary
-    >>> digest_of_names([Vocabulary(3, None), Vocabulary(2, None, "relations")])
-    '3 entities'
-    """
-    numbers = []
-    named = []
-    for each in vocabularies:
-        if each.names and each.has_order:
-            named.append(each.names)
-        if each.of in ("entities", "left", "right"):
-            numbers.append(f"{each.size:,} {each.of}")
-    text = ", ".join(numbers)
-    return f"{text} by name ({fingerprint_of(repr(named).encode())})" if named else text
