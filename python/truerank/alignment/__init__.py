@@ -8,9 +8,4 @@ from .local_scaling import csls_means
 from .matching import infer
 from .task import Task
 
-__all__ = [
-    "CSLS",
-    "Task",
-    "csls_means",
-    "infer",
-]
+__all__ = ["CSLS", "Task", "csls_means", "infer"]

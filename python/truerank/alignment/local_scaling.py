@@ -123,11 +123,7 @@ def csls_means(
 
 
 def means_of_vectors(
-    pairs: Embeddings,
-    k: int,
-    among: Sequence[IntArray],
-    rules: Rules,
-    watch: Watch | None = None,
+    pairs: Embeddings, k: int, among: Sequence[IntArray], rules: Rules, watch: Watch | None = None
 ) -> CSLS:
     """Return the means of open embeddings over some entities of each side, as `csls_means` does."""
     left_ids, right_ids = among

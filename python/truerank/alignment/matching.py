@@ -13,14 +13,7 @@ from ..embeddings.scoring import topk_of_job
 from ..embeddings.vectors import CSLS, VECTOR_SIMILARITIES, Embeddings, watching
 from ..errors import InputValueError, Option, argument_names
 from ..inputs.array_likes import as_floats, default_arithmetic
-from ..inputs.checks import (
-    check_shape,
-    choice,
-    forbidden_nan,
-    is_integer,
-    number,
-    positive_integer,
-)
+from ..inputs.checks import check_shape, choice, forbidden_nan, is_integer, number, positive_integer
 from ..inputs.progress_listeners import size_text, watch_of_part
 from ..inputs.rules import Rules, SimilarityOptions, read_rules, with_options
 from ..naming import public

@@ -30,13 +30,7 @@ from ..naming import public
 from ..ranks.labels import labels_of_codes
 from ..ranks.protocol import Protocol
 from ..records.columns import PAIRS
-from ..records.splits import (
-    audit_split,
-    check_rules,
-    findings_of_reading,
-    name_splits,
-    read_tables,
-)
+from ..records.splits import audit_split, check_rules, findings_of_reading, name_splits, read_tables
 from ..records.vocabularies import align_set
 from ..reporting import Report
 from ..stores.store import Store, Tile
@@ -319,11 +313,7 @@ class Task(SidedTask):
 
     @described_by(SidedTask._rank_scores, RuleOptions)
     def evaluate_scores(
-        self,
-        scores: Any,
-        *,
-        io: IoMode | None = None,
-        **options: Unpack[RuleOptions],
+        self, scores: Any, *, io: IoMode | None = None, **options: Unpack[RuleOptions]
     ) -> Report:
         """Evaluate a matrix of similarities, in memory or in files, in both directions.
 
@@ -521,11 +511,7 @@ def make_sides(
 
 
 def rank_vectors(
-    vectors: Embeddings,
-    sides: Mapping[str, Side],
-    rules: Rules,
-    *,
-    watch: Watch | None,
+    vectors: Embeddings, sides: Mapping[str, Side], rules: Rules, *, watch: Watch | None
 ) -> list[Ranks]:
     """Rank left against right, right against left, or both: each score once if that is cheaper.
 
@@ -570,10 +556,7 @@ def _candidate_ids(side: Side) -> Any:
 
 
 def _rank_jointly(
-    vectors: Embeddings,
-    sides: Mapping[str, Side],
-    rules: Rules,
-    watch: Watch | None,
+    vectors: Embeddings, sides: Mapping[str, Side], rules: Rules, watch: Watch | None
 ) -> list[Ranks]:
     """Score all candidates of both graphs once, and count each score in both directions."""
     forward, backward = sides.values()

@@ -17,9 +17,5 @@ if TYPE_CHECKING:
     from .task import read_triples as read_triples
 else:  # A type checker that read this would accept any name.
     __all__, __getattr__, __dir__ = names_when_used(
-        __name__,
-        {
-            "..tasks.candidates": ("Sampled",),
-            ".task": ("Task", "Triples", "read_triples"),
-        },
+        __name__, {"..tasks.candidates": ("Sampled",), ".task": ("Task", "Triples", "read_triples")}
     )

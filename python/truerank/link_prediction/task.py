@@ -10,13 +10,7 @@ import numpy as np
 from ..arrays.row_keys import digest_of_rows
 from ..errors import InputValueError, warn_user
 from ..inputs.checks import choice, flag, is_integer, several
-from ..inputs.rules import (
-    BatchOptions,
-    EmbeddingOptions,
-    ListOptions,
-    RuleOptions,
-    read_rules,
-)
+from ..inputs.rules import BatchOptions, EmbeddingOptions, ListOptions, RuleOptions, read_rules
 from ..naming import public
 from ..ranks.protocol import Protocol
 from ..records.columns import FACTS

@@ -334,12 +334,7 @@ class CandidateSet:
 
 
 def read_candidate_set(
-    value: Any,
-    per: str,
-    words: Sequence[str],
-    keys: Vocabulary,
-    members: Vocabulary,
-    forms: str,
+    value: Any, per: str, words: Sequence[str], keys: Vocabulary, members: Vocabulary, forms: str
 ) -> CandidateSet:
     """Read candidates whose answers are of one kind: a word, a sample, lists by key, or one set.
 

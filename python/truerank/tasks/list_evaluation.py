@@ -76,11 +76,7 @@ def choose_lists(
 
 
 def findings_of_names(
-    named: Lists,
-    list_of_query: IntArray,
-    lists: CandidateLists,
-    side: Side,
-    vocabulary: Vocabulary,
+    named: Lists, list_of_query: IntArray, lists: CandidateLists, side: Side, vocabulary: Vocabulary
 ) -> list[Finding]:
     """Find right answers that their lists have under a name that differs only in how it is written.
 
