@@ -251,7 +251,7 @@ class Task(SidedTask):
         self._row_axis = Axis(self.queries, "task.queries")
         self._report_options = {"by": None if groups is None else "group", "unit": "query"}
 
-    _row_noun = "query (queries= says how many there are)"
+    _row_noun = "query (a task can be given those without an answer, too)"
 
     @property
     def gains(self) -> FloatArray | None:
