@@ -373,7 +373,7 @@ def test_folders_of_dbp15k(has_train: bool) -> None:
     lines = [f"{one}\t{other}\n" for one, other in zip(of_left, of_right, strict=True)]
     Path("zh_en/ref_ent_ids").write_text("".join(lines[tested[0] :]))
     Path("zh_en/sup_ent_ids").write_text("".join(lines[: tested[0]]) or "")
-    names = run_recipe("alignment-data.md", "usecols=0", E=vectors)
+    names = run_recipe("entity-alignment.md", "usecols=0", E=vectors)
     known = names["known"] if has_train else None
     ids = {"left": names["left"], "right": names["right"]}
     task = alignment.Task("zh_en/ref_ent_ids", known=known, candidates="test", **ids)
@@ -404,7 +404,7 @@ def test_folders_of_openea() -> None:
     def table(path: str) -> np.ndarray:
         return np.loadtxt(path, str, ndmin=2, **TEXT)  # type: ignore[call-overload]
 
-    names = run_recipe("alignment-data.md", "kg1, kg2 = ", table=table, ent_embeds=ent_embeds)
+    names = run_recipe("entity-alignment.md", "kg1, kg2 = ", table=table, ent_embeds=ent_embeds)
     known = {name: f"{name}_links" for name in ("train", "valid")}
     task = alignment.Task("test_links", known=known, candidates="test", **names["names"])
     report = task.evaluate_embeddings(names["left"], names["right"], similarity="cosine")
