@@ -32,7 +32,6 @@ def run_by_torch(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tr
     """Run a program in two processes, which meet by gloo."""
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.setenv("RANKS", str(folder / "ranks.npz"))
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     command.append(str(program(name, folder)))
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, cwd=folder)
