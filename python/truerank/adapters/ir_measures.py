@@ -9,12 +9,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, ClassVar
 
-from ..errors import InputTypeError, InputValueError, argument_names
-from ..inputs.checks import choice
-from ..metrics.answer_metrics import ORDER_KINDS
-from ..naming import import_extra
-from ..reporting import Report
+from .. import InputError, InputTypeError, InputValueError, Report
 from ..retrieval import Task
+from . import import_extra
 
 ir_measures: Any = import_extra("ir_measures", "truerank.adapters.ir_measures", "ir-measures")
 measures: Any = ir_measures.measures
@@ -27,6 +24,7 @@ __all__ = ["RankProvider", "provider"]
 KEYS = {"P": "precision", "R": "recall", "RR": "mrr", "AP": "map", "nDCG": "ndcg"}
 KEYS |= {"Rprec": "r_precision", "Success": "success"}
 GAINS = {"log2": "linear", "exp-log2": "exponential"}
+KINDS = ("expected", "optimistic", "pessimistic")
 PARAMETERS_READ = ("rel", "gains", "dcg", "judged_only")
 
 
@@ -80,7 +78,9 @@ class RankProvider(base.Provider):
 
     def __init__(self, kind: str = "expected") -> None:
         super().__init__()
-        self.kind = choice("kind", kind, ORDER_KINDS)
+        if kind not in KINDS:
+            raise InputValueError("kind", expected=f"one of {', '.join(KINDS)}", got=repr(kind))
+        self.kind = kind
 
     def _evaluator(self, measures: Iterable[Any], qrels: Any) -> RankedRuns:
         checked = list(measures)
@@ -159,8 +159,11 @@ class RankedRuns(base.Evaluator):
             return None
         gain = GAINS[measure["dcg"]] if measure.NAME == "nDCG" else "binary"
         task = Task(answers, entities=documents, gain=gain)
-        with argument_names(ids="run"):
+        try:
             return task.evaluate_lists(lists, order="descending")
+        except InputError as error:
+            error.argument = error.argument.replace("ids", "run", 1)
+            raise
 
 
 def gains_of(measure: Any, judged: dict[str, int]) -> dict[str, float]:

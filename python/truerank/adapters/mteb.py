@@ -5,22 +5,19 @@ It needs MTEB 2: ``pip install 'truerank[mteb]'``.
 
 from __future__ import annotations
 
+import warnings
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..embeddings.scoring import topk_embeddings
-from ..errors import InputTypeError, InputValueError, warn_user
-from ..inputs.rules import CountOptions, read_rules, with_options
-from ..naming import import_extra
+from .. import InputTypeError, InputValueError, topk_embeddings
+from . import import_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
-
-    from ..inputs.rules import Similarity
 
 wrappers: Any = import_extra("mteb.models.search_wrappers", "truerank.adapters.mteb")
 torch: Any = import_extra("torch", "truerank.adapters.mteb", "mteb")
@@ -28,8 +25,8 @@ torch: Any = import_extra("torch", "truerank.adapters.mteb", "mteb")
 __all__ = ["ExactSearchEncoder", "ExactSearchIndex"]
 
 # The values are our similarities, by the names of MTEB's `ScoringFunction`.
-SIMILARITIES: dict[str, Similarity] = {"cosine": "cosine", "dot": "dot"}
-SIMILARITIES |= {"euclidean": "l2", "manhattan": "l1", "MaxSim": "maxsim"}
+SIMILARITIES = {"cosine": "cosine", "dot": "dot", "euclidean": "l2", "manhattan": "l1"}
+SIMILARITIES |= {"MaxSim": "maxsim"}
 
 
 class ExactSearchIndex:
@@ -72,14 +69,23 @@ class ExactSearchIndex:
 
     tied: npt.NDArray[np.bool_]
 
-    @with_options(CountOptions)
-    def __init__(self, model: Any, **options: Unpack[CountOptions]) -> None:
+    def __init__(
+        self,
+        model: Any,
+        *,
+        nan: str = "raise",
+        dtype: Any = None,
+        threads: int | None = None,
+        progress: Any = None,
+    ) -> None:
         name = model.mteb_model_meta.similarity_fn_name
         if name not in SIMILARITIES:
             expected = f"a model whose similarity is one of {', '.join(SIMILARITIES)}"
             raise InputValueError("model", expected=expected, got=str(name))
-        read_rules(options, CountOptions)
-        self.options: dict[str, Any] = {"similarity": SIMILARITIES[name], **options}
+        rules: Any = {"nan": nan, "threads": threads}
+        topk_embeddings(np.zeros((0, 1)), np.zeros((1, 1)), 1, **rules)  # refuses wrong ones
+        self.options: dict[str, Any] = {"similarity": SIMILARITIES[name], **rules}
+        self.options |= {"dtype": dtype, "progress": progress}
         self.tied = np.zeros(0, np.bool_)
         self.clear()
 
@@ -115,7 +121,7 @@ class ExactSearchIndex:
         if 0 in lengths:
             which = f"{lengths.count(0):,} of {len(lengths):,} documents"
             which += f", first {idxs[lengths.index(0)]!r}"
-            warn_user("corpus", f"{which}, have no tokens, and score -inf")
+            warnings.warn(f"corpus: {which}, have no tokens, and score -inf", stacklevel=2)
         self.lengths += lengths
         if self.documents is not None:
             before = torch.as_tensor(self.documents)
@@ -227,8 +233,7 @@ class ExactSearchEncoder(wrappers.SearchEncoderWrapper):
         As `ExactSearchIndex` does.
     """
 
-    @with_options(CountOptions)
-    def __init__(self, model: Any, **options: Unpack[CountOptions]) -> None:
+    def __init__(self, model: Any, **options: Any) -> None:
         super().__init__(model, index_backend=ExactSearchIndex(model, **options))
         if not hasattr(model, "encode"):
             # Models with a vector for each token search by themselves, and hide how they encode.

@@ -10,15 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.row_keys import distinct
-from ..counting.ranking import rank
-from ..inputs.rules import NanRule, read_rules
-from ..inputs.selection import indptr_of
-from ..metrics.metric_table import weighted_mean
-from ..naming import import_extra
-from ..ranks.container import Ranks
-from ..ranks.joining import concatenate
-from ..reporting import report
+from .. import Ranks, concatenate, rank, report
+from . import import_extra
 
 recbole: Any = import_extra("recbole.evaluator", "truerank.adapters.recbole")
 torch: Any = import_extra("torch", "truerank.adapters.recbole", "recbole")
@@ -77,10 +70,10 @@ class RankEvaluator(recbole.Collector):
     array([3, 1, 2])
     """
 
-    def __init__(self, config: Any, *, nan: NanRule = "raise", threads: int | None = None) -> None:
+    def __init__(self, config: Any, *, nan: str = "raise", threads: int | None = None) -> None:
         super().__init__(config)
         self.rules: Any = {"nan": nan, "threads": threads}
-        read_rules(self.rules)
+        rank(np.zeros((0, 1)), [], **self.rules)  # Wrong rules are refused at once.
         self.report: Any = None
         self._names = [name.lower() for name in config["metrics"]]
         others = set(self._names) - set(KEYS)
@@ -105,11 +98,11 @@ class RankEvaluator(recbole.Collector):
         if not self._ranked:
             return
         height, width = scores_tensor.shape
-        cells = distinct((positive_u * width + positive_i).cpu().numpy())
+        cells = torch.unique(positive_u * width + positive_i).cpu().numpy()
         rows, items = np.divmod(cells, width)
         masked_rows, masked_items = torch.where(scores_tensor.isneginf())
         sizes = np.bincount(masked_rows.cpu().numpy(), minlength=height)
-        masked = indptr_of(sizes), masked_items.cpu().numpy(), rows
+        masked = np.append(0, np.cumsum(sizes)), masked_items.cpu().numpy(), rows
         ranks = rank(scores_tensor, items, rows=rows, filter=masked, **self.rules)
         ranks = ranks.with_labels(queries=rows + self._rows_before, targets=items)
         self._rows_before += height
@@ -140,10 +133,9 @@ class RankEvaluator(recbole.Collector):
             if name in self._others:
                 result.update(self._others[name].calculate_metric(dataobject))
             elif name == "gauc":
-                areas = self.report.per_query("auc")
-                weights = self.report.answers * ~np.isnan(areas)
-                mean = weighted_mean(np.nan_to_num(areas), weights.astype(np.float64))
-                result[name] = round(mean, digits)
+                areas = np.ma.masked_invalid(self.report.per_query("auc"))
+                mean = np.ma.average(areas, weights=self.report.answers)
+                result[name] = round(float(np.ma.filled(mean, np.nan)), digits)
             elif KEYS[name].endswith("@"):
                 for k in self.topk:
                     result[f"{name}@{k}"] = round(self.report[f"{KEYS[name]}{k}"], digits)

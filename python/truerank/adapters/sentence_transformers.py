@@ -5,21 +5,16 @@ It needs sentence-transformers 6: ``pip install 'truerank[sentence-transformers]
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from ..embeddings.scoring import score_embeddings
-from ..errors import InputValueError, warn_user
-from ..inputs.rules import read_rules
-from ..naming import import_extra
-from ..reporting import Report
+from .. import InputValueError, Report, rank, score_embeddings
 from ..retrieval import Task
-
-if TYPE_CHECKING:
-    from ..arrays.types import FloatArray, IntArray
-    from ..inputs.rules import NanRule, Similarity
+from . import import_extra
 
 USER = "truerank.adapters.sentence_transformers"
 EXTRA = "sentence-transformers"
@@ -39,10 +34,7 @@ METRICS = {
     "map": ("map_at_k", "map_min"),
 }
 # The values are our similarities, by the functions of sentence-transformers.
-SIMILARITIES: dict[Any, Similarity] = {
-    library.util.cos_sim: "cosine",
-    library.util.dot_score: "dot",
-}
+SIMILARITIES: dict[Any, Any] = {library.util.cos_sim: "cosine", library.util.dot_score: "dot"}
 SIMILARITIES |= {library.util.euclidean_sim: "l2", library.util.manhattan_sim: "l1"}
 # The mean over the tokens of a query orders documents as their sum does.
 SIMILARITIES |= {library.util.maxsim: "maxsim", library.util.mean_maxsim: "maxsim"}
@@ -115,7 +107,7 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
         corpus: Mapping[Any, Any],
         relevant_docs: Mapping[Any, Any],
         *args: Any,
-        nan: NanRule = "raise",
+        nan: str = "raise",
         threads: int | None = None,
         **options: Any,
     ) -> None:
@@ -124,7 +116,7 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
             expected = "False: no lists are made, as `truerank.topk_embeddings` makes them"
             raise InputValueError("write_predictions", expected=expected, got="True")
         self.rules: Any = {"nan": nan, "threads": threads}
-        read_rules(self.rules)
+        rank(np.zeros((0, 1)), [], **self.rules)  # Wrong rules are refused at once.
         qrels = {name: list(relevant_docs[name]) for name in self.queries_ids}
         entities = list(self.corpus_ids)
         split = self.name or "test"
@@ -138,7 +130,7 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
             return self.reports[self.main_score_function.value]
         return max(self.reports.values(), key=lambda report: report[f"ndcg@{max(self.ndcg_at_k)}"])
 
-    def first_ranks(self, report: Report | None = None) -> FloatArray:
+    def first_ranks(self, report: Report | None = None) -> npt.NDArray[np.float64]:
         """Return the rank of the first relevant document of each query, in the order of a report.
 
         Parameters
@@ -222,9 +214,7 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
         options |= {"batch_size": self.batch_size, "show_progress_bar": self.show_progress_bar}
         return join_tokens(encode(sentences, convert_to_numpy=True, **options))
 
-    def _rank(
-        self, name: str, similarity: Similarity | None, queries: Any, documents: Any
-    ) -> Report:
+    def _rank(self, name: str, similarity: Any, queries: Any, documents: Any) -> Report:
         if isinstance(documents, tuple) and not np.diff(documents[1]).all():
             return self._rank_some(queries, *documents)
         if similarity is not None:
@@ -238,16 +228,16 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
             **self.rules,
         )
 
-    def _rank_some(self, queries: Any, tokens: Any, indptr: IntArray) -> Report:
+    def _rank_some(self, queries: Any, tokens: Any, indptr: npt.NDArray[np.int64]) -> Report:
         """Rank documents of which some have no tokens: they score -inf, and are warned of."""
         has_tokens = np.diff(indptr) > 0
         names = [self.corpus_ids[i] for i in np.flatnonzero(~has_tokens)]
         which = f"{len(names):,} of {len(has_tokens):,} documents, first {names[0]!r}"
-        warn_user("corpus", f"{which}, have no tokens, and score -inf")
+        warnings.warn(f"corpus: {which}, have no tokens, and score -inf", stacklevel=4)
         documents = tokens, np.append(0, indptr[1:][has_tokens])
         options: Any = {"similarity": "maxsim", "threads": self.rules["threads"]}
 
-        def score(rows: IntArray) -> Any:
+        def score(rows: Any) -> Any:
             scores = score_embeddings(queries, documents, rows=rows[:, 0], **options)
             whole = np.full((len(rows), len(has_tokens)), -np.inf, scores.dtype)
             whole[:, has_tokens] = scores
@@ -269,7 +259,7 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
         return values
 
 
-def find_similarity(function: Any) -> Similarity | None:
+def find_similarity(function: Any) -> Any:
     """Return the similarity that a score function stands for, if it does for one."""
     # A model's own score function stands for one of the library's, which it names.
     functions_of_models = (library.SentenceTransformer, library.MultiVectorEncoder)
@@ -279,7 +269,7 @@ def find_similarity(function: Any) -> Similarity | None:
     return SIMILARITIES.get(function)
 
 
-def join_tokens(lists: Any) -> tuple[Any, IntArray]:
+def join_tokens(lists: Any) -> tuple[Any, npt.NDArray[np.int64]]:
     """Return the vectors of lists of tokens end to end, and where those of each list begin."""
     vectors = torch.cat([torch.as_tensor(tokens) for tokens in lists])
     return vectors, np.cumsum([0, *map(len, lists)])
