@@ -10,19 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.row_keys import codes_of
-from ..counting.ranking import rank
-from ..errors import InputValueError
-from ..inputs.array_likes import integers, on_host
-from ..inputs.checks import choice
-from ..inputs.rules import NanRule, RuleOptions, ScoreOrder, read_rules
+from .. import InputTypeError, InputValueError, Protocol, Ranks, Report, rank, report
 from ..metrics.keys import parse
-from ..naming import format_count, import_extra
-from ..ranks.container import Ranks
-from ..ranks.labels import LABEL_ALIASES, Labels
-from ..ranks.protocol import Protocol
-from ..reporting import Report, report
-from ..stores.on_device import copy_to_device
+from . import import_extra
 
 Metric: Any = import_extra("torchmetrics", "truerank.adapters.torchmetrics").Metric
 torch: Any = import_extra("torch", "truerank.adapters.torchmetrics", "torchmetrics")
@@ -33,11 +23,11 @@ DEFAULT_METRICS = ("mrr", "mr", "hits@1", "hits@3", "hits@10", "amri")
 IDS = ("side", "tasks", "queries", "relation")
 # The state has these columns and one row for each task.
 COLUMNS = ("above", "tied", "candidates", "side", "tasks", "queries", "relation", "rules")
+SIDE_AND_TASKS = [COLUMNS.index("side"), COLUMNS.index("tasks")]
 NO_COUNTS = np.zeros((0, len(COLUMNS)), np.int64)
 # The bits of `rules`: how the task was counted, which ids it has, whether it begins an update.
 FLAGS = ("filter", "selection", "ascending", "worst", "omit", *IDS, "begins")
 BITS = {flag: 1 << bit for bit, flag in enumerate(FLAGS)}
-GROUPINGS = tuple(word for word, label in LABEL_ALIASES.items() if label in IDS)
 
 
 class TrueRankMetric(Metric):
@@ -96,7 +86,7 @@ class TrueRankMetric(Metric):
     >>> metric(torch.tensor([[0.1, 0.9, 0.5]]), torch.tensor([2]))
     tensor(0.5000, dtype=torch.float64)
     >>> metric
-    TrueRankMetric('mrr': 1 task, descending, nan raise)
+    TrueRankMetric('mrr'; tasks: 1; descending, nan raise)
     """
 
     is_differentiable = False
@@ -108,8 +98,8 @@ class TrueRankMetric(Metric):
         *,
         sides: Sequence[str] = (),
         by: str | None = None,
-        order: ScoreOrder = "descending",
-        nan: NanRule = "raise",
+        order: str = "descending",
+        nan: str = "raise",
         dtype: Any = None,
         threads: int | None = None,
         **kwargs: Any,
@@ -120,14 +110,14 @@ class TrueRankMetric(Metric):
             metrics = [metrics]
         self.metrics = tuple(metrics)
         self.by = by
-        for key in self.metrics:
-            parse(key)
-        self.sides = Labels([], sides).vocabulary or ()
-        if by is not None:  # Otherwise the error would come only at the end.
-            choice("by", by, GROUPINGS)
-        self.rules: RuleOptions = {"order": order, "nan": nan, "dtype": dtype, "threads": threads}
-        read_rules(self.rules)
+        named = Ranks([], [], [], side=([], sides)).side
+        self.sides = () if named is None else named.vocabulary or ()
+        self.rules: Any = {"order": order, "nan": nan, "threads": threads}
+        rank(np.zeros((0, 1)), [], **self.rules)
+        self.rules["dtype"] = dtype
         self.add_state("counts", default=[], dist_reduce_fx="cat")
+        # Wrong keys, groups and rules are refused here: otherwise the error came only at the end.
+        report(self.ranks, by=by)[list(dict.fromkeys(self.metrics))]
 
     def update(
         self,
@@ -182,10 +172,10 @@ class TrueRankMetric(Metric):
             if ids is not None:
                 flags.append(name)
                 column = COLUMNS.index(name)
-                table[:, column] = integers(name, on_host(ids, name), length=number)
+                table[:, column] = ids_of_tasks(name, ids, number)
         table[:, -1] = sum(BITS.get(flag, 0) for flag in flags)  # Defaults have no bit.
         table[:1, -1] |= BITS["begins"]
-        self.counts.append(copy_to_device(table, self.device))
+        self.counts.append(torch.from_numpy(table).to(self.device))
 
     def compute(self) -> Any:
         """Return the metrics of the tasks of all processes; without tasks they are nan.
@@ -230,10 +220,8 @@ class TrueRankMetric(Metric):
         >>> [text.get_text() for text in axes.get_legend().get_texts()]
         ['mrr', 'hits@1']
         """
-        if ax is not None:
-            from ..plot.drawing import check_axes
-
-            check_axes(ax)
+        if ax is not None and not hasattr(ax, "get_lines"):
+            raise InputTypeError("ax", expected="Axes of matplotlib", got=type(ax).__name__)
         if val is None:
             val = self.compute()
         figure, axes = self._plot(self._tensors(val), ax)
@@ -249,9 +237,9 @@ class TrueRankMetric(Metric):
 
     def __repr__(self) -> str:
         keys = ", ".join(map(repr, self.metrics))
-        tasks = format_count(sum(map(len, self._tables())), "task")
+        tasks = sum(map(len, self._tables()))
         rules = f"{self.rules['order']}, nan {self.rules['nan']}"
-        return f"{type(self).__name__}({keys}: {tasks}, {rules})"
+        return f"{type(self).__name__}({keys}; tasks: {tasks:,}; {rules})"
 
     def _tensors(self, values: Any) -> Any:
         """Make tensors of floats, as torchmetrics draws them."""
@@ -312,11 +300,13 @@ class TrueRankMetric(Metric):
             if self.sides:
                 has.add("side")
         if "tasks" in has:
-            ids = codes_of(columns["side"], columns["tasks"])
-            update = np.cumsum(columns["rules"] & BITS["begins"])
-            is_new = update == update[ids.first()][ids.codes]
-            order = np.argsort(ids.codes, kind="stable")
-            order = order[is_new[order]]
+            order = np.lexsort(
+                (columns["tasks"], columns["side"])
+            )  # Earlier rows of an id go first.
+            is_first = np.ones(len(order), bool)
+            is_first[1:] = np.diff(table[order][:, SIDE_AND_TASKS], axis=0).any(axis=1)
+            update = np.cumsum(columns["rules"] & BITS["begins"])[order]
+            order = order[update == update[is_first][np.cumsum(is_first) - 1]]
             columns = {name: column[order] for name, column in columns.items()}
         labels: dict[str, Any] = {name: columns[name] for name in has - {"side", "tasks"}}
         if "side" in has:
@@ -337,7 +327,7 @@ class TrueRankMetric(Metric):
     def sync(self, *args: Any, **kwargs: Any) -> None:
         """Gather the states of all processes; a process without tasks adds an empty state."""
         if not self._update_count and isinstance(self.counts, list) and not self.counts:
-            self.counts.append(copy_to_device(NO_COUNTS, self.device))
+            self.counts.append(torch.from_numpy(NO_COUNTS).to(self.device))
         super().sync(*args, **kwargs)
 
     def _tables(self) -> list[Any]:
@@ -345,3 +335,12 @@ class TrueRankMetric(Metric):
         if isinstance(self.counts, list):
             return self.counts
         return [self.counts]
+
+
+def ids_of_tasks(name: str, ids: Any, number: int) -> Any:
+    """Return an integer for each task."""
+    array = np.asarray(ids.cpu() if isinstance(ids, torch.Tensor) else ids)
+    if array.shape != (number,) or (number and array.dtype.kind not in "iu"):
+        got = f"dtype {array.dtype}, shape {array.shape}"
+        raise InputValueError(name, expected=f"{number} integers, one for each task", got=got)
+    return array
