@@ -235,7 +235,7 @@ def test_candidates_are_for_a_filter() -> None:
 def test_lists_of_vectors() -> None:
     lists = SMALL, [0, 1, 2]
     entities = da.from_array(SMALL, chunks=1)
-    words = "^similarity: expected one of dot, .*, got 'maxsim'$"
+    words = "^similarity: expected the similarity of two vectors: .*, got 'maxsim'$"
     for others in (lists, entities):
         call = partial(adapter.rank_embeddings, lists, others, [0, 1])
         refusal(ValueError, words, call, similarity="maxsim")

@@ -24,37 +24,27 @@ from __future__ import annotations
 
 from copy import copy
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..counting.counter import RankCounter
-from ..counting.driver import FIELDS, are_nan, native_scores, zero_counts
+from .. import InputTypeError, InputValueError, RankCounter, Ranks, concatenate, open_scores
+from .. import rank as rank_scores
+from .. import rank_embeddings as rank_vectors
 from ..counting.job import prepare_job
-from ..counting.ranking import rank as rank_scores
-from ..embeddings.vectors import VECTOR_SIMILARITIES, Embeddings
-from ..errors import InputTypeError, InputValueError
-from ..inputs.array_likes import as_scores, widen_bfloat16
-from ..inputs.checks import choice
+from ..embeddings.vectors import Embeddings
+from ..inputs.array_likes import widen_bfloat16
 from ..inputs.progress_listeners import reporter
-from ..inputs.rules import EmbeddingOptions, RuleOptions, read_rules, with_options
-from ..inputs.selection import indptr_of
-from ..naming import import_extra
-from ..ranks.joining import concatenate
-from ..stores import Store, open_scores
-from ..stores.store import groups_of
+from ..inputs.rules import PLAIN
 from ..tasks.side import lists_of_tasks
+from . import import_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy.typing as npt
 
-    from .._core import Selection
-    from ..arrays.types import IntArray
-    from ..counting.job import Job
-    from ..inputs.rules import Layout, VectorSimilarity
-    from ..ranks.container import Ranks
+    from ..stores import Store
 
     Array = npt.NDArray[Any]
 
@@ -64,6 +54,8 @@ dask: Any = import_extra("dask", "truerank.adapters.dask")
 __all__ = ["rank", "rank_embeddings"]
 
 FAN_IN = 8  # One task of Dask merges the counters of so many chunks.
+UNCHECKED: dict[str, Any] = {"dtype": None, "progress": None}  # They are checked where they count.
+NAN = 3  # The row of the counts of NaN in `RankCounter.counts`.
 
 
 # -- on workers ------------------------------------------------------------------------------------
@@ -74,21 +66,13 @@ def open_chunk(
     shape: tuple[int, int],
     dtype: str,
     raw: Any,
-    similarity: VectorSimilarity | None = None,
-    layout: Layout | None = None,
+    similarity: str | None = None,
+    layout: Any = None,
 ) -> Store:
-    """Open a chunk, as scores or as vectors that are scored as they are counted.
+    """Open a chunk of the scores of a `shape` and `dtype`, which the Dask array says.
 
-    Parameters
-    ----------
-    *arrays : array_like
-        Without a similarity the scores; else queries, entities, and a bias or None.
-    shape, dtype
-        Of the scores, as the Dask array says.
-    raw : str or dtype, optional
-        What raw 16-bit numbers are, as the caller says.
-    similarity, layout
-        As in `truerank.rank_embeddings`.
+    Without a similarity there is one array, the scores; else there are queries, entities, and a
+    bias or None, whose scores are made as they are counted. `raw` says what 16-bit numbers are.
     """
     if similarity is None:
         store = open_scores(arrays[0], dtype=raw)
@@ -104,9 +88,7 @@ def open_chunk(
     return store
 
 
-def take_scores(
-    opened: Callable[..., Store], rows: IntArray, columns: IntArray, *arrays: Any
-) -> Array:
+def take_scores(opened: Callable[..., Store], rows: Array, columns: Array, *arrays: Any) -> Array:
     """Return the scores of pairs of a chunk."""
     return opened(*arrays).take(rows, columns)
 
@@ -131,14 +113,9 @@ def merge_counters(*counters: RankCounter) -> RankCounter:
 class Chunks:
     """Chunks of scores, or of the vectors that make them.
 
-    Parameters
-    ----------
-    blocks : list of list of tuple
-        For each chunk of rows, and of columns, the delayed arrays that `open_chunk` takes.
-    sizes : (tuple of int, tuple of int)
-        The numbers of rows of the former, and of columns of the latter.
-    **options
-        Others of `open_chunk`.
+    `blocks` has the delayed arrays that `open_chunk` takes, for each chunk of rows and of columns;
+    `sizes` the numbers of rows of the former, and of columns of the latter. Others are options of
+    `open_chunk`.
     """
 
     def __init__(
@@ -149,7 +126,7 @@ class Chunks:
     ) -> None:
         self.blocks = blocks
         self.sizes = sizes
-        self.tops, self.lefts = map(indptr_of, sizes)
+        self.tops, self.lefts = (np.cumsum([0, *lengths]) for lengths in sizes)
         self.options = options
 
     def call(self, function: Callable[..., Any], i: int, j: int, *arguments: Any) -> Any:
@@ -158,12 +135,12 @@ class Chunks:
         opened = partial(open_chunk, shape=shape, **self.options)
         return dask.delayed(function)(opened, *arguments, *self.blocks[i][j])
 
-    def take(self, rows: IntArray, columns: IntArray) -> Array:
+    def take(self, rows: Array, columns: Array) -> Array:
         """Return the scores of pairs, from the chunks that hold some, on their workers."""
         calls = []
         pairs = []
-        for i, in_rows in groups_of(places_in(rows, self.tops)):
-            for j, in_columns in groups_of(places_in(columns[in_rows], self.lefts)):
+        for i, in_rows in groups_by_chunk(rows, self.tops):
+            for j, in_columns in groups_by_chunk(columns[in_rows], self.lefts):
                 some = in_rows[in_columns]
                 inside = rows[some] - self.tops[i], columns[some] - self.lefts[j]
                 calls.append(self.call(take_scores, i, j, *inside))
@@ -172,7 +149,9 @@ class Chunks:
         taken: Array = scores[np.argsort(np.concatenate(pairs))]
         return taken
 
-    def count(self, job: Job, true_scores: Array) -> tuple[IntArray, tuple[RankCounter, ...]]:
+    def count(
+        self, job: Any, true_scores: Array, rules: dict[str, Any]
+    ) -> tuple[Array, tuple[RankCounter, ...]]:
         """Return the tasks by their chunks of rows, and what has counted each of these.
 
         A chunk that no task reads is not computed.
@@ -181,19 +160,14 @@ class Chunks:
         merge = dask.delayed(merge_counters)
         tasks_of_chunks = []
         totals = []
-        for i, tasks in groups_of(places_in(rows, self.tops)):
+        for i, tasks in groups_by_chunk(rows, self.tops):
             empty_counter = RankCounter(
                 true_scores[tasks],
                 job.targets[tasks],
                 candidates=int(self.lefts[-1]),
                 filter=lists_of(job.filter, tasks),
                 rows=rows[tasks] - self.tops[i],
-                order=job.rules.order,
-                # All NaN are counted, so that the first one of the matrix can be named.
-                nan="worst" if job.rules.nan == "raise" else job.rules.nan,
-                dtype=self.options["dtype"],
-                threads=job.rules.threads or 1,
-                audit=job.rules.audit,
+                **rules,
             )
             counter = dask.delayed(empty_counter, traverse=False)
             level = []
@@ -206,31 +180,24 @@ class Chunks:
         return np.concatenate(tasks_of_chunks), dask.compute(*totals)
 
 
-def places_in(numbers: IntArray, starts: IntArray) -> IntArray:
-    """Return the chunk that holds each row or column.
+def groups_by_chunk(numbers: Array, starts: Array) -> list[tuple[int, Array]]:
+    """Return each chunk that holds some of the rows or columns, and their positions."""
+    # A chunk of length 0 begins where the next one does, and holds none.
+    chunks = np.searchsorted(starts, numbers, side="right") - 1
+    order = np.argsort(chunks, kind="stable")
+    held, first = np.unique(chunks[order], return_index=True)  # by numpy: few values
+    return list(zip(held.tolist(), np.split(order, first[1:]), strict=True))
 
-    A chunk of length 0 begins where the next one does, and is skipped.
-    """
-    return np.searchsorted(starts, numbers, side="right") - 1
 
-
-def lists_of(filter: Selection | None, tasks: IntArray) -> Any:
-    """Return the lists of some tasks, without those of others, as a filter.
-
-    Examples
-    --------
-    >>> from truerank._core import Selection
-    >>> filter = Selection(np.array([0, 2, 3]), np.array([5, 7, 6]), np.array([1, 0, 1]))
-    >>> lists_of(filter, np.array([0, 2]))
-    (array([0, 1]), array([6]), array([0, 0]))
-    """
+def lists_of(filter: Any, tasks: Array) -> Any:
+    """Return the lists of some tasks of a job, without those of others, as a filter."""
     if filter is None:
         return None
     lists = np.arange(len(filter.indptr) - 1) if filter.lists is None else filter.lists
     return lists_of_tasks((filter.indptr, filter.indices, lists), tasks)
 
 
-def refuse_nan(chunks: Chunks, job: Job, has_nan: npt.NDArray[np.bool_]) -> None:
+def refuse_nan(chunks: Chunks, job: Any, nan: Any, has_nan: npt.NDArray[np.bool_]) -> None:
     """Raise the error of the first NaN, of tasks that have one.
 
     `rank` finds it in its row, which is all that it reads of a matrix.
@@ -244,7 +211,7 @@ def refuse_nan(chunks: Chunks, job: Job, has_nan: npt.NDArray[np.bool_]) -> None
         job.targets[tasks],
         rows=job.all_rows[tasks],
         filter=lists_of(job.filter, tasks),
-        nan=job.rules.nan,
+        nan=nan,
         dtype=chunks.options["dtype"],
     )
     raise changed_scores()
@@ -256,49 +223,48 @@ def changed_scores() -> InputValueError:
     return InputValueError("scores", problem)
 
 
-def rank_chunks(chunks: Chunks, job: Job) -> Ranks:
+def rank_chunks(chunks: Chunks, job: Any, options: dict[str, Any]) -> Ranks:
     """Gather the true scores, count what is above them in each chunk, and add the counts up.
 
-    Raises
-    ------
-    TypeError
-        For candidates.
-    ValueError
-        For the first NaN that the rule forbids, and for scores that changed in the second pass.
+    The first NaN of the matrix that the rule forbids is an error, and so are scores that change.
     """
-    rules = job.rules
     if job.candidates is not None:
         expected = "none: rank scores[:, candidates], or leave out others by filter="
         raise InputTypeError("candidates", expected=expected)
-    report_progress = reporter(rules.progress, 2, "passes")
+    dtype = chunks.options["dtype"]
+    nan = options.get("nan", "raise")
+    rules = {"order": "descending", **options, "dtype": dtype, "progress": None}
+    rules["threads"] = options.get("threads") or 1
+    report_progress = reporter(options.get("progress"), 2, "passes")
     report_progress(0)
     if not len(job.targets):
         report_progress(2)
-        return job.ranks(zero_counts(0, rules), chunks.options["dtype"])
+        scores = np.zeros((1, 0), "uint16" if dtype == "bfloat16" else dtype)
+        return rank_scores(scores, [], rows=[], filter=lists_of(job.filter, job.targets), **rules)
     true_scores = chunks.take(job.all_rows, job.targets)
-    has_nan = are_nan(native_scores(true_scores, chunks.options["dtype"]))
-    if rules.nan == "omit" and has_nan.any():
-        refuse_nan(chunks, job, has_nan)
+    has_nan = np.isnan(widen_bfloat16(true_scores) if dtype == "bfloat16" else true_scores)
+    if nan == "omit" and has_nan.any():
+        refuse_nan(chunks, job, nan, has_nan)
     report_progress(1)
-    tasks, counters = chunks.count(job, true_scores)
+    if nan == "raise":  # All NaN are counted, so that the first one of the matrix can be named.
+        rules["nan"] = "worst"
+    tasks, counters = chunks.count(job, true_scores, rules)
     if any(counter.differing.any() for counter in counters):
         raise changed_scores()
     order = np.argsort(tasks)
     ranks = concatenate([counter.ranks() for counter in counters])[order]
-    if rules.nan == "raise":
+    if nan == "raise":
         if ranks.audit is not None:
             numbers = ranks.audit.nan
         else:
-            counts = [counter.counts()[FIELDS.index("nan")] for counter in counters]
-            numbers = np.concatenate(counts)[order]
+            numbers = np.concatenate([counter.counts()[NAN] for counter in counters])[order]
         has_nan |= numbers > 0
         if has_nan.any():
-            refuse_nan(chunks, job, has_nan)
+            refuse_nan(chunks, job, nan, has_nan)
     report_progress(2)
-    return ranks.with_protocol(nan=rules.nan)
+    return ranks.with_protocol(nan=nan)
 
 
-@with_options(RuleOptions)
 def rank(
     scores: Any,
     targets: Any,
@@ -306,7 +272,7 @@ def rank(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    **options: Unpack[RuleOptions],
+    **options: Any,
 ) -> Ranks:
     """Count, for every task, the candidates above the true one, chunk by chunk.
 
@@ -366,26 +332,27 @@ def rank(
     (array([2, 3]), array([3, 4]))
     """
     scores_seen = _seen("scores", scores, "truerank.rank")
-    rules = read_rules(options, RuleOptions, rank)
-    dtype = as_scores(scores_seen, rules.dtype).dtype
-    job = prepare_job(scores.shape, targets, rows, filter, candidates, rules)
+    rank_scores(np.zeros((0, 1)), [], **options | UNCHECKED)  # It checks the options.
+    raw = options.get("dtype")
+    dtype = open_scores(scores_seen, dtype=raw).dtype
+    job = prepare_job(scores.shape, targets, rows, filter, candidates, PLAIN)
     scores = da.atleast_2d(scores)
     blocks = [[(block,) for block in line] for line in scores.to_delayed()]
-    return rank_chunks(Chunks(blocks, scores.chunks, dtype=dtype, raw=rules.dtype), job)
+    return rank_chunks(Chunks(blocks, scores.chunks, dtype=dtype, raw=raw), job, options)
 
 
-@with_options(EmbeddingOptions)
 def rank_embeddings(
     queries: Any,
     entities: Any,
     targets: Any,
     *,
-    similarity: VectorSimilarity = "dot",
+    similarity: str = "dot",
     bias: Any = None,
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    **options: Unpack[EmbeddingOptions],
+    layout: Any = None,
+    **options: Any,
 ) -> Ranks:
     """Score every query with every entity on the worker of the entity, and count the ranks.
 
@@ -437,15 +404,18 @@ def rank_embeddings(
     >>> ranks.optimistic, ranks.pessimistic
     (array([1, 1]), array([2, 2]))
     """
-    choice("similarity", similarity, VECTOR_SIMILARITIES)
+    if similarity == "maxsim":
+        expected = "the similarity of two vectors: a chunk has no lists of them"
+        raise InputValueError("similarity", expected=expected, got=repr(similarity))
     entities_seen = _seen("entities", entities, "truerank.rank_embeddings")
-    rules = read_rules(options, EmbeddingOptions, rank_embeddings)
+    rank_vectors(np.zeros((0, 1)), np.zeros((1, 1)), [], **options | UNCHECKED)  # as in `rank`
     for name, value in (("queries", queries), ("bias", bias)):
         if isinstance(value, da.Array):
             _seen(name, value)
     queries, bias = dask.compute(queries, bias, traverse=False)
-    pairs = Embeddings(queries, entities_seen, similarity, bias, rules.dtype, layout=rules.layout)
-    job = pairs.job(targets, rows, filter, candidates, rules)
+    raw = options.get("dtype")
+    pairs = Embeddings(queries, entities_seen, similarity, bias, raw, layout=layout)
+    job = pairs.job(targets, rows, filter, candidates, PLAIN)
     # Workers may not have a file, and numpy has no word for bfloat16.
     vectors = pairs.queries.array
     if pairs.queries.dtype == "bfloat16":
@@ -454,12 +424,12 @@ def rank_embeddings(
     sizes = pairs.shape[:1], entities.chunks[0]
     biases: list[Any] = [None] * len(sizes[1])
     if pairs.bias is not None:
-        biases = np.split(pairs.bias, indptr_of(sizes[1])[1:-1])
+        biases = np.split(pairs.bias, np.cumsum(sizes[1])[:-1])
     of_entities = entities.rechunk({1: -1}).to_delayed().ravel()
     line = [(vectors, *others) for others in zip(of_entities, biases, strict=True)]
-    scoring = {"similarity": similarity, "layout": rules.layout}
-    chunks = Chunks([line], sizes, dtype=pairs.dtype, raw=rules.dtype, **scoring)
-    return rank_chunks(chunks, job).with_protocol(similarity=similarity)
+    scoring = {"similarity": similarity, "layout": layout}
+    chunks = Chunks([line], sizes, dtype=pairs.dtype, raw=raw, **scoring)
+    return rank_chunks(chunks, job, options).with_protocol(similarity=similarity)
 
 
 def _seen(name: str, value: Any, instead: str = "") -> Any:

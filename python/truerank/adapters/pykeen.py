@@ -12,28 +12,27 @@ import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
-from ..arrays.row_keys import codes_of
-from ..counting.ranking import rank
-from ..embeddings.scoring import rank_embeddings, score_embeddings
-from ..errors import InputTypeError, InputValueError, argument_names
+from .. import (
+    InputError,
+    InputTypeError,
+    InputValueError,
+    Ranks,
+    Report,
+    concatenate,
+    rank,
+    rank_embeddings,
+    score_embeddings,
+)
+from .. import report as make_report
 from ..inputs.progress_listeners import reporter, watch_of_part
-from ..inputs.rules import CountOptions, NanRule, read_rules, with_options
 from ..link_prediction import Task
-from ..metrics.keys import NEGATED, PYKEEN_NAMES, RANK_KEYS, Key, parse
-from ..naming import import_extra
-from ..ranks.container import Ranks
-from ..ranks.joining import concatenate
-from ..records.columns import FACTS, Column
-from ..records.id_tables import IdTable
-from ..records.splits import name_known_splits
-from ..reporting import Report
-from ..reporting import report as make_report
-from ..stores.on_device import copy_to_device
+from ..metrics.keys import parse
 from ..tasks.side import Side, join_sides, lists_of_tasks, rank_batches
+from . import import_extra
 
 import_extra("pykeen", "truerank.adapters.pykeen")
 
@@ -102,6 +101,8 @@ DISTANCES: dict[Any, tuple[Map, Map, int | None]] = {
     modules.TripleREInteraction: (times(0), times(2), 1),
     modules.UMInteraction: (entity, entity, None),
 }
+# PyKEEN negates these, so that more is better.
+NEGATED = {"z_arithmetic_mean_rank": "z.mr", "z_geometric_mean_rank": "z.gmr"}
 # The keys are the norm and whether it is raised to its power.
 SIMILARITIES = {(1, False): "l1", (1, True): "l1", (2, False): "l2", (2, True): "sql2"}
 
@@ -181,29 +182,29 @@ class Vectors:
 
     def rank(self, side: Side, **options: Any) -> Ranks:
         """Rank the tasks of a side, in their order; `options` are those of `rank_embeddings`."""
-        relations = side.query_ids[side.rows, self.columns[1]]
+        relations = side.query_ids[:, self.columns[1]]
         _, map_candidates, _ = self.distance or (entity, entity, None)
         if map_candidates is entity:
-            relations[:] = 0  # Candidates have the same vectors for all relations.
-        order = np.argsort(relations, kind="stable")
-        codes = codes_of(relations[order])
+            relations = 0 * relations  # Candidates have the same vectors for all relations.
         parts = []
-        tasks_of_relations = np.split(order, codes.first()[1:])
-        for relation, tasks in zip(codes.distinct, tasks_of_relations, strict=True):
-            queries, rows = codes_of(side.rows[tasks])
+        order = []
+        for relation in np.unique(relations):  # by numpy: few values
+            queries = np.flatnonzero(relations == relation)
+            tasks = np.flatnonzero(relations[side.rows] == relation)
+            order.append(tasks)
             vectors, scoring = self.candidate_vectors(relation)
             ranks = rank_embeddings(
                 self.queries(side.query_ids[queries]),
                 vectors,
                 side.targets[tasks],
-                rows=rows,
+                rows=np.searchsorted(queries, side.rows[tasks]),
                 filter=lists_of_tasks(side.filter, tasks),
                 candidates=lists_of_tasks(side.candidates, tasks),
                 **scoring,
                 **options,
             )
             parts.append(ranks)
-        return concatenate(parts)[np.argsort(order, kind="stable")]
+        return concatenate(parts)[np.argsort(np.concatenate(order))]
 
     def queries(self, pairs: Any) -> Any:
         """Make the vectors of queries, in batches."""
@@ -352,27 +353,21 @@ def rank_own_scores(
     options = {"target": side.name, "full_batch": False, "mode": mode}
 
     def predict(queries: Any, batch_size: int, slice_size: int) -> Any:
-        batches = copy_to_device(queries.numpy(), model.device).split(batch_size)
+        batches = queries.split(batch_size)
         parts = [model.predict(batch, slice_size=slice_size, **options) for batch in batches]
-        if len(parts) == 1:
-            return parts[0]
-        return torch.cat(parts)
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
 
     halve = maximize_memory_utilization(parameter_name=("batch_size", "slice_size"))(predict)
 
     def score(queries: Any) -> Any:
-        return halve(
-            torch.from_numpy(queries),
-            batch_size=min(most, len(queries)),
-            slice_size=slice_size or side.n_candidates,
-        )
+        width = slice_size or side.n_candidates
+        return halve(queries, batch_size=min(most, len(queries)), slice_size=width)
 
     # By default there are as many queries as `rank_batches` asks for.
     queries_at_once = None if batch_size is None else most
-    return rank_batches(score, side, batch_size=queries_at_once, **rules)
+    return rank_batches(score, side, batch_size=queries_at_once, device=model.device, **rules)
 
 
-@with_options(CountOptions)
 def evaluate_model(
     model: Any,
     triples: Any,
@@ -385,8 +380,11 @@ def evaluate_model(
     batch_size: int | None = None,
     slice_size: int | None = None,
     mode: str | None = None,
+    nan: str = "raise",
+    dtype: Any = None,
+    threads: int | None = None,
     audit: bool = False,
-    **options: Unpack[CountOptions],
+    progress: Any = None,
 ) -> Report:
     """Evaluate a model of PyKEEN on triples, and return a Report; each query is scored once.
 
@@ -432,18 +430,17 @@ def evaluate_model(
     >>> print(report.protocol)
     split test, filtered by train + test, all candidates, nan raise, float32, dot
     """
-    progress = read_rules(options, CountOptions).progress
     if not isinstance(model, Model):
         raise InputTypeError("model", expected="a pykeen Model", got=type(model).__name__)
     count = model.num_entities if mode is None else model._get_entity_len(mode=mode)
     names = vocabularies(triples, known, entities=count, relations=model.num_real_relations)
     names |= {"sides": sides, "candidates": candidates, "split": split}
-    task = Task(as_positions(triples), as_positions(known), **names)
+    task = Task(ids_of(triples), ids_of(known), ids=True, **names)
     if "relation" in task.sides:  # PyKEEN's models differ in the candidates of relations.
         raise InputValueError("sides", expected="heads and tails", got="'relation'")
     heights = [len(side.query_ids) for side in task.sides.values()]
     watch = reporter(progress, sum(heights), "queries")
-    rules: dict[str, Any] = {**options, "audit": audit, "progress": None}
+    rules: dict[str, Any] = {"nan": nan, "dtype": dtype, "threads": threads, "audit": audit}
     predicting: dict[str, Any] = {"batch_size": batch_size, "slice_size": slice_size, "mode": mode}
     may_use_vectors = fused or (fused is None and model.device.type == "cpu")
     model.eval()
@@ -473,32 +470,16 @@ def evaluate_model(
 
 
 def ids_of(triples: Any) -> Any:
-    """Return the ids of triples of a factory or in a tensor; others are returned as they are."""
+    """Return the ids of triples, or of several splits, in factories or tensors; others unchanged."""
+    if isinstance(triples, Mapping):
+        return {name: ids_of(split) for name, split in triples.items()}
+    if isinstance(triples, (list, tuple)):
+        return list(map(ids_of, triples))
     if isinstance(triples, CoreTriplesFactory):
         triples = triples.mapped_triples
     if isinstance(triples, torch.Tensor):
         return triples.cpu().numpy()
     return triples
-
-
-def as_positions(triples: Any) -> Any:
-    """Return the ids of triples, or of several splits, as positions under every vocabulary.
-
-    Those of PyKEEN are positions, also where its labels are written like integers.
-    """
-    if isinstance(triples, Mapping):
-        return {name: as_positions(split) for name, split in triples.items()}
-    ids = ids_of(triples)
-    if isinstance(ids, (list, tuple)):
-        splits = list(map(ids_of, ids))
-        if all(isinstance(split, np.ndarray) for split in splits):
-            return list(map(as_positions, splits))
-        return splits
-    if isinstance(ids, np.ndarray) and ids.shape[1:] == (3,) and ids.dtype.kind in "iu":
-        positions = range(1 + int(ids.max(initial=-1)))
-        columns = [Column(column, positions) for column in ids.T]
-        return IdTable(dict(zip(FACTS.needed_roles, columns, strict=True)), title="triples")
-    return ids
 
 
 def vocabularies(triples: Any, known: Any, **sizes: int) -> dict[str, Any]:
@@ -511,11 +492,14 @@ def vocabularies(triples: Any, known: Any, **sizes: int) -> dict[str, Any]:
         if labels.keys() != set(range(sizes[kind])):
             expected = f"a factory with the model's {sizes[kind]} {kind}"
             raise InputValueError("triples", expected=expected, got=len(labels))
-        for title, split in name_known_splits(known).values():
+        splits = known
+        if not isinstance(known, Mapping):
+            splits = dict(enumerate(known if isinstance(known, (list, tuple)) else [known]))
+        for name, split in splits.items():
             for i, theirs in getattr(split, f"{label}_id_to_label", {}).items():
                 if labels.get(i, theirs) != theirs:
                     expected = f"the ids of triples, whose {label} {i} is {labels[i]!r}"
-                    raise InputValueError(title, expected=expected, got=repr(theirs))
+                    raise InputValueError("known", expected=expected, got=repr(theirs), place=name)
         names[kind] = [labels[i] for i in range(len(labels))]
     return names
 
@@ -523,14 +507,15 @@ def vocabularies(triples: Any, known: Any, **sizes: int) -> dict[str, Any]:
 def key_of(metric: Any) -> tuple[str, float] | None:
     """Return the key of a metric of PyKEEN and its sign there, or None for a foreign metric."""
     name = camel_to_snake(type(metric).__name__)
-    if type(metric).__module__ != ranking.__name__ or name not in PYKEEN_NAMES:
+    if type(metric).__module__ != ranking.__name__:
         return None
-    adjustment, word = PYKEEN_NAMES[name]
-    base = getattr(metric, "base", metric)  # An adjusted metric has its cutoff in `base`.
-    key = Key(word, getattr(base, "k", 0), adjustment, grammar=RANK_KEYS)
     if name in NEGATED:
-        return str(key), -1.0
-    return str(key), 1.0
+        return NEGATED[name], -1.0
+    base = getattr(metric, "base", metric)  # An adjusted metric has its cutoff in `base`.
+    try:
+        return str(parse(name.replace("_at_k", f"@{getattr(base, 'k', 0)}"))), 1.0
+    except KeyError:
+        return None
 
 
 class RankResults(RankBasedMetricResults):
@@ -622,7 +607,7 @@ class RankEvaluator(RankBasedEvaluator):
         *,
         fused: bool | None = None,
         candidates: Any = None,
-        nan: NanRule = "raise",
+        nan: str = "raise",
         threads: int | None = None,
         audit: bool = False,
         **kwargs: Any,
@@ -669,7 +654,7 @@ class RankEvaluator(RankBasedEvaluator):
         if device is not None:
             model = model.to(device)
         known = split_names(additional_filter_triples) if self.filtered else None
-        with argument_names(sides="targets"):  # PyKEEN calls them so.
+        try:
             measured = evaluate_model(
                 model,
                 triples,
@@ -683,6 +668,10 @@ class RankEvaluator(RankBasedEvaluator):
                 progress=use_tqdm,
                 **self.rules,
             )
+        except InputError as error:
+            if error.argument == "sides":
+                error.argument = "targets"  # PyKEEN calls them so.
+            raise
         self.clear()
         self._add(measured.ranks)
         # PyKEEN means the columns of scores.
