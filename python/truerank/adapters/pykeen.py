@@ -470,7 +470,7 @@ def evaluate_model(
 
 
 def ids_of(triples: Any) -> Any:
-    """Return the ids of triples, or of several splits, in factories or tensors; others unchanged."""
+    """Return the ids of triples, or of splits, in factories or tensors; others as they are."""
     if isinstance(triples, Mapping):
         return {name: ids_of(split) for name, split in triples.items()}
     if isinstance(triples, (list, tuple)):

@@ -9,32 +9,25 @@ changes the counts themselves, so that the scores are needed again.
 from __future__ import annotations
 
 import math
+import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core import Scores
-from ..counting.job import Job
-from ..errors import InputTypeError, InputValueError
+from .. import InputTypeError, InputValueError, Ranks, report
 from ..inputs.array_likes import as_floats, default_arithmetic
-from ..inputs.checks import choice
-from ..inputs.selection import indptr_of, list_numbers
-from ..metrics.keys import parse_alone
-from ..metrics.values import Sample, values_of_tasks
+from ..inputs.selection import list_numbers
 from ..naming import public
-from ..ranks.container import Ranks
-from ..reporting import report
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .._core import Selection
-    from ..arrays.types import FloatArray, IntArray
-
+    IntArray = npt.NDArray[np.int64]
+    FloatArray = npt.NDArray[np.float64]
     Values = npt.NDArray[np.floating[Any]]
     Flags = npt.NDArray[np.bool_]
     # The scores of some tasks, as `count` takes them.
@@ -45,7 +38,15 @@ if TYPE_CHECKING:
 # rounding of a transform or a NaN. These are neither above nor tied.
 Single = np.float32
 BLOCK_ENTRIES = 1 << 20  # The temporary arrays of so many scores take some megabytes.
-MEANS = ("mr", "mrr", "hits", "ndcg")  # These, and amri, are what toolkits show.
+# The values of tasks whose means toolkits show, which are 0 beyond a cutoff; amri's are mr's.
+VALUES: dict[str, Callable[[Values], Values]] = {
+    "mr": lambda ranks: ranks,
+    "amri": lambda ranks: ranks,
+    "mrr": lambda ranks: 1.0 / ranks,
+    "hits": lambda ranks: np.ones(len(ranks)),
+    "ndcg": lambda ranks: 1.0 / np.log2(1.0 + ranks),
+}
+KEYS = re.compile(r"mr|amri|mrr|(mrr|hits|ndcg)@[1-9]\d{0,17}", re.ASCII)
 LAST_UNITS = 8  # A log-sigmoid can be off by so many units in the last place.
 
 
@@ -55,6 +56,11 @@ CONTENT = tomllib.loads(Path(__file__).with_name("presets.toml").read_text(encod
 WORDS: dict[str, dict[str, str]] = CONTENT["words"]
 # These steps lead from the exact definition to a toolkit's number, in this order.
 STEPS = ("nan", "candidates", "transform", "tolerance", "filter", "itself", "rank", "mean")
+
+
+def check_word(name: str, word: object, words: Collection[str]) -> None:
+    if word not in words:
+        raise InputValueError(name, expected=f"one of {', '.join(words)}", got=repr(word))
 
 
 @public("truerank.compat")
@@ -108,11 +114,11 @@ class Convention:
 
     def __post_init__(self) -> None:
         for name in WORDS.keys() & vars(self).keys():
-            choice(name, getattr(self, name), tuple(WORDS[name]))
+            check_word(name, getattr(self, name), WORDS[name])
 
     def says(self, name: str) -> str:
         """Describe the choice for a field, or for "tolerance", in words."""
-        choice("name", name, STEPS)
+        check_word("name", name, STEPS)
         if name == "tolerance":
             return f"scores within {self.atol:g} + {self.rtol:g} * |true score| tie"
         return WORDS[name][getattr(self, name)]
@@ -143,13 +149,10 @@ EXACT = Convention()
 
 
 @default_arithmetic()
-def ordered_floats(scores: Scores, order: str) -> Values:
+def ordered_floats(scores: Any, order: str) -> Values:
     """Convert scores to floats that compare in the same way, negated if lower ones are better.
 
-    Raises
-    ------
-    TypeError
-        For integers of 64 bits, which floats cannot represent.
+    Integers of 64 bits are refused, which floats cannot represent.
 
     Examples
     --------
@@ -167,19 +170,13 @@ def ordered_floats(scores: Scores, order: str) -> Values:
 
 
 def task_slices(tasks: int, columns: int) -> Iterator[slice]:
-    """Split tasks into slices with at most `BLOCK_ENTRIES` scores each.
-
-    Examples
-    --------
-    >>> list(task_slices(3, BLOCK_ENTRIES // 2))
-    [slice(0, 2, None), slice(2, 3, None)]
-    """
+    """Split tasks into slices with at most `BLOCK_ENTRIES` scores each."""
     step = max(1, BLOCK_ENTRIES // max(columns, 1))
     for start in range(0, tasks, step):
         yield slice(start, min(start + step, tasks))
 
 
-def full_blocks(scores: Scores, job: Job, order: str) -> Iterator[Block]:
+def full_blocks(scores: Any, job: Any, order: str) -> Iterator[Block]:
     """Yield the scores of tasks with a column for every candidate, in the order of the tasks."""
     array = np.atleast_2d(scores.array)
     columns = array.shape[1]
@@ -195,7 +192,7 @@ def full_blocks(scores: Scores, job: Job, order: str) -> Iterator[Block]:
         yield values, values[is_true][:, None], others, filtered, is_true
 
 
-def _selected(selection: Selection, tasks: slice, columns: int) -> Flags:
+def _selected(selection: Any, tasks: slice, columns: int) -> Flags:
     """Convert the selection of some tasks to flags, shape (tasks, columns)."""
     lists = list_numbers(selection, np.arange(tasks.start, tasks.stop))
     flags = np.zeros((len(lists), columns), bool)
@@ -207,13 +204,13 @@ def _selected(selection: Selection, tasks: slice, columns: int) -> Flags:
 
 
 def sampled_blocks(
-    true_scores: Scores, negatives: Scores, lengths: IntArray, order: str
+    true_scores: Any, negatives: Any, lengths: IntArray, order: str
 ) -> Iterator[Block]:
     """Yield bare scores, which follow each other, or are one list for all tasks.
 
     Rows of unlike lengths are padded.
     """
-    indptr = indptr_of(lengths)
+    indptr = np.append(0, np.cumsum(lengths))
     widest = int(lengths.max(initial=0))
     is_shared = len(lengths) > 1 and len(negatives.array) != indptr[-1]
     true_column = ordered_floats(true_scores, order)[:, None]
@@ -315,27 +312,11 @@ def count(
     is_true: Flags,
     convention: Convention,
 ) -> IntArray:
-    """Count some tasks under one convention.
+    """Count some tasks under one convention; higher scores are better.
 
-    Parameters
-    ----------
-    values : ndarray of float, shape (tasks, columns)
-        The scores of all candidates; higher is better.
-    true_scores : ndarray of float, shape (tasks, 1)
-    others : ndarray of bool, shape (tasks, columns)
-        The candidates other than the true one, including filtered ones.
-    filtered : ndarray of bool, shape (tasks, columns)
-        What a filter leaves out, the true candidate included.
-    is_true : ndarray of bool, shape (tasks, columns)
-        Where the true candidate is; nowhere for sampled scores.
-    convention : Convention
-
-    Examples
-    --------
-    >>> values = np.array([[5.0, 5.0, 7.0]])
-    >>> is_true = np.array([[True, False, False]])
-    >>> count(values, values[:, :1], ~is_true, np.zeros((1, 3), bool), is_true, EXACT).ravel()
-    array([1, 2, 3, 0])
+    Arrays have the shape (tasks, columns), but for the true scores, (tasks, 1). `others` are the
+    candidates other than the true one, including filtered ones; `filtered` is what a filter leaves
+    out, the true candidate included, which `is_true` nowhere marks for sampled scores.
     """
     if convention.nan == "-inf":
         values = np.where(np.isnan(values), -np.inf, values)
@@ -417,13 +398,7 @@ def counts_by_convention(
 ) -> dict[Convention, IntArray]:
     """Count under several conventions, in one pass over the scores if the scores are needed.
 
-    Parameters
-    ----------
-    exact : Ranks
-        The exact ranks, with ``nan="worst"`` and an audit.
-    blocks : callable
-        Yields the scores, block by block, in the order of the tasks.
-    conventions : iterable of Convention
+    The exact ranks have an audit, and NaN as the worst scores; blocks are in the order of tasks.
     """
     audit = exact.audit
     irrelevant: dict[str, Any] = {}
@@ -457,13 +432,7 @@ def counts_by_convention(
 
 
 def places(counts: IntArray, convention: Convention) -> tuple[FloatArray, FloatArray]:
-    """Compute the first and the last place that the true candidate of each task can take.
-
-    Examples
-    --------
-    >>> places(np.array([[2], [3], [9], [0]]), Convention(rank="any"))
-    (array([3.]), array([5.]))
-    """
+    """Compute the first and the last place that the true candidate of each task can take."""
     above, tied, _, unsettled = counts
     middle = (tied + 1) / 2
     rounded = 1 + tied // 2
@@ -478,21 +447,19 @@ def places(counts: IntArray, convention: Convention) -> tuple[FloatArray, FloatA
 
 
 def per_task(key: str, ranks: Any) -> Values:
-    """Compute the value of a metric for each task, in the precision of the ranks; amri's are mr's.
+    """Compute the value of a metric for each task, in the precision of the ranks.
 
     Examples
     --------
     >>> per_task("hits@3", np.array([1.0, 3.5])), per_task("mrr@3", np.array([2.0, 4.0]))
     (array([1., 0.]), array([0.5, 0. ]))
     """
-    parsed = parse_alone(key)
-    if parsed.metric not in MEANS:
+    if not KEYS.fullmatch(key):
         raise InputValueError("key", "", "mr, mrr, hits@k, mrr@k, ndcg@k or amri", repr(key))
-    # None of these metrics depends on the number of candidates.
-    sample = Sample(ranks, np.zeros(len(ranks), np.int64))
+    metric, _, cutoff = key.partition("@")
     with np.errstate(divide="ignore"):  # A toolkit may give rank 0 to a true score that is NaN.
-        values: Values = values_of_tasks(parsed.row, sample, parsed.parameter)
-    return values
+        values = VALUES[metric](ranks)
+    return values * (ranks <= int(cutoff)) if cutoff else values
 
 
 def mean(key: str, ranks: FloatArray, arithmetic: str) -> float:
@@ -527,18 +494,8 @@ def figure(
     """Compute one metric under a convention: its value, and the least and the greatest.
 
     If the order of ties is open, the value is the mean over all orders; if the rounding of a
-    transform leaves an order open, it is the middle of the bounds.
-
-    Parameters
-    ----------
-    key : str
-        "mr", "mrr", "hits@k", "mrr@k", "ndcg@k" or "amri".
-    counts : ndarray of int64, shape (4, tasks)
-        The counts under that convention: above, tied, candidates, unsettled.
-    convention : Convention
-        It gives the place in a tie and the arithmetic.
-    groups : sequence of ndarray of int64
-        Groups of tasks whose means are averaged; none: all tasks are one.
+    transform leaves an order open, it is the middle of the bounds. Groups of tasks have their
+    means averaged; without groups, all tasks are one.
 
     Examples
     --------

@@ -10,21 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from ..arrays.row_keys import distinct
-from ..counting.job import prepare_job, refuse_places
-from ..counting.lists import rank_against
-from ..errors import InputTypeError, InputValueError, UnknownKeyError, argument_names
-from ..inputs.array_likes import as_scores
-from ..inputs.checks import instance, several, unique_keys
-from ..inputs.rules import read_rules
-from ..metrics.keys import parse
+from .. import InputTypeError, InputValueError, Report, rank, rank_against
+from .. import report as exact_report
+from ..counting.job import prepare_job
+from ..inputs.rules import PLAIN
+from ..metrics import UnknownKeyError
 from ..naming import public
-from ..reporting import Report
-from ..reporting import report as exact_report
-from ..reporting.report_table import choose_metrics
 from ..stores import in_one_array, read_scores
 from ..tables import AsTable, Column, Table
-from ..tables.as_table import Names
 from ..tables.forms import markdown_cell
 from .interpreter import (
     CONTENT,
@@ -38,12 +31,13 @@ from .interpreter import (
 )
 
 if TYPE_CHECKING:
-    from ..arrays.types import FloatArray, IntArray
-    from ..inputs.rules import ScoreOrder
-    from ..ranks.container import Ranks
-    from ..ranks.labels import LabelsLike
+    from .. import Ranks
+    from .interpreter import FloatArray, IntArray
 
-COMMON_KEYS = ("mr", "mrr", "hits@1", "hits@10")
+    Names = str | Iterable[str] | None
+
+# The metrics that all toolkits have, and the heading of each.
+COMMON_KEYS = {"mr": "MR ↓", "mrr": "MRR ↑", "hits@1": "Hits@1 ↑", "hits@10": "Hits@10 ↑"}
 
 
 @public("truerank.compat")
@@ -130,8 +124,10 @@ PRESETS: Mapping[str, Preset] = MappingProxyType({row.name: row for row in _read
 
 def find_presets(names: Iterable[Any] | None, argument: str = "presets") -> list[Preset]:
     """Return presets by their names, each of which stands once; None means all of them."""
+    if isinstance(names, str):
+        raise InputTypeError("presets", expected="several names or rows", got="str")
     presets: list[Preset] = []
-    for name in several("presets", PRESETS if names is None else names, "names or rows"):
+    for name in PRESETS if names is None else names:
         if isinstance(name, Preset):
             presets.append(name)
         elif isinstance(name, str):
@@ -250,7 +246,7 @@ class CompatReport(Mapping[str, float], AsTable):
         groups = []
         side = exact.ranks.side
         if preset.averaged and side is not None:
-            groups = [side.codes == code for code in distinct(side.codes)]
+            groups = [side.codes == code for code in np.unique(side.codes)]  # by numpy: few values
         steps = []
         for name, convention in [("", EXACT), *preset.convention.steps()]:
             first, last = places(counts[convention], convention)
@@ -276,13 +272,13 @@ class CompatReport(Mapping[str, float], AsTable):
     def __getitem__(self, name: str | list[str] | tuple[str, ...], /) -> float | dict[str, float]:
         """Return the number of a name, or those of several as a dictionary."""
         if isinstance(name, (list, tuple)):
-            return {each: self[each] for each in unique_keys(name, "key")}
+            return {each: self[each] for each in name}
         metric = self._metric(name)
         return self.figures[metric.key] * metric.scale
 
     def _metric(self, name: str) -> Metric:
         """Return a metric of the toolkit; an unknown name is a KeyError."""
-        check_known("name", instance("name", name, str), self._metrics)
+        check_known("name", name, self._metrics)
         return self._metrics[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -297,8 +293,7 @@ class CompatReport(Mapping[str, float], AsTable):
 
     def to_dict(self, metrics: Names = None) -> dict[str, float]:
         """Return the numbers by name, of all metrics or of some."""
-        names = list(self) if metrics is None else unique_keys(metrics)
-        return {name: self[name] for name in names}
+        return {name: self[name] for name in choose_names(metrics, self)}
 
     def __repr__(self) -> str:
         return repr(dict(self))
@@ -425,25 +420,24 @@ class CompatTable(dict[str, CompatReport], AsTable):
             values = [self.exact[key], *(report.figures[key] for report in self.values())]
             printed = [self.exact[key], *(report.ends[key] for report in self.values())]
             decimals = 1 if key == "mr" else 3
-            cells[Column(key, parse(key).heading, decimals, shown=printed)] = values
+            cells[Column(key, COMMON_KEYS[key], decimals, shown=printed)] = values
         return Table(cells).table(**options)
 
 
 def choose_names(metrics: Names, known: Collection[str]) -> list[str]:
-    """Return the names of some metrics, or of all."""
-    names = choose_metrics(metrics, known, list(known))
+    """Return the names of some metrics, each once, or of all."""
+    if metrics is None or (isinstance(metrics, str) and metrics == "all"):
+        return list(known)
+    names = [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
     for name in names:
         check_known("metrics", name, known)
     return names
 
 
-def check_known(argument: str, name: str, known: Collection[str]) -> None:
-    """Raise a KeyError for a name that is unknown.
-
-    Examples
-    --------
-    >>> check_known("preset", "openke", PRESETS)
-    """
+def check_known(argument: str, name: object, known: Collection[str]) -> None:
+    """Raise a KeyError for a name that is unknown."""
+    if not isinstance(name, str):
+        raise InputTypeError(argument, expected="str", got=type(name).__name__)
     if name not in known:
         raise UnknownKeyError(argument, "", f"one of {', '.join(known)}", repr(name))
 
@@ -461,9 +455,9 @@ def report(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    order: ScoreOrder | None = None,
+    order: str | None = None,
     dtype: Any = None,
-    side: LabelsLike | None = None,
+    side: Any = None,
 ) -> CompatReport:
     """Evaluate scores as a toolkit does, and show how its numbers depart from the exact ones.
 
@@ -527,9 +521,9 @@ def table(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    order: ScoreOrder | None = None,
+    order: str | None = None,
     dtype: Any = None,
-    side: LabelsLike | None = None,
+    side: Any = None,
 ) -> CompatTable:
     """Compare the numbers of several toolkits for the same scores with the exact numbers.
 
@@ -580,25 +574,23 @@ def _count_columns(
         expected = "the column of each true candidate, or others=, the scores of the others"
         raise InputTypeError("targets", expected=expected, got="None")
     matrix = in_one_array(read_scores(scores, rules["dtype"]))
-    job = prepare_job(matrix.array.shape, targets, **selections, rules=read_rules(rules))
-    refuse_places(matrix, job.rules)
-    ranks = job.ranks(job.counts_of(matrix), matrix.dtype)
-    return ranks, partial(full_blocks, matrix, job, job.rules.order)
+    ranks = rank(matrix, targets, **selections, **rules)
+    job = prepare_job(matrix.array.shape, targets, **selections, rules=PLAIN)
+    return ranks, partial(full_blocks, matrix, job, ranks.protocol.order)
 
 
 def _count_sampled(
     true_scores: Any, others: Any, rules: Mapping[str, Any]
 ) -> tuple[Ranks, Callable[[], Any]]:
     """Return the ranks of true scores among bare ones, and what yields the scores in blocks."""
-    true = as_scores(true_scores, rules["dtype"])
+    true = in_one_array(read_scores(true_scores, rules["dtype"]))
     if true.array.shape[1:] not in ((), (1,)):
         got = f"shape {true.array.shape}"
         raise InputValueError("scores", expected="one score for each task beside others=", got=got)
     true = true.with_array(true.array.reshape(-1))
     ranks = rank_against(true_scores, others, **rules)
     values = others[1] if isinstance(others, tuple) else others
-    with argument_names(scores="others"):
-        negatives = as_scores(values, rules["dtype"])
+    negatives = in_one_array(read_scores(values, rules["dtype"]))
     flat = negatives.with_array(negatives.array.reshape(-1))
-    order = read_rules(rules).order
+    order = ranks.protocol.order
     return ranks, partial(sampled_blocks, true, flat, ranks.candidates - 1, order)
