@@ -211,6 +211,85 @@ def test_there_are_as_many_things_as_are_written_down() -> None:
     assert numbers == THINGS
 
 
+# -- applications: what stands on the public interface, as what users write does -------------------
+
+# So many names of other rooms, of each file, may an application import that users cannot.
+PRIVATE_NAMES = {"adapters": 15, "compat": 10, "cli": 30}
+# Whose members with a "_" may be read: `measures` and `model` are of ir_measures and of PyKEEN.
+OWNERS = ("self", "cls", "super()", "measures", "model")
+PUBLIC_MEMBERS = ("_asdict", "_fields", "_replace")  # of named tuples
+
+
+def module_of(path: Path) -> str:
+    names = ["truerank", *path.relative_to(PACKAGE).with_suffix("").parts]
+    return ".".join(names).removesuffix(".__init__")
+
+
+def public_objects() -> list[Any]:
+    """Return what users can import, and what @public decorates: some of it comes out of calls."""
+    offered: list[Any] = [truerank]
+    for module in [truerank, *(getattr(truerank, name) for name in PUBLIC_MODULES)]:
+        offered += [module, *(getattr(module, name) for name in module.__all__)]
+    for path in files_of("python/truerank"):
+        for node in tree_of(path).body:
+            decorators = map(ast.unparse, getattr(node, "decorator_list", []))
+            if any(each.startswith("public(") for each in decorators):
+                offered.append(getattr(import_module(module_of(path)), node.name))
+    return offered
+
+
+def imported_names(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the absolute module of each name that a file imports from truerank, and the name."""
+    package = ["truerank", *path.relative_to(PACKAGE).parts[:-1]]
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                module, _, name = alias.name.rpartition(".")
+                yield module, name
+        elif isinstance(node, ast.ImportFrom):
+            begin = package[: len(package) + 1 - node.level] if node.level else []
+            module = ".".join([*begin, *filter(None, [node.module])])
+            for alias in node.names:
+                yield module, alias.name
+
+
+def found_name(module: str, name: str) -> Any:
+    """Return what is imported; None for a name that only type checkers see."""
+    try:
+        return getattr(import_module(module), name)
+    except AttributeError:
+        return sys.modules.get(f"{module}.{name}")
+
+
+@pytest.mark.parametrize("room", PRIVATE_NAMES)
+def test_applications_import_few_private_names(room: str) -> None:
+    offered = set(map(id, public_objects()))
+    private = []
+    for path in files_of(f"python/truerank/{room}"):
+        for module, name in imported_names(path):
+            is_other = module.partition(".")[0] == "truerank"
+            if f"{module}.".startswith(f"truerank.{room}.") or not is_other:
+                continue
+            if name != "__version__" and id(found_name(module, name)) not in offered:
+                private.append(f"{path.name}: {module}.{name}")
+    assert len(private) <= PRIVATE_NAMES[room], private
+
+
+@pytest.mark.parametrize("room", PRIVATE_NAMES)
+def test_applications_read_no_private_members_of_others(room: str) -> None:
+    """Those of self and cls are their own, and some libraries ask for theirs."""
+    reads = []
+    for path in files_of(f"python/truerank/{room}"):
+        for node in ast.walk(tree_of(path)):
+            if not isinstance(node, ast.Attribute) or not node.attr.startswith("_"):
+                continue
+            owner = ast.unparse(node.value)
+            is_allowed = owner in OWNERS or node.attr in PUBLIC_MEMBERS
+            if not (is_allowed or node.attr.endswith("__")):
+                reads.append(f"{path.name}:{node.lineno}: {ast.unparse(node)}")
+    assert reads == []
+
+
 # -- what a call loads: a layer without the ones above it ------------------------------------------
 
 SCORES = """
