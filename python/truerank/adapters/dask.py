@@ -53,6 +53,8 @@ dask: Any = import_extra("dask", "truerank.adapters.dask")
 
 __all__ = ["rank", "rank_embeddings"]
 
+# What is imported above and not public: a job has the lists of a filter apart, in whatever form it
+# was given; and `Embeddings` have scores that are made while they are counted, which bounds spare.
 FAN_IN = 8  # One task of Dask merges the counters of so many chunks.
 UNCHECKED: dict[str, Any] = {"dtype": None, "progress": None}  # They are checked where they count.
 NAN = 3  # The row of the counts of NaN in `RankCounter.counts`.

@@ -16,18 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import (
-    InputError,
-    InputTypeError,
-    InputValueError,
-    Ranks,
-    Report,
-    concatenate,
-    rank,
-    rank_embeddings,
-    score_embeddings,
-)
-from .. import report as make_report
+import truerank as tr
+
 from ..inputs.progress_listeners import reporter, watch_of_part
 from ..link_prediction import Task
 from ..metrics.keys import parse
@@ -132,18 +122,9 @@ def similarity_of(interaction: Any, role: str) -> str | None:
 # Queries are made in parts of so many bytes, for each may have a matrix of its relation.
 QUERY_BYTES = 64 << 20
 # If a model overrides one of these methods, its vectors do not determine its scores.
-SCORING_METHODS = (
-    "predict",
-    "predict_t",
-    "predict_h",
-    "score_t",
-    "score_h",
-    "score_h_inverse",
-    "_prepare_batch",
-    "_prepare_inverse_batch",
-    "_get_representations",
-    "forward",
-)
+SCORING_METHODS: tuple[str, ...] = ("predict", "predict_t", "predict_h", "score_t", "score_h")
+SCORING_METHODS += ("score_h_inverse", "_prepare_batch", "_prepare_inverse_batch")
+SCORING_METHODS += ("_get_representations", "forward")
 # These are the columns of the entity and of the relation in the queries of a side.
 COLUMNS = {"tail": [0, 1], "head": [1, 0]}
 # Scores of vectors may differ from the model's by this share of the largest one.
@@ -155,17 +136,12 @@ class Vectors:
     """One side of a model as vectors; with inverse relations, heads are tails of the inverse."""
 
     interaction: Any
-    # "t" or "h": what candidates are in the interaction.
-    role: str
-    # The columns of the entity and of the relation in a query.
-    columns: list[int]
-    # The model's representations of the entities of queries.
-    entities: list[Any]
+    role: str  # "t" or "h": what candidates are in the interaction.
+    columns: list[int]  # of the entity and of the relation in a query
+    entities: list[Any]  # The model's representations of the entities of queries.
     relations: Sequence[Any]
-    # The id of each relation in the model.
-    ids: Any
-    # The representations of all candidates, as tensors.
-    candidates: list[Any]
+    ids: Any  # of the relations in the model
+    candidates: list[Any]  # The representations of all candidates, as tensors.
 
     @property
     def distance(self) -> tuple[Map, Map, int | None] | None:
@@ -180,7 +156,7 @@ class Vectors:
             return turned_back, entity, shift
         return tail, head, shift
 
-    def rank(self, side: Side, **options: Any) -> Ranks:
+    def rank(self, side: Side, **options: Any) -> tr.Ranks:
         """Rank the tasks of a side, in their order; `options` are those of `rank_embeddings`."""
         relations = side.query_ids[:, self.columns[1]]
         _, map_candidates, _ = self.distance or (entity, entity, None)
@@ -193,7 +169,7 @@ class Vectors:
             tasks = np.flatnonzero(relations[side.rows] == relation)
             order.append(tasks)
             vectors, scoring = self.candidate_vectors(relation)
-            ranks = rank_embeddings(
+            ranks = tr.rank_embeddings(
                 self.queries(side.query_ids[queries]),
                 vectors,
                 side.targets[tasks],
@@ -204,7 +180,7 @@ class Vectors:
                 **options,
             )
             parts.append(ranks)
-        return concatenate(parts)[np.argsort(np.concatenate(order))]
+        return tr.concatenate(parts)[np.argsort(np.concatenate(order))]
 
     def queries(self, pairs: Any) -> Any:
         """Make the vectors of queries, in batches."""
@@ -265,7 +241,7 @@ class Vectors:
         theirs = joined([model.predict(pairs, target=side.name, **options)]).cpu().numpy()
         sample = replace(self, candidates=[x[ids] for x in self.candidates])
         vectors, scoring = sample.candidate_vectors(relations[0])
-        ours = score_embeddings(sample.queries(queries), vectors, **scoring)
+        ours = tr.score_embeddings(sample.queries(queries), vectors, **scoring)
         # Vectors leave out what is the same for all candidates of a query.
         with np.errstate(invalid="ignore"):
             differences = np.ptp(np.ma.masked_invalid(ours - theirs), axis=1)
@@ -347,7 +323,7 @@ def rank_own_scores(
     slice_size: int | None,
     mode: Any,
     **rules: Any,
-) -> Ranks:
+) -> tr.Ranks:
     """Rank the tasks of a side by the model's scores; batches are halved if memory runs out."""
     most = determine_maximum_batch_size(batch_size, model.device, len(side.query_ids))
     options = {"target": side.name, "full_batch": False, "mode": mode}
@@ -385,7 +361,7 @@ def evaluate_model(
     threads: int | None = None,
     audit: bool = False,
     progress: Any = None,
-) -> Report:
+) -> tr.Report:
     """Evaluate a model of PyKEEN on triples, and return a Report; each query is scored once.
 
     Parameters
@@ -431,13 +407,13 @@ def evaluate_model(
     split test, filtered by train + test, all candidates, nan raise, float32, dot
     """
     if not isinstance(model, Model):
-        raise InputTypeError("model", expected="a pykeen Model", got=type(model).__name__)
+        raise tr.InputTypeError("model", expected="a pykeen Model", got=type(model).__name__)
     count = model.num_entities if mode is None else model._get_entity_len(mode=mode)
     names = vocabularies(triples, known, entities=count, relations=model.num_real_relations)
     names |= {"sides": sides, "candidates": candidates, "split": split}
     task = Task(ids_of(triples), ids_of(known), ids=True, **names)
     if "relation" in task.sides:  # PyKEEN's models differ in the candidates of relations.
-        raise InputValueError("sides", expected="heads and tails", got="'relation'")
+        raise tr.InputValueError("sides", expected="heads and tails", got="'relation'")
     heights = [len(side.query_ids) for side in task.sides.values()]
     watch = reporter(progress, sum(heights), "queries")
     rules: dict[str, Any] = {"nan": nan, "dtype": dtype, "threads": threads, "audit": audit}
@@ -451,7 +427,7 @@ def evaluate_model(
                 vectors[name] = vectors_of(model, side, mode)
             if fused and isinstance(vectors[name], str):
                 expected = f"a model whose {name}s can be scored by vectors, but {vectors[name]}"
-                raise InputValueError("fused", expected=expected)
+                raise tr.InputValueError("fused", expected=expected)
         parts = []
         for i, (name, side) in enumerate(task.sides.items()):
             part = watch_of_part(watch, heights, i)
@@ -466,7 +442,7 @@ def evaluate_model(
     origin = task.origin
     if task.entities is None:  # Ids are those of PyKEEN's factories, which also have the names.
         origin = replace(origin, queries=0)
-    return Report(join_sides(task.sides.values(), parts, task.protocol, (origin,)))
+    return tr.Report(join_sides(task.sides.values(), parts, task.protocol, (origin,)))
 
 
 def ids_of(triples: Any) -> Any:
@@ -491,7 +467,7 @@ def vocabularies(triples: Any, known: Any, **sizes: int) -> dict[str, Any]:
         labels = getattr(triples, f"{label}_id_to_label")
         if labels.keys() != set(range(sizes[kind])):
             expected = f"a factory with the model's {sizes[kind]} {kind}"
-            raise InputValueError("triples", expected=expected, got=len(labels))
+            raise tr.InputValueError("triples", expected=expected, got=len(labels))
         splits = known
         if not isinstance(known, Mapping):
             splits = dict(enumerate(known if isinstance(known, (list, tuple)) else [known]))
@@ -499,7 +475,7 @@ def vocabularies(triples: Any, known: Any, **sizes: int) -> dict[str, Any]:
             for i, theirs in getattr(split, f"{label}_id_to_label", {}).items():
                 if labels.get(i, theirs) != theirs:
                     expected = f"the ids of triples, whose {label} {i} is {labels[i]!r}"
-                    raise InputValueError("known", expected=expected, got=repr(theirs), place=name)
+                    raise tr.InputValueError("known", "", expected, repr(theirs), place=name)
         names[kind] = [labels[i] for i in range(len(labels))]
     return names
 
@@ -524,15 +500,12 @@ class RankResults(RankBasedMetricResults):
     The attribute `report` has all metrics under truerank's keys, and `ranks` the counts.
     """
 
-    def __init__(self, report: Report, metrics: Iterable[Any]) -> None:
+    def __init__(self, report: tr.Report, metrics: Iterable[Any]) -> None:
         self.report = report
         self.ranks = report.ranks
-        sides = ranks_by_side(self.ranks)
-        sides["both"] = self.ranks
-        reports = {}
+        sides = ranks_by_side(self.ranks) | {"both": self.ranks}
         # They have no labels, since PyKEEN pools relations as well.
-        for side, x in sides.items():
-            reports[side] = make_report(Ranks(x.above, x.tied, x.candidates))
+        reports = {s: tr.report(tr.Ranks(x.above, x.tied, x.candidates)) for s, x in sides.items()}
         values = {}
         for metric, kind, side in itertools.product(metrics, RANK_TYPES, sides):
             key_and_sign = key_of(metric)
@@ -540,9 +513,8 @@ class RankResults(RankBasedMetricResults):
                 key, sign = key_and_sign
                 value = sign * reports[side][f"{kind}.{key}"]
             else:
-                ranks = getattr(sides[side], kind)
-                counts = sides[side].candidates
-                value = float(metric(ranks=ranks, num_candidates=counts, weights=None))
+                ranks = {"ranks": getattr(sides[side], kind)}
+                value = float(metric(**ranks, num_candidates=sides[side].candidates, weights=None))
             values[RankBasedMetricKey(side=side, rank_type=kind, metric=metric.key)] = value
         super().__init__(data=values)
 
@@ -568,7 +540,7 @@ class RankResults(RankBasedMetricResults):
         return f"{type(self).__name__}({self.report!r})"
 
 
-def ranks_by_side(ranks: Ranks) -> dict[str, Ranks]:
+def ranks_by_side(ranks: tr.Ranks) -> dict[str, tr.Ranks]:
     """Split ranks by their side, in PyKEEN's order."""
     if ranks.side is None:
         return {}
@@ -616,7 +588,7 @@ class RankEvaluator(RankBasedEvaluator):
         self.fused = fused
         self.candidates = candidates
         self.rules: dict[str, Any] = {"nan": nan, "threads": threads, "audit": audit}
-        self._batches: list[Ranks] = []
+        self._batches: list[tr.Ranks] = []
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({sum(map(len, self._batches)):,} tasks)"
@@ -647,13 +619,19 @@ class RankEvaluator(RankBasedEvaluator):
         triples = restrict_triples(mapped_triples, **limits)
         if pre_filtered_triples and len(triples) < len(mapped_triples):
             expected = "triples of the restriction alone, or pre_filtered_triples=False"
-            raise InputValueError("mapped_triples", expected=expected)
+            raise tr.InputValueError("mapped_triples", expected=expected)
         candidates = self.candidates
         if restrict_entities_to is not None:
             candidates = np.asarray(list(restrict_entities_to), dtype=np.int64)
         if device is not None:
             model = model.to(device)
-        known = split_names(additional_filter_triples) if self.filtered else None
+        known = None
+        if self.filtered:
+            known = [] if additional_filter_triples is None else additional_filter_triples
+            if isinstance(known, torch.Tensor):
+                known = [known]
+            elif isinstance(known, (list, tuple)) and len(known) < 3:
+                known = dict(zip(("train", "valid"), known, strict=False))
         try:
             measured = evaluate_model(
                 model,
@@ -668,7 +646,7 @@ class RankEvaluator(RankBasedEvaluator):
                 progress=use_tqdm,
                 **self.rules,
             )
-        except InputError as error:
+        except tr.InputError as error:
             if error.argument == "sides":
                 error.argument = "targets"  # PyKEEN calls them so.
             raise
@@ -685,11 +663,9 @@ class RankEvaluator(RankBasedEvaluator):
         """Rank a batch of scores (b, candidates), of which PyKEEN made the filtered ones NaN."""
         triples = ids_of(hrt_batch)
         answers = triples[:, TARGET_TO_INDEX[target]]
-        rules = self.rules | {"nan": "omit"}
-        ranks = rank(scores, answers, **rules)
-        filter = ("known",) if self.filtered else ()
-        labels = {"side": target, "relation": triples[:, 1], "targets": answers}
-        self._add(ranks.with_protocol(filter=filter).with_labels(**labels))
+        ranks = tr.rank(scores, answers, **self.rules | {"nan": "omit"})
+        ranks = ranks.with_labels(side=target, relation=triples[:, 1], targets=answers)
+        self._add(ranks.with_protocol(filter=("known",) if self.filtered else ()))
         self.num_entities = scores.shape[1]
 
     def clear(self) -> None:
@@ -698,27 +674,18 @@ class RankEvaluator(RankBasedEvaluator):
 
     def finalize(self) -> RankResults:
         """Return the results of all ranks; an error if there are none."""
-        result = RankResults(make_report(concatenate(self._batches)), self.metrics)
+        result = RankResults(tr.report(tr.concatenate(self._batches)), self.metrics)
         if self.clear_on_finalize:
             self.clear()
         return result
 
-    def _add(self, ranks: Ranks) -> None:
+    def _add(self, ranks: tr.Ranks) -> None:
         """Store ranks, also where PyKEEN takes them for confidence intervals."""
         self._batches.append(ranks)
         for side, part in ranks_by_side(ranks).items():
             self.num_candidates[side].append(part.candidates)
             for kind in RANK_TYPES:
                 self.ranks[side, kind].append(getattr(part, kind))
-
-
-def split_names(triples: Any) -> Any:
-    """Name additional triples, one split or several, for the protocol."""
-    if isinstance(triples, (list, tuple)) and len(triples) < 3:
-        return dict(zip(("train", "valid"), triples, strict=False))
-    if isinstance(triples, torch.Tensor):
-        return [triples]
-    return triples or {}
 
 
 evaluator_resolver.register(RankEvaluator, synonyms={"truerank"}, raise_on_conflict=False)
