@@ -438,14 +438,6 @@ def _seen(name: str, value: Any, instead: str = "") -> Any:
     """Return an array of the shape and dtype of a Dask array that takes no memory, for checks.
 
     Any other is refused, as another function takes it `instead`.
-
-    Examples
-    --------
-    >>> _seen("scores", da.zeros((10**6, 10**6))).shape
-    (1000000, 1000000)
-    >>> _seen("scores", [[0.5]], "truerank.rank")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    truerank.errors.InputTypeError: scores: expected a dask array, got list; ...
     """
     if not isinstance(value, da.Array):
         got = f"{type(value).__name__}; {instead} takes it"

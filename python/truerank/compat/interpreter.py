@@ -153,12 +153,6 @@ def ordered_floats(scores: Any, order: str) -> Values:
     """Convert scores to floats that compare in the same way, negated if lower ones are better.
 
     Integers of 64 bits are refused, which floats cannot represent.
-
-    Examples
-    --------
-    >>> from truerank.inputs.array_likes import as_scores
-    >>> ordered_floats(as_scores(np.array([1, 2], np.int8)), "ascending")
-    array([-1., -2.], dtype=float32)
     """
     if scores.dtype in ("int64", "uint64"):
         expected = "floats, or integers of up to 32 bits"
@@ -236,14 +230,6 @@ def logsigmoid_bounds(scores: Values) -> tuple[Values, Values]:
     The last bits of exp and log1p differ between libraries and processors: torch's are off by up to
     1.6 units in the last place, and differ between its code for AVX2 and for SSE. Far below 0 the
     result is the score itself, far above 0 it is 0, and both bounds are equal.
-
-    Examples
-    --------
-    >>> low, high = logsigmoid_bounds(np.array([-800.0, 0.0, 800.0]))
-    >>> low == high
-    array([ True, False,  True])
-    >>> bool(low[1] < -np.log(2) < high[1])
-    True
     """
     wide = scores.astype(np.float64)
     softplus = np.log1p(np.exp(-np.abs(wide)))
