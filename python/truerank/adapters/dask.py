@@ -30,7 +30,6 @@ import numpy as np
 
 from .. import InputTypeError, InputValueError, RankCounter, Ranks, concatenate, open_scores
 from .. import rank as rank_scores
-from .. import rank_embeddings as rank_vectors
 from ..counting.job import prepare_job
 from ..embeddings.vectors import Embeddings
 from ..inputs.array_likes import widen_bfloat16
@@ -334,7 +333,7 @@ def rank(
     (array([2, 3]), array([3, 4]))
     """
     scores_seen = _seen("scores", scores, "truerank.rank")
-    rank_scores(np.zeros((0, 1)), [], **options | UNCHECKED)  # It checks the options.
+    RankCounter([], **options | UNCHECKED)  # It checks the options.
     raw = options.get("dtype")
     dtype = open_scores(scores_seen, dtype=raw).dtype
     job = prepare_job(scores.shape, targets, rows, filter, candidates, PLAIN)
@@ -410,7 +409,9 @@ def rank_embeddings(
         expected = "the similarity of two vectors: a chunk has no lists of them"
         raise InputValueError("similarity", expected=expected, got=repr(similarity))
     entities_seen = _seen("entities", entities, "truerank.rank_embeddings")
-    rank_vectors(np.zeros((0, 1)), np.zeros((1, 1)), [], **options | UNCHECKED)  # as in `rank`
+    if "order" in options:
+        raise InputTypeError("order", expected="none: higher similarities are better")
+    RankCounter([], **options | UNCHECKED)
     for name, value in (("queries", queries), ("bias", bias)):
         if isinstance(value, da.Array):
             _seen(name, value)

@@ -124,10 +124,13 @@ PRESETS: Mapping[str, Preset] = MappingProxyType({row.name: row for row in _read
 
 def find_presets(names: Iterable[Any] | None, argument: str = "presets") -> list[Preset]:
     """Return presets by their names, each of which stands once; None means all of them."""
-    if isinstance(names, str):
-        raise InputTypeError("presets", expected="several names or rows", got="str")
+    if names is None:
+        names = PRESETS
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        got = type(names).__name__
+        raise InputTypeError("presets", expected="several names or rows", got=got)
     presets: list[Preset] = []
-    for name in PRESETS if names is None else names:
+    for name in names:
         if isinstance(name, Preset):
             presets.append(name)
         elif isinstance(name, str):
@@ -428,6 +431,8 @@ def choose_names(metrics: Names, known: Collection[str]) -> list[str]:
     """Return the names of some metrics, each once, or of all."""
     if metrics is None or (isinstance(metrics, str) and metrics == "all"):
         return list(known)
+    if not isinstance(metrics, Iterable):
+        raise InputTypeError("metrics", expected="several names", got=type(metrics).__name__)
     names = [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
     for name in names:
         check_known("metrics", name, known)
