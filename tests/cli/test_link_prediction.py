@@ -240,7 +240,7 @@ def test_text_has_names_or_the_ids_of_files_of_labels(predict: Predict) -> None:
     assert predict(f"{IDS} {VECTORS} {labels} --metrics mrr") == by_name
     assert "knows" in by_name.out
     refusal = predict(f"{IDS} {VECTORS} {labels}".replace(" --ids", ""))
-    refusal.refuses(1, "; --ids says that text has ids, got")
+    refusal.refuses(1, "; --ids says that text has ids")
 
 
 def test_leaks_are_reported(predict: Predict) -> None:

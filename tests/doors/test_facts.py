@@ -83,9 +83,9 @@ def test_all_true_triples_without_a_name_are_told_to_have_names() -> None:
     """No option names them: no split of that name is ranked, and to drop leaks leaves nothing."""
     facts = [*TRAIN, (1, 1, 3), *WHOLE]
     words = r"^test: 4 \(0 0 1, 0 0 2, 0 0 3, ...\) triples are in a known split, too \(all are in "
-    words += r'known_{}; give the others by name, known={{"train": ..., "valid": ...}}, and '
+    words += r'known_{}\); they are ranked like the others; known={{"train": ..., "valid": ...}} '
     words += (
-        r'{{"test": ...}} only where it is the whole of test\); they are ranked like the others$'
+        "gives the others by name, and test only where it is the whole of which this is a sample$"
     )
     with pytest.warns(UserWarning, match=words.format(0)):
         unnamed = Task(WHOLE, np.array(facts), entities=4)
@@ -99,21 +99,27 @@ def test_all_true_triples_without_a_name_are_told_to_have_names() -> None:
     assert named.protocol.filter == ("train", "valid", "test")
     Task(WHOLE[:2], {"train": TRAIN, "valid": facts[3:4], "test": WHOLE}, entities=4)
     # Its sisters: pairs have no whole test among the known ones, and answers no way out by leaks=.
-    words = r'known_0; give the others by name, .*"valid": ...}\); they are ranked like the others$'
+    words = r'known_0\); they are ranked like the others; .*"valid": ...} gives the others by name$'
     with pytest.warns(UserWarning, match=words):
         tr.alignment.Task([(0, 0)], left=2, right=2, known=[(0, 0), (1, 1)])
-    with pytest.warns(UserWarning, match="q'.; they are ranked like the others$"):
+    with pytest.warns(
+        UserWarning,
+        match="q'.; they are ranked like the others$"):
+    ):
         tr.retrieval.Task({"q": [1]}, entities=2, known={"q": [1, 0]})
     # Their twins: some alone leak, and may be left out.
-    with pytest.warns(UserWarning, match=r"too; they .* the others \(leaks='drop' leaves them out"):
+    with pytest.warns(UserWarning, match=r"too; they .* the others; leaks='drop' leaves them out$"):
         Task(WHOLE, np.array(facts[:-1]), entities=4)
-    with pytest.warns(UserWarning, match=r"the others \(leaks='drop' leaves them out\)$"):
+    with pytest.warns(UserWarning, match=r"the others; leaks='drop' leaves them out$"):
         tr.retrieval.Task({"q": [1, 0]}, entities=2, known={"q": [1]})
 
 
 def test_true_leaks_are_warned_of_beside_a_whole_test() -> None:
-    words = r"^test: 1 \(0 0 1\) triples are in a known split, too \(all are in valid; .* say "
-    words += r"split='valid', or rank Task\(valid, \.\.\.\)\[positions\]\)"
+    words = r"^test: 1 \(0 0 1\) triples are in a known split, too \(all are in valid\); they "
+    words += (
+        r"are ranked like the others; split='valid' says that it is the evaluated split, or the "
+    )
+    words += r"whole of it; Task\(valid, \.\.\.\)\[positions\] ranks a sample of it"
     with pytest.warns(UserWarning, match=words):
         Task(WHOLE[:1], {"valid": WHOLE[:2], "test": WHOLE})
     with pytest.warns(UserWarning, match=r"^test: 1 \(0 0 1\) triples are in a known split"):
@@ -122,16 +128,16 @@ def test_true_leaks_are_warned_of_beside_a_whole_test() -> None:
 
 def test_a_known_split_of_the_same_name_that_lacks_what_is_ranked_is_refused() -> None:
     """It may be another split that is evaluated: of that, its name says so."""
-    words = r"^split: expected all triples that are ranked in the known split of that name, or "
-    words += r"split='\.\.\.', got 'test', whose known triples lack 1 \(1 1 0\)$"
+    words = "^split: expected the name of a known split that has all triples that are ranked, or "
+    words += r"another name, got 'test', whose known triples lack 1 \(1 1 0\)$"
     refusal(ValueError, words, Task, WHOLE, {"test": WHOLE[:3]})
     Task(WHOLE, {"test": [(3, 1, 2)]}, split="valid")
 
 
 def test_a_sample_of_pairs_or_of_answers_is_a_part_of_the_whole() -> None:
     """Where a known split cannot be the whole, the refusal says what ranks a sample of it."""
-    words = r"^split: expected a name that no known split has, by split='\.\.\.'; a sample of a "
-    words += r"whole split is Task\(whole, \.\.\.\)\[positions\], got 'test'$"
+    words = r"^split: expected a name that no known split has, got 'test'; "
+    words += r"Task\(whole, \.\.\.\)\[positions\] ranks a sample of a split$"
     pairs = [(0, 0), (0, 1), (1, 2)]
     scores = np.array([[0.8, 0.9, 0.7], [0.1, 0.2, 0.3]])
     graphs = {"left": 2, "right": 3}
@@ -158,7 +164,7 @@ def test_a_sample_at_the_terminal(tmp_path: Path) -> None:
     np.save(tmp_path / "tails.npy", SCORES)
     line = ["link-prediction", "--sides", "tail", "--test", tmp_path / "sample.tsv"]
     line += ["--scores", f"tail={tmp_path / 'tails.npy'}", "--known", f"train={tmp_path}/train.tsv"]
-    for name, words in (("test", ""), ("rest", "say --split rest); they are ranked")):
+    for name, words in (("test", ""), ("rest", "; --split rest says that it is the")):
         result = start(*line, "--known", f"{name}={tmp_path}/test.tsv", "--json")
         assert json.loads(result.out)["metrics"]["mrr"] == 1
         assert words in result.err
@@ -242,7 +248,7 @@ def test_a_factory_of_pykeen_is_told_what_to_hand_over() -> None:
 
 CHAIN = [("x", "likes", "y"), *((f"a{i}", "r", f"a{i + 1}") for i in range(12))]
 ENTITIES = sorted({name for head, _, tail in CHAIN for name in (head, tail)})
-OF_HEADER = "^test: .* expected a first line with a field that occurs elsewhere, .*header=True says"
+OF_HEADER = "^test: .* may be a header, as no field of it occurs elsewhere; .*header=True says"
 
 
 @pytest.mark.parametrize(

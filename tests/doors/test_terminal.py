@@ -323,34 +323,41 @@ def test_names_with_semicolons_are_names(run: Run) -> None:
 
 
 def test_lists_get_a_header_line_on_top(run: Run) -> None:
-    """--columns is of the judgements."""
+    """Or --list-columns says where they are; --columns is of the judgements."""
     Path("right.run").write_text("q1 a 2\nq1 b 1\nq2 b 2\n", encoding="utf-8")
     outcome = run(LINE)
     assert outcome.code == 1
     assert "--columns" not in outcome.err
     assert "a header line with query, document, score on top" in outcome.err
+    way = "--list-columns query=...,document=...,score=... says which are meant\n"
+    assert outcome.err.endswith(way)
+    assert mrr(run(f"{LINE} --list-columns query=0,document=1,score=2")) == 1
     text = Path("right.run").read_text(encoding="utf-8")
     Path("right.run").write_text(f"query document score\n{text}", encoding="utf-8")
     assert mrr(run(LINE)) == 1
     Path("right.run").write_text(f"qid docno sim\n{text}", encoding="utf-8")
-    outcome = run(LINE)
-    assert "--columns" not in outcome.err
-    assert "a header line with query, document, score on top" in outcome.err
+    assert run(LINE).err.endswith(way)
+    assert mrr(run(f"{LINE} --list-columns query=qid,document=docno,score=sim")) == 1
     Path("facts").write_text("a\tr\tb\n", encoding="utf-8")
     Path("known").write_text("b\tr\tc\n", encoding="utf-8")
     Path("tails").write_text("a\tr\tc\t.5\na\tr\tb\t.9\n", encoding="utf-8")
     line = "link-prediction --test facts --known train=known --sides tail --lists tail=tails"
     assert mrr(run(f"{line} --metrics mrr --format csv")) == 1
     Path("tails").write_text("a\tr\tc\t.5\t1\tx\n", encoding="utf-8")
-    outcome = run(line)
-    assert "--columns" not in outcome.err
-    assert "a header line with head, relation, tail, score on top" in outcome.err
+    way = "--list-columns head=...,relation=...,tail=...,score=... says which are meant"
+    run(line).refuses(1, way)
+    text = "x\ta\tr\tc\t.5\nx\ta\tr\tb\t.9\n"
+    Path("tails").write_text(text, encoding="utf-8")
+    columns = "--list-columns head=1,relation=2,tail=3,score=4 --metrics mrr --format csv"
+    assert mrr(run(f"{line} {columns}")) == 1
 
 
 # -- one file, and columns, of qrels and lists -----------------------------------------------------
 
 LOG = "query,document,relevance,score\nq1,a,1,.2\nq1,b,0,.9\nq1,c,0,.1\nq2,b,1,.7\nq2,d,0,.3\n"
-NAMES = "--columns query=user,document=item,relevance=click,score=model"
+OF_QRELS = "--columns query=user,document=item,relevance=click"
+OF_LISTS = "--list-columns query=user,document=item,score=model"
+NAMES = f"{OF_QRELS} {OF_LISTS}"
 OF_LOG = "--candidates listed --metrics auc --format csv"
 
 
@@ -389,10 +396,12 @@ def test_a_log_is_both(run: Run) -> None:
     Path("own.csv").write_text(log_with("user,item,click,model"), encoding="utf-8")
     line = f"retrieval --qrels own.csv --lists own.csv {OF_LOG}"
     assert mrr(run(f"{line} {NAMES}")) == 0.75
-    for columns in ("", NAMES.replace("=model", "=click"), f"{NAMES},mark=model"):
-        run(f"{line} {columns}").refuses(2, "--columns query=...,document=...,relevance=...,score")
+    run(line).refuses(1, "--columns query=...,document=...,relevance=... says which are meant")
+    for columns in (OF_QRELS, NAMES.replace("=model", "=click"), f"{NAMES},mark=model"):
+        run(f"{line} {columns}").refuses(2, "(--columns and --list-columns name them)")
+    run(f"{line} {OF_QRELS},mark=model {OF_LISTS}").refuses(1, "got --columns mark=model")
     Path("log").write_text(LOG.partition("\n")[2].replace(",", "\t"), encoding="utf-8")
-    numbers = "--columns query=0,document=1,relevance=2,score=3"
+    numbers = "--columns query=0,document=1,relevance=2 --list-columns query=0,document=1,score=3"
     assert mrr(run(f"retrieval --qrels log --lists log {OF_LOG} {numbers}")) == 0.75
     # Commas stand between columns in .csv alone; what has them elsewhere is told so.
     Path("log").write_text(LOG, encoding="utf-8")
@@ -410,17 +419,17 @@ def test_names_of_columns_reach_lists(run: Run) -> None:
     assert mrr(run(f"{line} {NAMES}")) == 0.75
     assert run(f"{line} {NAMES.replace('score=model', 'score=3')}").code == 1
     # The scores are there, and nobody has named them.
-    run(f"{line} {NAMES.replace(',score=model', '')}").refuses(1, "'user', 'item', 'model'")
+    run(f"{line} {OF_QRELS}").refuses(1, "'user', 'item', 'model'")
+    run(f"{line} {NAMES.replace(',score=model', '')}").refuses(1, "--list-columns query=user,docu")
     Path("model.csv").write_text("user,item\nq1,b\nq1,a\nq2,b\nq2,d\n", encoding="utf-8")
-    assert mrr(run(f"{line} {NAMES.replace(',score=model', '')}")) == 0.5
-    # Names that the run does not have, and numbers, are those of the qrels.
+    assert mrr(run(f"{line} {OF_QRELS}")) == 0.5
+    # The columns of the qrels are those of the qrels alone.
     Path("run").write_text("q1 Q0 b 1 2 t\nq1 Q0 a 2 1 t\nq2 Q0 b 1 1 t\n", encoding="utf-8")
     line = "retrieval --qrels clicks.csv --lists run --candidates 9 --metrics mrr --format csv"
-    assert mrr(run(f"{line} {NAMES.replace(',score=model', '')}")) == 0.75
+    assert mrr(run(f"{line} {OF_QRELS}")) == 0.75
     own = "query\tdocument\tscore\nq1\tb\t2\nq1\ta\t1\nq2\tb\t1\n"
     Path("own").write_text(own, encoding="utf-8")
-    columns = NAMES.replace(",score=model", "")
-    assert mrr(run(f"{line.replace('lists run', 'lists own')} {columns}")) == 0.75
+    assert mrr(run(f"{line.replace('lists run', 'lists own')} {OF_QRELS}")) == 0.75
     Path("clicks").write_text("q1\ta\t1\nq2\tb\t1\n", encoding="utf-8")
     numbers = "--columns query=0,document=1,relevance=2"
     assert mrr(run(f"{line.replace('clicks.csv', 'clicks')} {numbers}")) == 0.75
@@ -431,7 +440,8 @@ def test_runs_of_a_log_are_compared(run: Run) -> None:
     Path("new.csv").write_text(log_with("query,document,click,score"), encoding="utf-8")
     line = "compare log.csv new.csv --qrels log.csv --metrics auc,gauc --candidates listed"
     assert run(line).code == 1  # A column of the second file would be left out.
-    outcome = run(f"{line} --columns query=query,document=document --format csv")
+    columns = "--list-columns query=query,document=document,score=score"
+    outcome = run(f"{line} {columns} --format csv")
     assert (outcome.code, outcome.err) == (0, "")
     assert [row.split(",")[3:5] for row in outcome.out.splitlines()[1:]] == [
         ["0.75"] * 2,
@@ -447,13 +457,16 @@ def test_runs_beside_a_log_may_be_logs(run: Run) -> None:
     outcome = run(f"{line} --margin 0.01")
     assert outcome.code == 0
     assert outcome.out.splitlines()[1].split(",")[1:3] == ["0.75", "1.0"]  # base, new
-    assert run(f"{line} --columns score=score").out == run(line).out
+    columns = "--list-columns query=query,document=document,score=score"
+    assert run(f"{line} {columns}").out == run(line).out
     Path("new.csv").write_text(LOG.replace("score", "model"), encoding="utf-8")
     run(line).refuses(1, "'model'")
     Path("new.csv").write_text(LOG, encoding="utf-8")
     qrels = "".join(f"{row.rpartition(',')[0]}\n" for row in LOG.splitlines())
     Path("qrels.csv").write_text(qrels, encoding="utf-8")
-    run(line.replace("--qrels log", "--qrels qrels")).refuses(1, "'relevance'")
+    assert run(line.replace("--qrels log", "--qrels qrels")).out == run(line).out
+    Path("new.csv").write_text(qrels, encoding="utf-8")
+    run(line).refuses(1, "'relevance'")  # There is no score that would be meant in its place.
 
 
 @pytest.mark.parametrize("name", ["./listed", "listed.txt"])
@@ -562,7 +575,9 @@ def test_ways_out_at_the_command_line(run: Run) -> None:
         assert run(f"{line} --duplicates first").code == 0
     for command in "link-prediction --test facts --scores tail=S.npy", "compare one.npz other.npz":
         assert run(f"{command} --duplicates first").code in {1, 2}
-    run("link-prediction --test header --scores tail=S.npy").refuses(1, "--header, which says")
+    run("link-prediction --test header --scores tail=S.npy").refuses(
+        1, "--header says that it is one"
+    )
     Path("run").write_text(QRELS.replace("q1", "0"), encoding="utf-8")
     assert run(LINE.replace("right.run", "empty")).err.startswith("Warning: --lists: empty: 2 of 2")
     assert (

@@ -126,11 +126,19 @@ def test_arrays_of_ids_and_names_are_taken_as_well(tmp_path: Path, options: dict
 
 
 REFUSED = [
-    (TEST, {"entities": NAMES[:3]}, "ids of entities from 0 to 2, as ids=True says, got '3'"),
-    (TEST, {"relations": ["in"]}, "ids of relations from 0 to 0, as ids=True says, got '1'"),
-    (by_name(TEST), {}, "as ids=True says, got 'oslo' in column 0 of line 1"),
-    ([(0, 0, "01")], {}, "as ids=True says, got '01' in column 2 of line 1"),
-    (TEST, {"ids": False}, "as 'oslo'; ids=True says that text has ids, got '2' in column 0"),
+    (
+        TEST,
+        {"entities": NAMES[:3]},
+        "ids of entities from 0 to 2, which text was said to have, got '3'",
+    ),
+    (
+        TEST,
+        {"relations": ["in"]},
+        "ids of relations from 0 to 0, which text was said to have, got '1'",
+    ),
+    (by_name(TEST), {}, "which text was said to have, got 'oslo' in column 0 of line 1"),
+    ([(0, 0, "01")], {}, "which text was said to have, got '01' in column 2 of line 1"),
+    (TEST, {"ids": False}, "as 'oslo', got '2' in column 0 of line 2; ids=True says that"),
 ]
 
 

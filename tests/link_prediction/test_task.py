@@ -161,10 +161,12 @@ def test_names() -> None:
 
 
 def test_messages_say_how_to_validate() -> None:
-    words = r"^split: .* in the known split of that name, or split='\.\.\.', got 'test', "
+    words = r"^split: .* has all triples that are ranked, or another name, got 'test', "
     words += r"whose known triples lack 2 \(a likes c, b knows a\)$"
     refusal(ValueError, words, Task, TEST, {"train": TRAIN, "test": TEST[1:2]})
-    words = r"\(all are in valid; if that is the evaluated split, .*, say split='valid', or rank "
+    words = (
+        r"\(all are in valid\); .*; split='valid' says that it is the evaluated split, or the whole"
+    )
     with pytest.warns(UserWarning, match=words):
         Task(TEST, {"train": TRAIN, "valid": TEST + TRAIN[:1]})
     task = Task(TEST, {"train": TRAIN, "test": TRAIN[:1]}, split="valid")

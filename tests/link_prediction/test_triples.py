@@ -262,7 +262,10 @@ def test_columns_are_found_as_columns_says(make: Callable[..., Any]) -> None:
 
 def test_columns_of_frames_without_names_need_numbers() -> None:
     tables = [frame_of(ROLES, columns).set_axis([0, 1, 2], axis=1) for columns in (TEST, TRAIN)]
-    refusal(ValueError, "^test: expected columns with names, or columns= with", ranks_of, *tables)
+    words = (
+        "^test: expected columns with names, got .*; columns={'head': 0, 'relation': 1, 'tail': 2}"
+    )
+    refusal(ValueError, words, ranks_of, *tables)
     assert ranks_of(*tables, columns=FIRST_THREE) == RANKS
     train = frame_of(["relation", "tail", "head"], in_order([1, 2, 0], TRAIN))
     assert ranks_of(tuple(tables[0][j] for j in range(3)), train) == RANKS
@@ -278,12 +281,12 @@ def test_a_further_column_is_read_only_where_that_is_said(
     path.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
     frame = frame_of(["h", "r", "t", "more"], [*TEST, further])
     for test in (rows, frame, path, (*TEST, further)):
-        words = r"^test: .*; keys=\[3\] says what others are, and columns="
+        words = r"^test: .*; keys=\[3\] says that queries have it; columns={.*} leaves it out$"
         refusal(ValueError, words, Task, test, entities=LETTERS)
         assert Task(test, entities=LETTERS, keys=[3]).tail.queries.shape[1] == 3
         assert Task(test, entities=LETTERS, columns=FIRST_THREE).test.shape == (4, 3)
     weighed = list(zip(*TEST, [0.5, 0.25, 0.5, 1.0], strict=True))
-    refusal(TypeError, "columns= with head, relation, tail alone, got 0.5 in row 0", Task, weighed)
+    refusal(TypeError, "or head, relation, tail alone named as columns, got 0.5", Task, weighed)
 
 
 def test_a_column_of_one_value_is_left_out_of_all_splits() -> None:

@@ -18,8 +18,8 @@ from truerank.records.columns import (
     PAIRS,
     check_columns,
     find_columns,
-    read_columns,
 )
+from truerank.records.id_tables import read_columns
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "inputs.md"
 pytestmark = pytest.mark.python_only
@@ -45,6 +45,24 @@ def test_the_page_prints_the_table_of_names():
             cells.append(f"{role}: {others}" if others else role)
         lines.append(f"| {door.kind} | {'; '.join(cells)} |")
     assert "\n".join(lines) in PAGE.read_text()
+
+
+@pytest.mark.parametrize("number", ["score", "rank"])
+def test_a_log_is_judgements_and_lists(number):
+    """Each reads its own number, and leaves the other's out; further columns are refused."""
+    names = [number, "document", "relevance", "query"]
+    judged = find_columns("qrels", names, 4, JUDGEMENTS)
+    assert judged.places == {"query": 3, "document": 1, "relevance": 2}
+    assert judged.left_out == (number,)
+    listed = find_columns("ids", names, 4, LISTS)
+    assert listed.places == {"query": 3, "document": 1, number: 0}
+    assert listed.left_out == ("relevance",)
+    for door in (JUDGEMENTS, LISTS):
+        refused(ValueError, "x", partial(find_columns, "x", [*names, "time"], 5, door))
+    # Only the exact name of a number says that it is the log's own.
+    refused(
+        ValueError, "x", partial(find_columns, "x", ["query", "document", "rank"], 3, JUDGEMENTS)
+    )
 
 
 FRAME = pd.DataFrame({"tail": [5, 6], "head": ["a", "b"]})

@@ -211,7 +211,7 @@ WRONG_RUNS = [
     ("user item\nq a\n#nlp t1\n", "line 3: it has the fields of a row"),
     ("\ufeffq Q0 d 1 1 t\n\ufeffq Q0 e 2 2 t\n", "line 2: it begins with a byte order mark"),
     ("q Q0 d 1 0.5 t\nq Q0 d\r 1 0.5 t\n", "line 2 has a carriage return"),
-    ("q a 25\nq b 19\n", "columns={'query': 0, 'document': '...', 'score': '...'}"),
+    ("q a 25\nq b 19\n", "; columns={'query': '...', 'document': '...', 'score': '...'}"),
     ("# c\n\nq1 Q0 d7 1 2.5\n", "line 3: expected lines of TREC"),
     ('{"q1": {"d7": 1}}', r"line 1: this is JSON: json\.load\(file\) is the mapping to hand over"),
     ("query document rank\na b 1\na c one\n", "line 3: expected a number as the rank "),
@@ -219,12 +219,12 @@ WRONG_RUNS = [
     ("q1 Q0 d7 1 high t\n", "line 1: .* a number as the score"),
     ("q1 Q0 d 1 2.5 t\nq1 Q0 e 2 1.5 k=0.9 b=0.4\n", "line 2: expected 6 fields"),
     ("user item score\nq1 d7 0.5\nq1 d7 0.25\n", "'q1' has 'd7' twice, with 0.5 and 0.25"),
-    ("user query_id item score\na b c 1\n", "each once and no others; columns={"),
-    ("user item stars\na b 5\n", "line 1: expected columns .*columns={.*got .*'item', 'stars'"),
+    ("user query_id item score\na b c 1\n", "each once and no others, got .*; columns={"),
+    ("user item stars\na b 5\n", "line 1: expected columns .*, got .*'item', 'stars'; columns={"),
     ("query-id\tcorpus-id\tscore\nq1\t\t1\n", "line 2: expected 3 fields"),
 ]
 WRONG_CSV = [
-    ("q,d,2\n", "line 1: expected .* columns=.*, in .csv commas"),
+    ("q,d,2\n", "line 1: expected .*, in .csv commas, got .*; columns={"),
     (f"{NAMED}q,d\n", "line 2: expected 3 fields"),
     (f'{NAMED}"q",,1\n', "line 2: expected 3 fields"),
     (f'{NAMED}"q",d,1\t0\n', "line 2: expected fields without tabs"),
@@ -246,7 +246,10 @@ WRONG_QRELS = [
     ("ann tea 5 881250949\nbob rum 3 891717742\n", "'document': 1, 'relevance': 2}"),
     ("q1 0 d3 1\n\nq1 0 d4 nan\n", "grades that are finite numbers, got nan in row 1"),
     ("q1 0 d3 0.5\nq1 0 d4 1e400\n", "line 2: .* that a float64 holds"),
-    ("user item stars time\nann tea 5 6\n", "line 1: expected columns .*columns={.*got .*'stars'"),
+    (
+        "user item stars time\nann tea 5 6\n",
+        "line 1: expected columns .*, got .*'stars', 'time'; columns={",
+    ),
     ("q1 0 d3 1\nq1 0 d3 1.0\n#\nq1 0 d3 0\n", "line 4: 'd3' is judged twice .*, as 1 and as 0"),
 ]
 WRONG_FILES = [("x.txt", tr.read_run, *each) for each in WRONG_RUNS]

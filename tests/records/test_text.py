@@ -154,10 +154,10 @@ def test_a_first_line_that_may_be_a_header_is_never_a_fact(
     occurs = {first[0], first[2]} & entities or first[1] in ("r0", "r1")
     is_header = sorted(map(FACTS.role_of, first), key=str) == ["head", "relation", "tail"]
     if is_header:
-        words = "facts.tsv: expected header=True, .* got a first line that reads"
+        words = "facts.tsv: the first line may be a header, as it names .*; header=True says"
         refusal(ValueError, words, link_prediction.Task, path, **options)
     elif lines == 9 and not occurs:
-        words = "facts.tsv: expected a first line with a field that occurs elsewhere"
+        words = "facts.tsv: the first line may be a header, as no field of it occurs elsewhere"
         refusal(ValueError, words, link_prediction.Task, path, **options)
     else:
         task = link_prediction.Task(path, **options)

@@ -259,7 +259,9 @@ def read_arguments(path: str, values: Values, labels: Values) -> Values:
 
 
 @command(
-    "compare", "columns duplicates order nan relevance_level seed html metrics", options.PRINTING
+    "compare",
+    "columns list_columns duplicates order nan relevance_level seed html metrics",
+    options.PRINTING,
 )
 @click.argument("ranks", type=options.INPUT, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
 @option(
@@ -419,7 +421,8 @@ def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]
     files = dict(zip(names, paths, strict=True))
     if not are_runs:
         candidates = values.pop("candidates", None) if texts else None
-        options.refuse(take(values, "candidates columns duplicates order nan"), "saved ranks")
+        refused = "candidates columns list_columns duplicates order nan"
+        options.refuse(take(values, refused), "saved ranks")
         with called(scores="ranks", path="ranks"):
             rows = {path: read_rows(path) for path in texts}
             # A file that has the column does not need the number, beside one that lacks it.
@@ -434,13 +437,16 @@ def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]
             return ranks
     with called(entities="--candidates", ids="ranks"):
         qrels = values.pop("qrels")
-        of_qrels, of_runs = options.split_columns(qrels, paths, values.pop("columns", {}))
+        columns, list_columns = values.pop("columns", None), values.pop("list_columns", None)
+        for path in paths:
+            options.refuse_own_answers(qrels, path, columns, list_columns)
         candidates = options.candidates_of_lists(values.pop("candidates"))
-        task = tr.retrieval.Task(qrels, columns=of_qrels, **candidates)
+        task = tr.retrieval.Task(qrels, columns=columns, **candidates)
         rules = take(values, "order nan duplicates") | {"progress": bar()}
         ranks = {}
-        for (name, path), columns in zip(files.items(), of_runs, strict=True):
-            ranks[name] = task.evaluate_lists(path, columns=columns, **rules).ranks
+        with called(columns="--list-columns"):
+            for name, path in files.items():
+                ranks[name] = task.evaluate_lists(path, columns=list_columns, **rules).ranks
         return ranks
 
 

@@ -11,7 +11,6 @@ import click
 from truerank import InputValueError
 
 from ..link_prediction import Sampled, Task
-from ..records.columns import door_of_lists
 from . import options
 from .options import Values, called, command, is_npy, option, take
 from .output import count_candidates, open_model, show_task
@@ -60,7 +59,12 @@ def parse_candidates(option: str, text: str) -> Any:
     return Sampled(int(number), typed=kind == "sampled-typed", among=split or None)
 
 
-@command("link-prediction", options.OF_TASKS, "header duplicates bias", options.REPORTING)
+@command(
+    "link-prediction",
+    options.OF_TASKS,
+    "list_columns header duplicates bias",
+    options.REPORTING,
+)
 @option("--test", options.INPUT, "Triples to rank.")
 @option(
     "--entities",
@@ -151,7 +155,7 @@ def predict_links(values: Values) -> None:
     if kind == "lists":
         if facts.get("duplicates") == "first":  # It is of the lists.
             values["duplicates"] = facts.pop("duplicates")
-        model |= columns_of_lists(test, model, facts.get("columns", {}))
+        model = open_lists(test, model, values)
     sizes = count_candidates(kind, model, CANDIDATE_KIND) if facts.get("ids", is_npy(test)) else {}
     check_candidates(facts, ["all", "typed", *known], values.get("seed", 0))
     with called(**of_labels):
@@ -159,7 +163,7 @@ def predict_links(values: Values) -> None:
     if not known and task.protocol.filter:
         click.echo(NO_KNOWN, err=True)
     option_of_sides = f"--{kind}".replace("vectors", "queries")
-    names = {side: f"{option_of_sides} {side}" for side in SIDES}
+    names = {side: f"{option_of_sides} {side}" for side in SIDES} | {"columns": "--list-columns"}
     if kind != "vectors":  # Vectors are options of these names.
         names |= of_labels
     with called(**names):
@@ -189,12 +193,9 @@ def check_candidates(facts: Values, names: Sequence[str], seed: int) -> None:
         facts["candidates"] = candidates._replace(seed=seed)
 
 
-def columns_of_lists(test: str, lists: Values, columns: Values) -> Values:
-    """Return the columns of lists by the names in --columns, if they have a header of these."""
-    door = door_of_lists(dict.fromkeys(SIDES, ""))
-    found: Values = {}
+def open_lists(test: str, lists: Values, values: Values) -> Values:
+    """Return what evaluates lists, by keyword, unless one is the file of the test, too."""
     for side, path in lists.items():
         if options.is_one_file(test, path):
             raise click.UsageError(f"--lists {side}: {path} is the file of --test, too")
-        found = options.find_named(options.first_fields(path), door, columns)
-    return {"columns": found} if found else {}
+    return {**lists, "columns": values.pop("list_columns", None)}

@@ -30,8 +30,6 @@ from ..inputs.array_likes import index_array
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..records.columns import Door
-
 Values = dict[str, Any]
 Decorator = Callable[[Any], Any]
 # Under these names the context of a command has the files that it reads, and what its options are
@@ -217,69 +215,28 @@ def read_roles(option: str, text: str) -> dict[str, str | int]:
     return columns
 
 
-def first_fields(path: str) -> list[str]:
-    """Return the fields of the first line of a file, which may be the names of its columns."""
-    from ..records.text import fields_of, refuse_other_marks, separator_of, text_lines
+def refuse_own_answers(
+    qrels: str, lists: str, columns: Values | None, list_columns: Values | None
+) -> None:
+    """Refuse qrels as lists, all of which would be right; a log has a number for each."""
+    from ..records.columns import JUDGEMENTS, LISTS, check_columns
+    from ..records.text import find_form
 
-    number, line = next(text_lines(path, path, has_comments=True), (0, ""))
-    fields = fields_of(line, separator_of(path, line), path, number)
-    refuse_other_marks(path, fields)
-    return fields
-
-
-def find_named(
-    fields: Sequence[str], door: Door, columns: Mapping[str, str | int], *, is_log: bool = False
-) -> dict[str, str | int]:
-    """Return the columns of a file: those that are given by name, and others by its first line.
-
-    There are none if no name is given, if the first line lacks one, or if others are all that may
-    be the numbers. Of a log, which has all columns, numbers may be given, or nothing.
-    """
-    from ..records.columns import NUMBERS
-
-    given: Values = {}
-    for role, column in columns.items():
-        if role in door.roles and (is_log or isinstance(column, str)):
-            given[role] = column
-    in_order = sorted(fields, key=door.roles.__contains__)  # A role's own name counts.
-    named: dict[Any, Any] = {door.role_of(field): field for field in in_order} | given
-    named.pop(None, None)
-    has_given = all(isinstance(column, int) or column in fields for column in given.values())
-    has_numbers = not named.keys().isdisjoint(NUMBERS) or len(named) == len(fields)
-    return named if (given or is_log) and has_given and has_numbers else {}
-
-
-def split_columns(
-    qrels: str, runs: Sequence[str], columns: Mapping[str, str | int]
-) -> tuple[Values | None, list[Values | None]]:
-    """Return the columns of qrels and of each run; numbers are those of qrels alone.
-
-    One file may be both: a log with relevance and score. Then runs with its header are logs, too.
-    """
-    from ..records.columns import JUDGEMENTS, LISTS, NUMBERS
-
-    logs = [run for run in runs if is_one_file(qrels, run)]
-    if not columns and not logs:  # All is said by the files themselves.
-        return None, [None] * len(runs)
-    header = first_fields(qrels) if logs else None
-    of_runs: list[Values] = []
-    for fields in map(first_fields, runs):
-        of_runs.append(find_named(fields, LISTS, columns, is_log=fields == header))
-    of_qrels: Values = {}
-    for role, column in columns.items():
-        if role in JUDGEMENTS.roles or any(named.get(role) != column for named in of_runs):
-            of_qrels[role] = column
-    if header is not None:
-        of_qrels = find_named(header, JUDGEMENTS, columns, is_log=True)
-        of_log = of_runs[runs.index(logs[0])]
-        is_unknown = not columns.keys() <= of_qrels.keys() | of_log.keys()
-        lacks_score = of_log.keys().isdisjoint(NUMBERS)
-        if is_unknown or lacks_score or of_qrels.get("relevance") in (None, *of_log.values()):
-            problem = f"{logs[0]} is the file of --qrels, too: expected two files, or one with "
-            problem += "relevance and score (--columns query=...,document=...,relevance=...,"
-            problem += "score=... names them)"
-            raise click.UsageError(problem)
-    return of_qrels or None, [named or None for named in of_runs]
+    if not is_one_file(qrels, lists):
+        return
+    numbers: list[int | None] = []
+    for door, named in ((JUDGEMENTS, columns), (LISTS, list_columns)):
+        try:
+            form = find_form("qrels", qrels, door, columns=check_columns(named, door))
+        except InputError:
+            if door is JUDGEMENTS:
+                raise
+            form = None
+        numbers.append(form.places.get(form.number_role) if form else None)
+    if None in numbers or numbers[0] == numbers[1]:
+        problem = f"{lists} is the file of --qrels, too: expected two files, or one with relevance "
+        problem += "and score (--columns and --list-columns name them)"
+        raise click.UsageError(problem)
 
 
 def candidates_of_lists(candidates: Any) -> Values:
@@ -446,6 +403,10 @@ OPTIONS: dict[str, tuple[Any, str]] = {
         "The columns of the test and the known splits, by number from 0 on or by name, as "
         "head=0,relation=2,tail=1 or query=0,document=1. Others are left out. Default: by names, "
         "or in this order.",
+    ),
+    "--list-columns list_columns": (
+        Value(read_roles, "role=column,..."),
+        "The columns of lists, likewise, as query=0,document=1,score=2.",
     ),
     "--header/--no-header header": (None, "Whether the first line of text names its columns."),
     "--split": (WORD, "Name of the evaluated split. Default: test; of `evaluate` none."),

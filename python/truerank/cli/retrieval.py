@@ -36,7 +36,12 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
     return groups
 
 
-@command("retrieval", options.OF_TASKS, "duplicates bias relevance_level", options.REPORTED)
+@command(
+    "retrieval",
+    options.OF_TASKS,
+    "list_columns duplicates bias relevance_level",
+    options.REPORTED,
+)
 @option(
     "--qrels",
     options.INPUT,
@@ -119,9 +124,9 @@ def retrieve(values: Values) -> None:
     if "lists" in values:
         kind = "lists"
         model = {"ids": values.pop("lists")}
-        files = facts["qrels"], [model["ids"]]
-        facts["columns"], of_lists = options.split_columns(*files, facts.pop("columns", {}))
-        model["columns"] = of_lists[0]
+        model["columns"] = values.pop("list_columns", None)
+        of_qrels = facts["qrels"], model["ids"], facts.get("columns"), model["columns"]
+        options.refuse_own_answers(*of_qrels)
         if candidates is None:
             raise click.UsageError(
                 "--lists needs --candidates: the number of documents in the collection, a file "
@@ -148,7 +153,7 @@ def retrieve(values: Values) -> None:
             ) from error
     check_labels(task, kind, by, has_names="queries" in facts)
     # Vectors are options of these names.
-    with called(**({} if kind == "vectors" else names)):
+    with called(columns="--list-columns", **({} if kind == "vectors" else names)):
         show_task(task, kind, model, values, "Retrieval", unit="query")
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import reprlib
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib import import_module
 from itertools import chain, product
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,22 +19,33 @@ import numpy as np
 
 from .. import _core
 from ..arrays.input_files import is_npy, read_npy
-from ..errors import InputTypeError, InputValueError
-from ..inputs.array_likes import index_array
-from ..inputs.checks import check_size
+from ..errors import InputTypeError, InputValueError, Option
+from ..inputs.array_likes import as_array, index_array
+from ..inputs.checks import (
+    NUMBERED,
+    check_size,
+    columns_of,
+    is_frame,
+    is_iterable,
+    kind_of,
+    refuse_index,
+)
 from ..naming import format_count
 from .columns import (
+    FACTS,
+    JUDGEMENTS,
+    MAX_COLUMNS,
     NO_FORM,
     NUMBERS,
+    PAIRS,
     Column,
     Door,
     Form,
     checked_names,
     find_columns,
-    is_column,
+    is_integer_type,
     joined_rows,
     read_column,
-    read_columns,
     refuse_left_out_numbers,
     refuse_rows_of_labels,
 )
@@ -47,30 +59,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class IdTable:
-    """Columns of elements by role, and columns of numbers; all of one length.
+    """Columns of elements by role, and columns of numbers; all of one length."""
 
-    Attributes
-    ----------
-    columns : dict of str to Column
-        By role, as "head" or "query"; further columns have their numbers as roles.
-    values : dict of str to ndarray, shapes (n,)
-        Numbers by role: "relevance", "score", "rank".
-    title : str
-        What messages call it: the argument, and its file.
-    path : str
-        The file of text that has it; "": there is none.
-    form : Form
-        Where its columns are, and which were left out.
-    asked : Column, or None
-        The queries, also those without a row, where these are known.
-    """
-
-    columns: dict[str, Column]
-    values: dict[str, Any] = field(default_factory=dict)
-    title: str = ""
-    path: str = ""
+    columns: dict[str, Column]  # by role; further columns have their numbers as roles
+    values: dict[str, Any] = field(default_factory=dict)  # "relevance", "score", "rank"
+    title: str = ""  # what messages call it: the argument, and its file
+    path: str = ""  # the file of text that has it; "": there is none
     form: Form = NO_FORM
-    asked: Column | None = None
+    asked: Column | None = None  # the queries, also those without a row, where these are known
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
@@ -126,34 +122,11 @@ def read_table(
 ) -> IdTable:
     """Read a file, columns, or a mapping by query: the one door of tables.
 
-    Parameters
-    ----------
-    argument : str
-        For messages.
-    value : object
-        A path; what `read_columns` takes; for judgements and lists {query: {document: number}}, or
-        {query: [documents]}. One of facts or pairs without rows has no columns.
-    door : Door
-    columns : mapping of str to (str or int), optional
-        As `check_columns` returns it.
-    header, has_further : optional
-        As `find_form` takes them.
-    names : dict of str to Names, optional
-        The names of each vocabulary, which tables share; those of this one are added.
-    progress : callable or bool, optional
+    The value is a path; what `read_columns` takes; for judgements and lists {query: {document:
+    number}}, or {query: [documents]}. One of facts or pairs without rows has no columns. Numbers
+    stay as they came, if they are not from text. `names` are those of each vocabulary, which tables
+    share; those of this one are added.
 
-    Returns
-    -------
-    IdTable
-        Its numbers are as they came, if they are not from text.
-
-    Raises
-    ------
-    TypeError, ValueError, OSError
-        For anything else.
-
-    Examples
-    --------
     >>> from truerank.records.columns import PAIRS
     >>> table = read_table("test", [("a", 7), ("b", 3)], PAIRS)
     >>> table.columns["left"].ids, table.columns["left"].listed, table.columns["right"].ids
@@ -278,11 +251,10 @@ def _column_of_role(
 ) -> Column:
     """Return a column of labels, which are numbered, or of integers as they came."""
     roles = door.needed_roles
-    expected = f"integers or labels in column {role}"
-    if role in roles:
-        expected = f"integers or labels in column {roles.index(role)} ({role})"
-    else:  # It may hold weights.
-        expected += f", or columns= with {', '.join(roles)} alone"
+    name = f"{roles.index(role)} ({role})" if role in roles else role
+    expected = f"integers or labels in column {name}"
+    if role not in roles:  # It may hold weights.
+        expected += f", or {', '.join(roles)} alone named as columns"
     column: Column = values
     if not isinstance(values, Column):
         column = read_column(title, values, expected, "in row {}".format)
@@ -301,6 +273,207 @@ def names_of_role(door: Door, role: str, names: dict[str, _core.Names]) -> _core
     return names.setdefault(door.vocabularies.get(role, role), _core.Names())
 
 
+# -- tables ----------------------------------------------------------------------------------------
+
+
+def read_columns(
+    argument: str, value: Any, door: Door, columns: Mapping[str, str | int] | None = None
+) -> tuple[Any, list[Any] | None]:
+    """Return the columns of a value that has some, and their names; None: they have none.
+
+    The value is a frame of pandas or polars, a table of pyarrow, or what else is a stream of Arrow,
+    by pyarrow or polars, whichever is there; a structured array; a tuple of columns, which have no
+    names, but for lists; rows of facts or pairs: a list of tuples of scalars, or an array of ints
+    or labels. (The columns of an array of ints are its transpose.) Anything else is refused, and so
+    are columns of unlike lengths, rows of another width than the door has, and a frame whose
+    columns are numbered, unless the user says which are which.
+
+    >>> read_columns("test", ([3, 4], [5, 6]), PAIRS)
+    ([[3, 4], [5, 6]], None)
+    >>> read_columns("test", [(3, "a"), (4, "b")], PAIRS)
+    ([(3, 4), ('a', 'b')], None)
+    """
+    has_rows = not door.mappings
+    value = _without_stream(value)
+    names: list[Any] | None = None
+    table: Any
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.names:
+        names = list(value.dtype.names)
+        table = [value[name] for name in names]
+    elif has_rows and isinstance(value, (list, np.ndarray)):
+        table = _columns_of_rows(argument, value, door.forms)
+    elif is_frame(value):
+        table, names = _columns_of_frame(argument, value)
+        if names is None and columns is None:
+            numbers = dict(zip(door.roles, range(len(table)), strict=False))
+            way = Option("columns", numbers, "says which are which")
+            got = "a frame whose columns are numbered"
+            raise InputValueError(argument, expected="columns with names", got=got, remedies=[way])
+    elif isinstance(value, tuple) and not hasattr(value, "_fields") and not door.is_of_lists:
+        table = _columns_of_tuple(argument, value)
+    elif isinstance(value, kind_of("pyarrow", "Table")):
+        names = list(value.column_names)
+        table = list(map(_plain_column, value.columns))
+    elif has_rows:
+        table = _columns_of_rows(argument, value, door.forms)
+    else:
+        raise wrong_form(argument, value, door.forms)
+    is_filled = len(table) > 0 and len(table[0]) > 0
+    if has_rows and is_filled and names is None and not door.fits(len(table), columns is not None):
+        expected = f"{door.expected}: a tuple is columns, a list of tuples is rows"
+        raise InputValueError(argument, expected=expected, got=f"{len(table)} columns")
+    return table, names
+
+
+def _without_stream(value: Any) -> Any:
+    """Return a stream of Arrow, such as a relation of DuckDB, as a table; others as they are."""
+    is_series = hasattr(value, "dtype") or isinstance(value, kind_of("pyarrow", "ChunkedArray"))
+    if is_series or is_frame(value) or not hasattr(value, "__arrow_c_stream__"):
+        return value
+    try:
+        return import_module("pyarrow").table(value)
+    except ImportError:
+        return import_module("polars").DataFrame(value)
+
+
+def read_keys(argument: str, keys: Any, roles: Sequence[str]) -> list[Any]:
+    """Return the elements of keys in the order of the roles, as rows of facts have them.
+
+    >>> read_keys("row_queries", [("a", "r"), ("b", "r")], ["head", "relation"])
+    [('a', 'b'), ('r', 'r')]
+    """
+    names = FACTS.roles | PAIRS.roles | JUDGEMENTS.roles
+    roles_of_keys = {role: names.get(role, frozenset({role})) for role in roles}
+    rows = f"rows [({', '.join(roles)}), ...] as a list of tuples or an array of ints or labels"
+    forms = f"{rows}, or a table"
+    if len(roles) == 1:
+        forms = f"labels or ids of each {roles[0]}"
+    if len(roles) == 1 and is_column(keys):
+        keys = (keys,)
+    values = keys if isinstance(keys, tuple) else (keys,)
+    for value in values:
+        refuse_index(argument, value)
+    door = Door("keys", roles_of_keys, len(roles), forms=forms)
+    parts, names_of_columns = read_columns(argument, keys, door)
+    if not len(parts[0]):  # Of no keys nothing says how many columns they have.
+        return [parts[0]] * len(roles)
+    form = find_columns(argument, names_of_columns, len(parts), door)
+    return [parts[form.places[role]] for role in roles]
+
+
+def wrong_form(argument: str, value: Any, forms: str) -> InputTypeError:
+    """Return the error for a value of a form that a door does not take, with the way out."""
+    got = f"a {type(value).__name__}"
+    shape = getattr(value, "shape", None)
+    has_frame = hasattr(value, "to_pandas")  # as a data set of Hugging Face
+    if isinstance(shape, tuple) and not has_frame:
+        got = f"{type(value).__name__} of shape {shape}"
+    if has_frame:
+        got += ", whose .to_pandas() is one"
+    elif hasattr(value, "mapped_triples"):  # a factory of PyKEEN
+        got += ", whose .mapped_triples are ids, or .triples labels"
+    elif hasattr(value, "to_dict") and "{query" in forms:  # of ranx's qrels and runs, of a Series
+        has_keys = getattr(getattr(value, "index", None), "nlevels", 1) > 1
+        got += f", whose .{'reset_index' if has_keys else 'to_dict'}() is one"
+    elif isinstance(value, list) and value and isinstance(value[0], (Mapping, tuple)):
+        names = "" if isinstance(value[0], Mapping) else ", columns=[...]"
+        got += f" of {type(value[0]).__name__}s, of which pd.DataFrame(rows{names}) makes a table"
+    elif "sparse" in forms and isinstance(shape, tuple) and shape[1:] == (2,):
+        got += "; of an index (query, document) tuple(x.T) makes columns"
+    return InputTypeError(argument, expected=forms, got=got)
+
+
+def _columns_of_tuple(argument: str, value: tuple[Any, ...]) -> list[Any]:
+    """Return columns without names; what is no column, or may be rows, is refused.
+
+    As many tuples as each of them has places may be either.
+    """
+    expected = "columns in order, one-dimensional and of one length: a tuple is columns, a list is "
+    expected += "rows"
+    for column in value:
+        if not is_column(column) or isinstance(column, (set, frozenset, Iterator)):
+            raise InputTypeError(argument, expected=expected, got=f"{column!r} among them")
+    lengths = list(map(len, value))
+    if len(set(lengths)) != 1:
+        got = f"lengths {', '.join(map(str, lengths[:8])) or 'of none'}"
+        raise InputValueError(argument, expected=expected, got=got)
+    if len(value) == lengths[0] and all(isinstance(column, tuple) for column in value):
+        expected = "list(rows), tuple(map(list, columns)) or pd.DataFrame(rows, columns=[...])"
+        got = f"{len(value)} tuples of {lengths[0]}, which may be rows or columns"
+        raise InputValueError(argument, expected=expected, got=got)
+    return list(value)
+
+
+def _columns_of_array(argument: str, value: Any, forms: str) -> Any:
+    """Return the columns of rows that are an array of ints or of labels, perhaps as objects."""
+    array = value
+    if type(value) is not np.ndarray:
+        has_mask = isinstance(value, np.ma.MaskedArray)  # It would be lost.
+        if has_mask or not hasattr(value, "shape") or hasattr(value, "to_pandas"):
+            raise wrong_form(argument, value, forms)
+        array = as_array(value, argument, forms)
+    if array.ndim != 2 or not 1 <= array.shape[1] <= MAX_COLUMNS:
+        raise wrong_form(argument, value, forms)
+    if not len(array):
+        return [[], []]
+    if array.dtype.kind in "iu":
+        return array.T
+    kinds: set[type] = {array.dtype.type}
+    if array.dtype.kind == "O":
+        kinds = _core.types_of(array.ravel().tolist())
+    are_labels = all(issubclass(kind, str) for kind in kinds)
+    if not are_labels and not all(map(is_integer_type, kinds)):
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise InputTypeError(argument, expected=forms, got=f"{type(value).__name__} of {names}")
+    return list(array.T)
+
+
+def _columns_of_rows(argument: str, value: Any, forms: str) -> Any:
+    """Return the columns of rows; where there are none, they have two columns."""
+    if not isinstance(value, list):
+        return _columns_of_array(argument, value, forms)
+    if value and isinstance(value[0], Mapping):
+        raise wrong_form(argument, value, forms)
+    for i, row in enumerate(value):
+        is_plain = isinstance(row, tuple) and row and not hasattr(row, "_fields")
+        if not is_plain or (not i and any(map(is_column, row))):
+            raise InputTypeError(argument, expected=forms, got=f"{row!r} in row {i}")
+        if len(row) != len(value[0]):
+            expected = f"{forms}, all of one length"
+            raise InputValueError(argument, expected=expected, got=f"{row!r} in row {i}")
+    if not value:
+        return [[], []]
+    return list(zip(*value, strict=True))
+
+
+def is_column(value: Any) -> bool:
+    """Return whether this is one-dimensional: a list, an array, a Series, a tensor, a range."""
+    if isinstance(value, (list, tuple)):
+        return True
+    if isinstance(value, (str, bytes, Mapping)) or is_frame(value) or not is_iterable(value):
+        return False
+    return len(getattr(value, "shape", (0,))) == 1
+
+
+def _columns_of_frame(argument: str, value: Any) -> tuple[list[Any], list[Any] | None]:
+    """Return the columns of a frame, each of its own type; what only counts them is no name."""
+    names: list[Any] | None = list(value.columns)
+    if columns_of(argument, value) is NUMBERED or names == list(range(value.shape[1])):
+        names = None
+    if hasattr(value, "iloc"):
+        columns = [value.iloc[:, j] for j in range(value.shape[1])]
+    else:
+        columns = list(value.get_columns())
+    return columns, names
+
+
+def _plain_column(column: Any) -> Any:
+    """Return a column of Arrow that numpy, or the reader of names, takes."""
+    if column.null_count == 0 and "int" in str(column.type):
+        return np.asarray(column)
+    return column.to_pylist()
+
+
 # -- what entries name -----------------------------------------------------------------------------
 
 
@@ -314,30 +487,9 @@ def make_vocabulary(
 ) -> Vocabulary:
     """Make the vocabulary that nobody gave: the labels in ascending order, or ids.
 
-    Parameters
-    ----------
-    argument : str
-        The argument that would give it, or the number of a further column.
-    tables : sequence of IdTable
-    roles : sequence of str
-        Those of the columns that it is for, in each table.
-    text_has_ids : bool
-        Whether integers in text are ids; in a further column only if all of its text is integers.
-    is_further : bool
-        Whether it is for a further column, whose integers are what they are.
-
-    Raises
-    ------
-    InputValueError
-        For ids beside labels, and for labels that are all numbers: in ascending order, "10" would
-        come before "2".
-
-    Examples
-    --------
-    >>> names = _core.Names()
-    >>> table = IdTable({"head": Column(names.add(["b", "a", "b"]), names)})
-    >>> make_vocabulary("entities", [table], ["head"], text_has_ids=False)
-    Vocabulary(size=2, names=('a', 'b'), of='entities')
+    `text_has_ids` says that integers in text are ids; in a further column, whose integers are what
+    they are, only if all of its text is integers. Ids beside labels are refused, and so are labels
+    that are all numbers: in ascending order, "10" would come before "2".
     """
     columns = [table.columns[role] for table in tables for role in roles]
     with_labels = {id(column.labels): column for column in columns if column.has_labels}
@@ -367,15 +519,7 @@ def make_vocabulary(
 def align_columns(
     tables: Sequence[IdTable], roles: Sequence[str], vocabulary: Vocabulary
 ) -> dict[str, list[IntArray]]:
-    """Return by role the ids of each table; labels that columns share are looked up once.
-
-    Examples
-    --------
-    >>> names = _core.Names()
-    >>> table = IdTable({"time": Column(names.add(["7", "-5", "7"]), names, is_text=True)})
-    >>> align_columns([table], ["time"], Vocabulary(0, None))
-    {'time': [array([ 7, -5,  7])]}
-    """
+    """Return by role the ids of each table; labels that columns share are looked up once."""
     looked_up: dict[tuple[int, bool], IntArray] = {}  # `align` keeps here what labels stand for.
     ids: dict[str, list[IntArray]] = {}
     for table, role in product(tables, roles):

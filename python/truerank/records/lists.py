@@ -22,7 +22,7 @@ from ..arrays.row_keys import codes_of, distinct
 from ..arrays.saved_files import replace_text
 from ..counting.lists import PAD, TopK, as_lists, best_rows
 from ..counting.orders import rising_ranks
-from ..errors import OPTION_TEXT, InputTypeError, InputValueError, UnknownKeyError
+from ..errors import InputTypeError, InputValueError, Option, UnknownKeyError
 from ..inputs.array_likes import as_array, index_array, read_only, refuse_rounded, widen_bfloat16
 from ..inputs.checks import choice, distinct_names, is_number, is_sparse, without_index
 from ..inputs.rules import PLAIN
@@ -177,12 +177,15 @@ or a sparse matrix of grades; dict(zip(queries, documents)) makes lists a mappin
     table = read_table(argument, value, JUDGEMENTS, columns=columns)
     if "relevance" in table.values:
         grades = table.values["relevance"] = read_grades(table.title, table.values["relevance"])
-        names = table.form.names or ()
-        if columns is None and "score" in names and grades.dtype.kind == "f":
-            columns = {role: names[place] for role, place in table.form.places.items()}
-            ways = f"{OPTION_TEXT.get()('columns', columns)} takes fractions"
-            expected = f"whole grades in column 'score', as BEIR has, no scores of a run ({ways})"
-            raise InputValueError(table.title, expected=expected, got="fractions")
+        names = (
+            {role: table.form.names[place] for role, place in table.form.places.items()}
+            if table.form.names
+            else {}
+        )
+        if columns is None and names.get("relevance") == "score" and grades.dtype.kind == "f":
+            way = Option("columns", names, "takes fractions")
+            expected = "whole grades in column 'score', as BEIR has, no scores of a run"
+            raise InputValueError(table.title, expected=expected, got="fractions", remedies=[way])
     if is_path(value):
         return _judgements_of_file(argument, table)
     return Judgements(**vars(table))
@@ -200,14 +203,17 @@ def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
             are_few = len(iterations) < len(columns["document"].listed)
             is_of_trec = bool(are_few and grades.max() < _LEAST_TIME)
         if not is_of_trec:
-            ways = " or ".join(
-                OPTION_TEXT.get()("columns", {"query": 0, "document": i, "relevance": i + 1})
-                for i in (2, 1)
-            )
             problem = "four columns are those of TREC (query, iteration, document, relevance) "
             problem += "where the second has one value, or fewer than the third"
-            problem += f": {ways} says what these are"
-            raise InputValueError(argument, problem, place=table.path)
+            ways = [
+                Option(
+                    "columns", {"query": 0, "document": 2, "relevance": 3}, "says that they are"
+                ),
+                Option(
+                    "columns", {"query": 0, "document": 1, "relevance": 2}, "that the last is none"
+                ),
+            ]
+            raise InputValueError(argument, problem, place=table.path, remedies=ways)
     table = replace(table, columns=columns, values={"relevance": grades})
     queries, documents = columns["query"], columns["document"]
     keys = queries.ids * np.int64(len(documents.listed)) + documents.ids
@@ -645,14 +651,16 @@ def _rows_once(
         problem = f"the list of {query!r} has {name!r} twice"
         if entries.values:
             problem += f", with {values[first]} and {values[second]}"
+        ways = []
         if name in (PAD, str(PAD)):
             problem += "; what pads a list is left out, as by ids[ids >= 0]"
         elif duplicates is not None and is_scored:
-            problem += f"; {OPTION_TEXT.get()('duplicates', 'first')} counts each at its best score"
+            ways.append(Option("duplicates", "first", "counts each at its best score"))
         if isinstance(query, tuple):  # Lists of two triples may have been joined.
-            scores = "scores" if is_scored else "None"
-            problem += f"; TopK(ids, {scores}) takes lists of triples: positions, a row for each"
-        raise InputValueError(argument, problem, place=entries.path)
+            call = f"TopK(ids, {'scores' if is_scored else 'None'})"
+            effect = "takes lists of triples: positions, a row for each"
+            ways.append(Option("", effect=effect, call=call))
+        raise InputValueError(argument, problem, place=entries.path, remedies=ways)
     if is_scored:
         rows = best_rows(keys, values, rules)
     return rows, unlike is not None

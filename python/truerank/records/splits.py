@@ -14,20 +14,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from ..arrays.row_keys import RowKeys, codes_of, first_equals, look_up, occurrences_of
-from ..errors import (
-    OPTION_TEXT,
-    InputTypeError,
-    InputValueError,
-    Option,
-    has_option,
-    warn_user,
-)
+from ..errors import InputTypeError, InputValueError, Option, warn_user
 from ..inputs.checks import choice, flag, is_frame, kind_of
 from ..inputs.rules import LISTED
 from ..naming import printable
 from .columns import Column, Door, check_columns
 from .id_tables import IdTable, align_columns, make_vocabulary, read_table
-from .text import is_integer_text, is_path
+from .text import is_integer_text, is_path, unsaid_header
 from .vocabularies import Vocabulary
 
 if TYPE_CHECKING:
@@ -284,27 +277,21 @@ def _refuse_unsaid_header(
     numbers = occurrences_of(relations)[1]
     if 2 * numbers[numbers > 1].sum() <= len(relations):
         return
-    fields = [column.entry(0) for column in table.columns.values()]
-    for field_of_line, (role, column) in zip(fields, table.columns.items(), strict=True):
+    for role, column in table.columns.items():
+        word = column.entry(0)
         vocabulary = given.get(door.vocabularies.get(role, role))
-        if vocabulary is not None and vocabulary.find_labels([field_of_line], is_text=True)[0] >= 0:
+        if vocabulary is not None and vocabulary.find_labels([word], is_text=True)[0] >= 0:
             return
         for other in others:
             for other_column in other.columns.values():
-                if other_column.labels is column.labels:
-                    is_it = other_column.ids == column.ids[0]
-                elif other_column.labels is None and is_integer_text(field_of_line):
-                    is_it = other_column.ids == int(field_of_line)
-                else:
-                    continue
-                # All files may begin with the same header, so the first line proves nothing.
-                if is_it[bool(other.path) :].any():
-                    return
-    write = OPTION_TEXT.get()
-    ways = f"{write('header', True)} says that it names the columns, {write('header', False)} "
-    ways += "that it is a fact"
-    expected = f"a first line with a field that occurs elsewhere, too, or with known names ({ways})"
-    raise InputValueError(table.title, expected=expected, got=repr("\t".join(fields)))
+                are_shared = other_column.labels is column.labels
+                if are_shared or (other_column.labels is None and is_integer_text(word)):
+                    number = column.ids[0] if are_shared else int(word)
+                    # All files may begin with the same header, so the first line proves nothing.
+                    if (other_column.ids[bool(other.path) :] == number).any():
+                        return
+    line = "\t".join(column.entry(0) for column in table.columns.values())
+    raise unsaid_header(table.title, line, "no field of it occurs elsewhere")
 
 
 def count_left_out(tables: Iterable[IdTable]) -> list[FindingParts]:
@@ -335,12 +322,13 @@ def _leave_out(tables: Sequence[IdTable], role: str) -> FindingParts:
     columns = [table.columns[role] for table in filled]
     has_one_value = all((column.ids == column.ids[0]).all() for column in columns)
     if len({column.entry(0) for column in columns}) > 1 or not has_one_value:
-        write = OPTION_TEXT.get()
-        ways = f"{write('keys', [3])} says what others are, and "
-        ways += f"{write('columns', {'head': 0, 'relation': 1, 'tail': 2})} leaves them out"
-        expected = f"3 columns (head, relation, tail); {ways}"
+        ways = [
+            Option("keys", [3], "says that queries have it"),
+            Option("columns", {"head": 0, "relation": 1, "tail": 2}, "leaves it out"),
+        ]
+        expected = "3 columns (head, relation, tail)"
         got = f"{name}, as {columns[0].entry(0)!r} and others"
-        raise InputValueError(filled[0].title, expected=expected, got=got)
+        raise InputValueError(filled[0].title, expected=expected, got=got, remedies=ways)
     return "left out of all splits", 1, f"{name}, which has one value"
 
 
@@ -423,10 +411,9 @@ def name_splits(
     if has_whole and split in others:
         whole[WHOLE] = others.pop(split)
     if split in others:
-        expected = f"a name that no known split has, by {OPTION_TEXT.get()('split', '...')}"
-        if not has_option("split"):
-            expected += "; a sample of a whole split is Task(whole, ...)[positions]"
-        raise InputValueError("split", expected=expected, got=repr(split))
+        expected = "a name that no known split has"
+        ways = [Option("", effect="ranks a sample of a split", call="Task(whole, ...)[positions]")]
+        raise InputValueError("split", expected=expected, got=repr(split), remedies=ways)
     for argument, names in (("split", [split]), ("known", others)):
         for name in CANDIDATE_WORDS:
             if name in names:
@@ -528,11 +515,12 @@ def audit_split(
         examples = np.sort(codes_of(first[rows]).first())[:MAX_EXAMPLES]
         return count_in_words(len(rows), splits.labels_of(rows[examples]))
 
-    whole = split if has_whole else ""
     _check_whole(split, noun, leaks.pop(WHOLE, first >= 0), in_words)
+    description, ways_of_leaks = _describe_leaks(leaks, split if has_whole else "")
+    ways_of = {"leaks": ways_of_leaks}
     cases = {
         "duplicates": (first != np.arange(tested), "repeat an earlier one"),
-        "leaks": (np.any([first < 0, *leaks.values()], axis=0), _describe_leaks(leaks, whole)),
+        "leaks": (np.any([first < 0, *leaks.values()], axis=0), description),
         **(more_cases or {}),
     }
     findings = []
@@ -544,13 +532,14 @@ def audit_split(
             continue
         words = in_words(mask)
         problem = f"{words} {noun} {description}"
+        ways = list(ways_of.get(name, ()))
         if rules[name] == "raise":
-            raise InputValueError(split, problem)
+            raise InputValueError(split, problem, remedies=ways)
         if rules[name] == "drop":
             is_dropped |= mask
         elif name in ("duplicates", "leaks"):
-            way = Option(name, "drop", "leaves them out")
-            ways = [] if mask.all() else [way]  # Of nothing but leaks it would leave nothing.
+            # Of nothing but leaks it would leave nothing.
+            ways += [] if mask.all() else [Option(name, "drop", "leaves them out")]
             warnings.append((f"{problem}; they are ranked like the others", ways))
         if name == "leaks":
             words = "; ".join(f"in {known} {in_words(rows)}" for known, rows in leaks.items())
@@ -572,8 +561,7 @@ def _check_whole(split: str, noun: str, is_there: Mask, in_words: Callable[[Mask
     It may be that another split is evaluated, and that its name was forgotten.
     """
     if not is_there.all():
-        other_name = OPTION_TEXT.get()("split", "...")
-        expected = f"all {noun} that are ranked in the known split of that name, or {other_name}"
+        expected = f"the name of a known split that has all {noun} that are ranked, or another name"
         got = f"{split!r}, whose known {noun} lack {in_words(~is_there)}"
         raise InputValueError("split", expected=expected, got=got)
 
@@ -636,34 +624,26 @@ def find_leaks(
     return first, leaks
 
 
-def _describe_leaks(leaks: Mapping[str, Mask], whole: str) -> str:
+def _describe_leaks(leaks: Mapping[str, Mask], whole: str) -> tuple[str, list[Option]]:
     """Say that rows are in known splits, and where all are in one, that it may be the same split.
 
     A known split of the name `whole`, if it has one, may be the whole of which they are a sample.
-
-    Examples
-    --------
-    >>> leaks = {"train": np.array([False]), "valid": np.array([True])}
-    >>> print(_describe_leaks(leaks, ""))
-    are in a known split, too (all are in valid; if that is the evaluated split, leave it out of \
-the known ones and say split='valid')
-    >>> print(_describe_leaks(leaks, "test"))
-    are in a known split, too (all are in valid; if that is the evaluated split, or the whole of \
-which this is a sample, say split='valid', or rank Task(valid, ...)[positions])
     """
     description = "are in a known split, too"
-    for name, mask in leaks.items():
-        if mask.all() and name.startswith(UNNAMED):
-            remedy = 'give the others by name, known={"train": ..., "valid": ...}'
-            if whole:
-                remedy += f', and {{"{whole}": ...}} only where it is the whole of {whole}'
-            return f"{description} (all are in {name}; {remedy})"
-        if mask.all():
-            option = OPTION_TEXT.get()("split", name)
-            remedy = f", leave it out of the known ones and say {option}"
-            if whole:
-                remedy = f", or the whole of which this is a sample, say {option}"
-                if not has_option("split"):
-                    remedy += f", or rank Task({name}, ...)[positions]"
-            return f"{description} (all are in {name}; if that is the evaluated split{remedy})"
-    return description
+    name = next((name for name, mask in leaks.items() if mask.all()), None)
+    if name is None:
+        return description, []
+    if name.startswith(UNNAMED):
+        effect = "gives the others by name"
+        if whole:
+            effect += f", and {whole} only where it is the whole of which this is a sample"
+        ways = [Option("", effect=effect, call='known={"train": ..., "valid": ...}')]
+    else:
+        effect = "says that it is the evaluated split, which is none of the known ones"
+        ways = [Option("split", name, effect)]
+        if whole:
+            ways = [
+                Option("split", name, "says that it is the evaluated split, or the whole of it"),
+                Option("", effect="ranks a sample of it", call=f"Task({name}, ...)[positions]"),
+            ]
+    return f"{description} (all are in {name})", ways

@@ -21,7 +21,7 @@ import numpy as np
 
 from .. import _core
 from ..arrays.input_files import GZIP, describe_format, open_input
-from ..errors import OPTION_TEXT, InputValueError
+from ..errors import InputValueError, Option
 from ..inputs.progress_listeners import Progress, as_listener
 from ..naming import printable
 from .columns import (
@@ -86,28 +86,8 @@ def find_form(
     Files that end in .csv have commas between their fields, with csv's quoting; other facts and
     pairs have tabs. Judgements and lists are those of TREC, unless a header or the user says what
     their columns are; then tabs stand between fields if the first line has one, otherwise blanks.
-
-    Parameters
-    ----------
-    argument : str
-        For messages.
-    path : str
-        A file in UTF-8, perhaps gzipped.
-    door : Door
-    header : bool, optional
-        Whether the first line of facts or pairs names the columns. None: it does not, and is
-        refused if it has names of the door's roles.
-    columns : mapping of str to (str or int), optional
-        The column of each role, as `check_columns` returns it.
-    has_further : bool
-        Whether columns without a role are read, as in `find_columns`.
-
-    Raises
-    ------
-    ValueError
-        For a line of any other form; it says which line, and what would be right.
-    OSError
-        For a file that is missing or damaged.
+    `header` says whether the first line of facts or pairs names the columns. None: it does not, and
+    is refused if it has names of the door's roles.
     """
     title = f"{argument}: {path}"
     is_by_query = door.mappings != ""
@@ -139,9 +119,7 @@ def find_form(
         if has_comments and not is_header and columns is None:
             return _check_trec(argument, path, number, line, door)
     elif header is None and (are_named or has_each_role(fields, door)):
-        ways = f"{OPTION_TEXT.get()('header', True)}, which says that the first line names the "
-        ways += f"columns, or {OPTION_TEXT.get()('header', False)}"
-        raise InputValueError(title, expected=ways, got=f"a first line that reads {line!r}")
+        raise unsaid_header(title, line, "it names the columns")
     elif not door.fits(len(fields), is_header or columns is not None):
         refuse_json(argument, path, number, line, "pandas.DataFrame(json.load(file)) is a table")
         raise _wrong_row(title, door, between, number, line)
@@ -154,6 +132,16 @@ def find_form(
         header=number if is_header else 0,
         has_comments=has_comments,
     )
+
+
+def unsaid_header(title: str, line: str, why: str) -> InputValueError:
+    """Return the error for the first line of facts or pairs that may be a header."""
+    ways = [
+        Option("header", True, "says that it is one"),
+        Option("header", False, "says that it is a row"),
+    ]
+    problem = f"the first line may be a header, as {why}; it reads {shown(line)}"
+    return InputValueError(title, problem, remedies=ways)
 
 
 def refuse_other_marks(title: str, fields: Sequence[str]) -> None:
@@ -201,11 +189,10 @@ def _check_trec(argument: str, path: str, number: int, line: str, door: Door) ->
         return form
     place = f"{path}: line {number}"
     refuse_json(argument, path, number, line, "json.load(file) is the mapping to hand over")
-    example = {"query": 0, "document": "...", form.number_role: "..."}
-    header = f"a header line with {', '.join(example)} on top"
-    ways = " or ".join(dict.fromkeys([header, door.way_to_name(example)]))  # They may be the same.
-    expected = f"{_LINES[door.kind]}, or {ways}, which says what they are; {_BETWEEN}"
-    raise InputValueError(argument, expected=expected, got=shown(line), place=place)
+    header = f"a header line with query, document, {form.number_role} on top"
+    expected = f"{_LINES[door.kind]}, or {header}; {_BETWEEN}"
+    way = door.way_to_name(form.width)
+    raise InputValueError(argument, expected=expected, got=shown(line), place=place, remedies=[way])
 
 
 # -- rows ------------------------------------------------------------------------------------------
@@ -223,41 +210,12 @@ def read_rows(
 
     Lines end in LF or CRLF; empty lines are skipped, and a byte order mark is dropped. Between tabs
     there is no quoting. Blanks at the ends of a field belong to no label, and are left out; those
-    within it are kept.
+    within it are kept. Needed roles may not have empty fields. Labels are added to `names`, which
+    are by role.
 
-    Parameters
-    ----------
-    argument : str
-        For messages.
-    path : str
-    door : Door
-        Its roles may not have empty fields.
-    form : Form
-        As `find_form` finds it.
-    names : mapping of str to Names
-        The names of the columns that are read, by role, to which those of the file are added.
-    progress : callable or bool, optional
-
-    Returns
-    -------
-    list of ndarray of int32
-        A column for each of the roles.
-    ndarray of float64
-        Those of the number of the form; empty where it has none.
-    int
-        How many lines were comments.
-    dict of int to list
-        The distinct numbers and bools of columns without a role, by their places.
-        It is empty where there is a number of the form, and for facts and pairs.
-
-    Raises
-    ------
-    ValueError
-        For a line with another number of columns than the first line, an empty field, another
-        number of rows than the first line counts, and as `text_blocks` does; the message names the
-        line.
-    OSError
-        For a file that is missing or damaged.
+    It returns int32 columns for each of the roles; the float64 numbers of the form, or none; how
+    many lines were comments; and, of queries without a number, by their places the distinct numbers
+    and bools of columns without a role.
     """
     title = f"{argument}: {path}"
     left_out = {place: _core.Names() for place in _places_of_numbers(title, path, door, form)}
@@ -327,13 +285,6 @@ def _without_comments(text: str, form: Form) -> tuple[str, int, Fault | None]:
     """Leave comments out of lines; return how many, and the first that has the fields of a row.
 
     It may be a row whose first name begins with #, unless a blank stands behind the #.
-
-    Examples
-    --------
-    >>> _without_comments("# by hand\\nq1 0 d3 1", TREC[JUDGEMENTS.kind])
-    ('\\nq1 0 d3 1', 1, None)
-    >>> _without_comments("q 0 d3 1\\n#nlp 0 d3 1", TREC[JUDGEMENTS.kind])[2]  # doctest: +ELLIPSIS
-    (1, 'it has the fields of a row, and begins with # as a comment: ...
     """
     if not form.has_comments or "#" not in text:  # This is far faster than a regular expression.
         return text, 0, None
@@ -402,18 +353,7 @@ def fields_of(line: str, between: str, title: str = "", number: int = 0) -> list
 
 
 def csv_fields(title: str, number: int, line: str) -> list[str]:
-    """Return the fields of a line of csv, without blanks at their ends.
-
-    Raises
-    ------
-    InputValueError
-        For quotes that are not closed, or that end before their field does.
-
-    Examples
-    --------
-    >>> csv_fields("test: facts.csv", 3, '"a, the first", r, "b ""so called"" c"')
-    ['a, the first', 'r', 'b "so called" c']
-    """
+    """Return the fields of a line of csv, without blanks at their ends; open quotes are refused."""
     import csv
 
     try:
@@ -431,13 +371,7 @@ def is_csv(path: str) -> bool:
 
 
 def separator_of(path: str, line: str, *, may_be_blanks: bool = True) -> str:
-    """Return what stands between the fields of a file, of which this is a line.
-
-    Examples
-    --------
-    >>> separator_of("a.csv", "q d"), separator_of("a.tsv", "q\\td"), separator_of("a", "q d")
-    ('commas', 'tabs', 'blanks')
-    """
+    """Return what stands between the fields of a file, of which this is a line."""
     if is_csv(path):
         return "commas"
     return "blanks" if may_be_blanks and "\t" not in line else "tabs"
@@ -449,24 +383,12 @@ def is_id(label: str) -> bool:
 
 
 def is_integer_text(text: str) -> bool:
-    """Return whether this is an integer of at most 18 digits, written as Python writes it.
-
-    Examples
-    --------
-    >>> is_integer_text("-7"), is_integer_text("007"), is_integer_text("+7")
-    (True, False, False)
-    """
+    """Return whether this is an integer of at most 18 digits, written as Python writes it."""
     return _CANONICAL.fullmatch(text) is not None
 
 
 def first_like_an_integer(labels: Sequence[str]) -> str | None:
-    """Return the first label that is written like an integer, perhaps with zeros in front.
-
-    Examples
-    --------
-    >>> first_like_an_integer(["oslo", "007", "8"]), first_like_an_integer(["oslo", "1.5"])
-    ('007', None)
-    """
+    """Return the first label that is written like an integer, perhaps with zeros in front."""
     return next(filter(_LIKE_AN_INTEGER.fullmatch, labels), None)
 
 
@@ -478,12 +400,8 @@ def exact_number(text: str) -> float | str:
     to the units. The last digit of 1.2345678901234567e+19 stands for a thousand: floats of that
     size are written so, and it is rounded as 0.1 is.
 
-    Examples
-    --------
-    >>> exact_number("0.1"), exact_number("-inf"), exact_number("9007199254740992")
-    (0.1, -inf, 9007199254740992.0)
-    >>> exact_number("1e400"), exact_number("9007199254740993.0"), exact_number("1e-400")
-    ('1e400', '9007199254740993.0', '1e-400')
+    >>> exact_number("0.1"), exact_number("9007199254740993.0"), exact_number("1e-400")
+    (0.1, '9007199254740993.0', '1e-400')
     """
     value = float(text)
     if 0 < abs(value) < _EXACT or isnan(value):  # Nearly all values end here.
@@ -506,21 +424,7 @@ def first_rounded(
 ) -> tuple[int, str] | None:
     """Return the first line whose number `exact_number` refuses, and what is wrong; or None.
 
-    Parameters
-    ----------
-    text : str
-        Lines of fields between blanks and tabs, some lines perhaps without any.
-    column : int
-        The field that is a number.
-    numbers : ndarray of float64
-        These fields, as they were read.
-    between : {"blanks", "tabs"}
-        What separates fields, as `fields_of` takes it.
-
-    Examples
-    --------
-    >>> first_rounded("a 1 x\\nb 9007199254740993 x", 1, np.array([1, 9007199254740992.0]))
-    (1, 'expected a score that a float64 holds, got 9007199254740993')
+    The field `column` of the lines, some of which may be empty, was read as `numbers`.
     """
     may_be_rounded = np.abs(numbers) >= _EXACT
     # A number that becomes 0 has so small an exponent, or so many zeros.
@@ -538,13 +442,7 @@ def first_rounded(
 
 
 def _number_of(text: str) -> float | None:
-    """Return a number, as the core reads them, or a bool; None: it is neither.
-
-    Examples
-    --------
-    >>> _number_of("-.5"), _number_of("True"), _number_of("half")
-    (-0.5, True, None)
-    """
+    """Return a number, as the core reads them, or a bool; None: it is neither."""
     words = {"false": False, "true": True}
     if "_" in text or not text.isascii() or text.lower() in words:
         return words.get(text.lower())
@@ -577,27 +475,12 @@ def line_of(path: str, row: int) -> int:
     """Return the number of the line, from 1, of a row of a file's columns.
 
     It reads the file again: only messages need it, and readers do not count lines.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with open(f"{folder}/pairs.tsv", "w") as file:
-    ...         _ = file.write("a\\tb\\n\\nc\\td\\n")
-    ...     line_of(f"{folder}/pairs.tsv", 1)
-    3
     """
     return next(islice(text_lines(path, path, blanks=" "), row, None))[0]
 
 
 def shown(line: str) -> str:
-    """Return a line as messages show it.
-
-    Examples
-    --------
-    >>> shown("q1\\td3")
-    "'q1\\\\td3'"
-    """
+    """Return a line as messages show it."""
     return repr(f"{line[:200]}..." if len(line) > 200 else line)
 
 
@@ -638,26 +521,10 @@ def text_blocks(
 ) -> Iterator[tuple[int, str]]:
     """Yield blocks of whole lines of a file, each with the number of its first line.
 
-    Lines end in LF, and a byte order mark at the beginning of the file is left out.
-
-    Parameters
-    ----------
-    name : str
-        The argument, for messages.
-    path : str
-        A regular file in UTF-8, perhaps gzipped, as its first bytes say. Lines end in LF or CRLF.
-    progress : callable or bool, optional
-        Called with a `Progress`, in bytes of the file, after every block; True shows a bar.
-    header : int
-        The number of a line that is yielded as an empty one; 0: there is none.
-
-    Raises
-    ------
-    ValueError
-        For a file that is not a regular one, a CR within a line, text that is not UTF-8, and a line
-        of more than `MAX_LINE_BYTES`; the message names the line.
-    OSError
-        For a file that is missing or damaged.
+    It is a regular file in UTF-8, perhaps gzipped, as its first bytes say. Lines end in LF or CRLF,
+    and in LF alone as they are yielded; a byte order mark at the beginning of the file is left out,
+    and the line whose number is `header` is yielded as an empty one. A CR within a line is refused,
+    and so is one of more than `MAX_LINE_BYTES`.
     """
     import gzip
     import zlib

@@ -15,7 +15,7 @@ import numpy as np
 from .. import _core
 from ..arrays.input_files import is_npy, read_npy
 from ..arrays.row_keys import distinct, look_up, occurrences_of, sorted_with_order
-from ..errors import OPTION_TEXT, InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.checks import (
     are_unlike,
     integer,
@@ -203,13 +203,12 @@ class Vocabulary:
             return f"integers, as no labels of {self.of} are given"
         ids = f"from 0 to {self.size - 1}"
         if self.has_ids:
-            return f"ids of {self.of} {ids}, as {OPTION_TEXT.get()('ids', True)} says"
+            return f"ids of {self.of} {ids}, which text was said to have"
         if not self.names:
             return f"ids of {self.of} {ids}"
         labels = f"labels of {self.of}, as {self.names[0]!r:.80}"
         if self.is_of_facts:
-            labels += f", of the test and the known facts ({self.of}=..., --labels {self.of}=FILE "
-            labels += "name all)"
+            labels += f", of the test and the known facts, as no list names all {self.of}"
         # An int is a label then, or nothing, and no position.
         if self.holds_ints or self.why_no_ints:
             return labels
@@ -250,14 +249,16 @@ class Vocabulary:
         if row < 0:
             return
         expected = self.expected
+        ways = []
         entry = column.entry(row)
         may_be_id = column.is_text and self.words and not self.has_ids and self.of in _WITH_IDS
         if may_be_id and is_id(str(entry)):
-            expected += f"; {OPTION_TEXT.get()('ids', True)} says that text has ids"
+            ways.append(Option("ids", True, "says that text has ids"))
         if entry in (-1, "-1"):
             expected += "; what pads a list is left out, as by ids[ids >= 0]"
         expected += way_to_split(entry, lambda x: (self.find_labels(x, column.is_text) >= 0).all())
-        raise InputValueError(argument, expected=expected, got=f"{entry!r} {where(row)}")
+        got = f"{entry!r} {where(row)}"
+        raise InputValueError(argument, expected=expected, got=got, remedies=ways)
 
     @property
     def kind_of_elements(self) -> str:

@@ -14,8 +14,8 @@ from ..arrays.row_keys import are_among, distinct, row_keys, sorted_with_order
 from ..errors import InputTypeError, InputValueError, Option, warn_user
 from ..inputs.checks import is_number, is_sparse
 from ..naming import format_count
-from ..records.columns import Column, is_column
-from ..records.id_tables import align_columns
+from ..records.columns import Column
+from ..records.id_tables import align_columns, is_column
 from ..records.lists import Judgements, read_judgements
 from ..records.splits import SplitTables, count_left_out, find_leaks, name_splits, warn_of_strangers
 from ..records.vocabularies import Vocabulary, align, way_to_split

@@ -26,7 +26,7 @@ from ..inputs.checks import NUMBERED, Axis, by_position, check_shape, is_iterabl
 from ..inputs.progress_listeners import as_listener, reporter, watch_of_part
 from ..inputs.rules import LISTED
 from ..naming import format_count
-from ..records.columns import read_keys
+from ..records.id_tables import read_keys
 from ..records.vocabularies import align
 from ..stores import PATHS, read_scores, shape_of
 from .side import (
