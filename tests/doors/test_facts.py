@@ -102,10 +102,7 @@ def test_all_true_triples_without_a_name_are_told_to_have_names() -> None:
     words = r'known_0\); they are ranked like the others; .*"valid": ...} gives the others by name$'
     with pytest.warns(UserWarning, match=words):
         tr.alignment.Task([(0, 0)], left=2, right=2, known=[(0, 0), (1, 1)])
-    with pytest.warns(
-        UserWarning,
-        match="q'.; they are ranked like the others$"):
-    ):
+    with pytest.warns(UserWarning, match="q'.; they are ranked like the others$"):
         tr.retrieval.Task({"q": [1]}, entities=2, known={"q": [1, 0]})
     # Their twins: some alone leak, and may be left out.
     with pytest.warns(UserWarning, match=r"too; they .* the others; leaks='drop' leaves them out$"):

@@ -187,7 +187,7 @@ def test_bools_are_named_or_refused(form: str, tmp_path: Path) -> None:
     if form in ("csv", "numbered"):
         words = refusal_of(Task, qrels, entities=list("abcde"), columns=proposed)
         assert "expected a number as the relevance" in words
-        assert "(in text with 0 and 1 for bools)" in message
+        assert "(text has 0 and 1 for bools)" in message
         qrels, _ = as_forms(table.astype({"label": int}), tmp_path)[form]
     task = Task(qrels, entities=list("abcde"), columns=proposed)
     assert task.evaluate_lists({"q": ["a", "b", "c"]})["mrr"] == 0.5

@@ -333,7 +333,7 @@ def refuse_left_out_numbers(
     ways = []
     if role is not None:
         columns = {each: names[place] for each, place in form.places.items()}
-        effect = "reads it (text has 0 and 1 for bools)"
+        effect = "reads it" if door.is_of_lists else "reads it (text has 0 and 1 for bools)"
         ways = [Option("columns", {**columns, role: number}, effect)]
     expected = f"a table without column {number!r}"
     raise InputValueError(argument, expected=expected, got="one that is left out", remedies=ways)

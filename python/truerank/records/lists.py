@@ -129,34 +129,12 @@ def read_qrels(
 
 
 def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgements:
-    """Read judgements of any form.
+    """Read judgements of any form, as `retrieval.Task` takes them.
 
-    Parameters
-    ----------
-    argument : str
-        For messages.
-    value : object
-        What `read_qrels` returned, or reads; ``{query: {document: grade}}``, ``{query:
-        [documents]}``; a frame of pandas or polars, a table of pyarrow, a structured array, whose
-        columns are found by their names; a tuple of columns; a sparse matrix of scipy, whose stored
-        entries are judged, and whose values are grades.
-    columns : mapping of str to (str or int), optional
-        As `check_columns` takes it, for what has columns.
+    The stored entries of a sparse matrix of scipy are judged, and its values are grades.
 
-    Raises
-    ------
-    InputTypeError, InputValueError, OSError
-        For anything else.
-
-    Examples
-    --------
     >>> read_judgements("qrels", (["ann"], ["tea"], [2])).relevance
     array([2])
-    >>> read_judgements("qrels", [["tea"]])
-    Traceback (most recent call last):
-    truerank.errors.InputTypeError: qrels: expected a path, a table with named columns, \
-{query: {document: grade}}, {query: [documents]}, a tuple of columns (queries, documents, grades), \
-or a sparse matrix of grades; dict(zip(queries, documents)) makes lists a mapping, got a list
     """
     columns = check_columns(columns, JUDGEMENTS)
     if isinstance(value, Judgements):
@@ -205,13 +183,11 @@ def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
         if not is_of_trec:
             problem = "four columns are those of TREC (query, iteration, document, relevance) "
             problem += "where the second has one value, or fewer than the third"
+            of_trec = {"query": 0, "document": 2, "relevance": 3}
+            first_three = {"query": 0, "document": 1, "relevance": 2}
             ways = [
-                Option(
-                    "columns", {"query": 0, "document": 2, "relevance": 3}, "says that they are"
-                ),
-                Option(
-                    "columns", {"query": 0, "document": 1, "relevance": 2}, "that the last is none"
-                ),
+                Option("columns", of_trec, "says that these are"),
+                Option("columns", first_three, "says that the fourth is left out"),
             ]
             raise InputValueError(argument, problem, place=table.path, remedies=ways)
     table = replace(table, columns=columns, values={"relevance": grades})
@@ -232,26 +208,10 @@ def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
 
 
 def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
-    """Read the grades of any column: finite numbers of either sign.
+    """Read the grades of any column, finite numbers of either sign.
 
-    Parameters
-    ----------
-    argument : str
-        For messages.
-    values : sequence of numbers, shape (n,)
+    They become int64 where all are whole, and float64 otherwise.
 
-    Returns
-    -------
-    ndarray, shape (n,)
-        Of int64 where all are whole, of float64 otherwise.
-
-    Raises
-    ------
-    InputTypeError, InputValueError
-        For what is no number, and for NaN and infinite ones.
-
-    Examples
-    --------
     >>> read_grades("qrels", [2.0, -1]), read_grades("qrels", np.array([1, 0.1]))
     (array([ 2, -1]), array([1. , 0.1]))
     """
@@ -282,10 +242,6 @@ def first_of_equal(
 ) -> tuple[IntArray, tuple[int, int] | None]:
     """Return the first row of each key, ascending, and two rows of one key with unlike values.
 
-    Examples
-    --------
-    >>> first_of_equal(np.array([7, 8, 7]), np.array([1, 0, 1]))
-    (array([0, 1]), None)
     >>> first_of_equal(np.array([7, 8, 7]), np.array([1, 0, 2]))
     (array([0, 1]), (0, 2))
     """
@@ -308,37 +264,19 @@ def first_of_equal(
 class Lists(Mapping[Any, dict[Any, Any]]):
     """A table that is grouped by its queries: a mapping of each query to ``{name: score}``.
 
-    Attributes
-    ----------
-    queries : tuple of str or int, shape (lists,)
-        The name of each list's query, each once and all of one type.
-    names : tuple of str or int
-        The names of the candidates that occur, all of one type; a candidate's id is its position.
-    indptr : ndarray of int64, shape (lists + 1,), read-only
-        List i has the entries ``indptr[i]:indptr[i + 1]``.
-    ids : ndarray of int, shape (entries,), read-only
-        The candidates, as ids.
-    scores : ndarray, shape (entries,), read-only, or None
-        Their scores; None: the order of each list says all.
-    path : str
-        The file that has them, whose names have no type; "": they are from Python.
-    source : str
-        The file and its form, or what was left out.
-    contradiction : str
-        What ranks beside the scores say against them.
-    has_greatest : bool
-        Whether names that came twice have the greatest of their scores.
+    List i has the entries ``indptr[i]:indptr[i + 1]`` of ids and scores; a candidate's id is its
+    position in the names. Queries and names are all of one type, and each is there once.
     """
 
     queries: Names
     names: Names
     indptr: IntArray
     ids: npt.NDArray[Any]
-    scores: npt.NDArray[Any] | None
-    path: str = ""
-    source: str = ""
-    contradiction: str = ""
-    has_greatest: bool = False
+    scores: npt.NDArray[Any] | None  # None: the order of each list says all
+    path: str = ""  # the file that has them, whose names have no type
+    source: str = ""  # the file and its form, or what was left out
+    contradiction: str = ""  # what ranks beside the scores say against them
+    has_greatest: bool = False  # Whether names that came twice have the greatest of their scores.
 
     def __post_init__(self) -> None:
         self.indptr = read_only(self.indptr)
@@ -472,40 +410,14 @@ def read_lists(
 ) -> Lists:
     """Read lists of any form that has names, which stay what they are, str or int.
 
-    Parameters
-    ----------
-    argument : str
-        For messages.
-    value : object
-        What `read_run` returned, or reads; ``{query: {id: score}}``, or ``{query: [ids, the best
-        first]}``; a frame of pandas or polars, a table of pyarrow, a structured array, whose
-        columns are found by their names. Without scores, a column of ranks, or else the order of
-        rows, says all.
-    columns : mapping of str to (str or int), optional
-        As `check_columns` takes it, for what has columns.
-    progress : callable or bool, optional
-    duplicates : {"raise", "first"}, optional
-        As in `read_run`; None: they are an error, and the caller has no such option.
-    rules : Rules, optional
-        They say which scores are the best.
-    roles : mapping of str to str
-        Those of a query, of which a key is a tuple if there are several, and then that of what is
-        listed; with the names of their vocabularies, as `door_of_lists` takes them.
+    They are what `read_run` returned, or reads; ``{query: {id: score}}``, or ``{query: [ids, the
+    best first]}``; or a table. Without scores, a column of ranks, or else the order of rows, says
+    all. `duplicates` are as in `read_run`; None: they are an error, and the caller has no such
+    option. The `rules` say which scores are the best. `roles` are those of a query, whose key is a
+    tuple if there are several, and then that of what is listed, as `door_of_lists` takes them.
 
-    Raises
-    ------
-    InputTypeError, InputValueError, OSError
-        For another form, and for a document that a query has twice with unlike scores.
-
-    Examples
-    --------
     >>> read_lists("ids", {"q1": {"d7": 2.5, "d3": 1.5}})["q1"]
     {'d7': 2.5, 'd3': 1.5}
-    >>> table = np.array([("a", "r", "x", 0.5)], "U1, U1, U1, f8")
-    >>> table.dtype.names = "head", "relation", "tail", "score"
-    >>> roles = {"head": "entities", "relation": "relations", "tail": "entities"}
-    >>> dict(read_lists("tail", table, roles=roles))
-    {('a', 'r'): {'x': 0.5}}
     """
     door = LISTS if "query" in roles else door_of_lists(roles)
     columns = check_columns(columns, door)
@@ -578,30 +490,9 @@ def group_by_query(
 ) -> Lists:
     """Make lists of the rows of a table, in any order, each once.
 
-    Parameters
-    ----------
-    argument : str
-        For messages.
-    table : IdTable
-        With "score", or "rank", which says the order alone, or neither: that of the rows says it.
-        Those that say the same of a document count once.
-    duplicates, rules : optional
-        As in `read_lists`.
-
-    Raises
-    ------
-    InputValueError
-        For a document that a query has twice with unlike scores or ranks, or without any, and for a
-        rank that it has twice.
-
-    Examples
-    --------
-    >>> queries = Column(np.array([0, 0, 0]), ("q1",))
-    >>> documents = Column(np.array([1, 0, 1]), ("d3", "d7"))
-    >>> table = IdTable({"query": queries, "document": documents})
-    >>> table.values["score"] = np.array([0.5, 0.25, 0.5])
-    >>> dict(group_by_query("ids", table))
-    {'q1': {'d7': 0.5, 'd3': 0.25}}
+    It has "score", or "rank", which says the order alone, or neither: that of the rows says it.
+    Rows that say the same of a document count once; others of a document are as `duplicates` says,
+    and a rank that a query has twice is refused.
     """
     queries, names = (table.columns[role].listed for role in ("query", "document"))
     of_query = table.columns["query"].ids
@@ -702,13 +593,7 @@ def _array_of_column(argument: str, values: Any, expected: str) -> npt.NDArray[A
 
 
 def _first_repeated(indptr: IntArray, ids: npt.NDArray[Any], size: int) -> int | None:
-    """Return the first entry whose id its list has twice; None: there is none.
-
-    Examples
-    --------
-    >>> _first_repeated(np.array([0, 1, 3]), np.array([2, 2, 2]), 3)
-    2
-    """
+    """Return the first entry whose id its list has twice; None: there is none."""
     none = np.zeros(0, np.int64)
     fault = _core.find_listed(_core.Selection(indptr, ids), size, none, none, None, 0)[0]
     if fault is None:

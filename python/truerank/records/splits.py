@@ -49,27 +49,13 @@ _LEAST_LINES = 10  # Shorter files are not asked whether their first line is a h
 
 @dataclass(frozen=True)
 class SplitTables:
-    """Splits as ids over one vocabulary for each role.
+    """Splits as ids over one vocabulary for each role."""
 
-    Attributes
-    ----------
-    rows : ndarray of int64, shape (n, columns)
-        Those of all splits, one after the other; column by column in memory.
-    sizes : dict of str to int
-        The number of rows of each split; the evaluated one comes first.
-    vocabularies : dict of str to Vocabulary
-        By role; further columns have their numbers as roles.
-    findings : tuple of (str, int, str)
-        What the user should know of how they were read.
-    sources : tuple of str
-        The files, and their forms.
-    """
-
-    rows: IntArray
-    sizes: dict[str, int]
-    vocabularies: dict[str, Vocabulary]
-    findings: tuple[FindingParts, ...] = ()
-    sources: tuple[str, ...] = ()
+    rows: IntArray  # int64 of shape (n, columns), those of all splits; column by column in memory
+    sizes: dict[str, int]  # the rows of each split; the evaluated one comes first
+    vocabularies: dict[str, Vocabulary]  # by role; further columns have their numbers as roles
+    findings: tuple[FindingParts, ...] = ()  # what the user should know of how they were read
+    sources: tuple[str, ...] = ()  # the files, and their forms
 
     @classmethod
     def join(
@@ -140,39 +126,17 @@ def read_tables(
 ) -> SplitTables:
     """Read facts or pairs of any form as ids: the one door of splits.
 
-    Parameters
-    ----------
-    splits : mapping of str to (str, object)
-        By name: the title in messages, and an array, a table, a list of tuples, a tuple of columns,
-        a path, or an `IdTable`.
-    door : Door
-    orders : mapping of str to object
-        The vocabularies by argument, as `Vocabulary.read` takes them. None: the labels in ascending
-        order, or ids from 0 to the largest.
-    columns : mapping of str to (str or int), optional
-        The name or number of the column of each role, in every split. Default: columns are found by
-        their names, and stand in the order of the roles where they have none.
-    header : bool, optional
-        Whether the first line of text names the columns, as `find_form` takes it.
-    has_further : bool
-        Whether columns that `columns` does not name are read, too, where there may be more.
-    refuses_further : bool
-        Whether further columns are refused. Those that have one value in all splits are left out.
-    has_ids : bool
-        Whether integers in text are ids, whatever the labels are.
+    Each of `splits` is a title in messages, and an array, a table, a list of tuples, a tuple of
+    columns, a path, or an `IdTable`. `orders` are the vocabularies by argument, as
+    `Vocabulary.read` takes them; None: the labels in ascending order, or ids from 0 to the largest.
+    Columns that `columns` does not name are read where the splits `has_further`; it
+    `refuses_further` unless they have one value in all splits, and leaves these out. With
+    `has_ids`, integers in text are ids, whatever the labels are.
 
-    Raises
-    ------
-    TypeError, ValueError, OSError
-        For anything else, splits of different widths, and as `align` does.
-
-    Examples
-    --------
     >>> from truerank.records.columns import PAIRS
     >>> splits = {"test": ("test", [("a", 7), ("b", 3)]), "train": ("train", (["c"], [5]))}
-    >>> tables = read_tables(splits, PAIRS, {"left": None, "right": 9})
-    >>> tables.rows.tolist(), tables.vocabularies["left"].names
-    ([[0, 7], [1, 3], [2, 5]], ('a', 'b', 'c'))
+    >>> read_tables(splits, PAIRS, {"left": None, "right": 9}).rows.tolist()
+    [[0, 7], [1, 3], [2, 5]]
     """
     columns = check_columns(columns, door)
     if header is not None:
@@ -340,12 +304,8 @@ def name_known_splits(known: Any) -> dict[str, tuple[str, Any]]:
 
     A list is several splits only where none of its members could be a row.
 
-    Examples
-    --------
     >>> list(name_known_splits(["train.txt", "valid.txt"]))
     ['known_0', 'known_1']
-    >>> list(name_known_splits({"train": "train.txt"}))
-    ['train']
     """
     if known is None:
         return {}
@@ -380,26 +340,9 @@ def name_splits(
 ) -> dict[str, tuple[str, Any]]:
     """Give the evaluated split and then the known ones a name and a title for messages.
 
-    Parameters
-    ----------
-    split : str
-        The name of the evaluated split.
-    rows : object
-        The evaluated split.
-    known : mapping, list of splits, one split, or None
-        The others.
-    has_whole : bool
-        Whether one of them may have the name of the evaluated split: the whole, of which a sample
-        is ranked. It comes second, by the name `WHOLE`.
+    If there `has_whole`, one of them may have the name of the evaluated split: the whole, of which
+    a sample is ranked. It comes second, by the name `WHOLE`.
 
-    Raises
-    ------
-    TypeError, ValueError
-        For an empty name, for one that a known split also has, and for "all" and "listed", which
-        are candidates.
-
-    Examples
-    --------
     >>> name_splits("test", "test.txt", {"train": "train.txt"})
     {'test': ('test', 'test.txt'), 'train': ('known["train"]', 'train.txt')}
     """
@@ -428,8 +371,6 @@ def name_splits(
 def count_in_words(count: int, examples: Sequence[Any]) -> str:
     """Write a count, and the first few examples: labels, or tuples of them.
 
-    Examples
-    --------
     >>> count_in_words(4, [("a", "likes", 7), "b", "c", "d"])
     '4 (a likes 7, b, c, ...)'
     """
@@ -443,13 +384,7 @@ def count_in_words(count: int, examples: Sequence[Any]) -> str:
 
 
 def list_examples(ids: IntArray, vocabulary: Vocabulary) -> str:
-    """Write the labels of the first few of some ids.
-
-    Examples
-    --------
-    >>> list_examples(np.array([1, 0]), Vocabulary(2, ("a", "b")))
-    'b, a'
-    """
+    """Write the labels of the first few of some ids."""
     words = [printable(str(label)) for label in vocabulary.list_labels(ids[:MAX_EXAMPLES])]
     if len(ids) > len(words):
         words.append("...")
@@ -474,37 +409,11 @@ def audit_split(
 ) -> tuple[IntArray, list[FindingParts]]:
     """Find duplicates, leaks and the other cases of a protocol, and keep, drop or refuse them.
 
-    Parameters
-    ----------
-    splits : SplitTables
-    columns : sequence of ndarray of int64, shape (rows of all splits,)
-        The columns that make a row; two rows are equal if all of these are.
-    rules : mapping of str to {"keep", "drop", "raise"}
-        For "duplicates", "leaks" and the other cases.
-    noun : str
-        What rows are called.
-    more_cases : mapping of str to (ndarray of bool, str), optional
-        Further cases, of which nobody is warned: by the name of the rule, the rows and what these
-        do, as in "repeat an earlier one".
-    has_whole : bool
-        Whether a known split may be the whole of the evaluated one, as `name_splits` takes it.
-
-    Returns
-    -------
-    kept : ndarray of int64
-        The rows of the evaluated split that stay.
-    findings : list of (str, int, str)
-        The rows, the duplicates, the leaks, and then the further cases.
-
-    Raises
-    ------
-    ValueError
-        If a rule is "raise" and there are such rows, and if no row is left.
-
-    Warns
-    -----
-    UserWarning
-        For duplicates and leaks that are kept.
+    Two rows are equal if all of `columns` are, each of which has the rows of all splits. `noun` is
+    what rows are called. `more_cases`, by the name of the rule, have the rows and what these do, as
+    in "repeat an earlier one"; nobody is warned of them, as of duplicates and leaks that are kept.
+    If there `has_whole`, a known split may be the whole of the evaluated one. It returns which rows
+    of the evaluated split stay, int64, and findings of the rows and of each case.
     """
     split = next(iter(splits.sizes))
     tested = splits.tested
@@ -569,15 +478,7 @@ def _check_whole(split: str, noun: str, is_there: Mask, in_words: Callable[[Mask
 def findings_of_reading(splits: SplitTables, noun: str, is_asked: Mask) -> list[FindingParts]:
     """Say how many rows of a known split share a query with the test, where not all of them do.
 
-    What was found while files were read stands behind.
-
-    Parameters
-    ----------
-    splits : SplitTables
-    noun : str
-        What rows are called.
-    is_asked : ndarray of bool
-        Which rows of all splits share a query with the test.
+    Which rows of all splits do is known; what was found while files were read stands behind.
     """
     split = next(iter(splits.sizes))
     findings: list[FindingParts] = []

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, compress
+from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -31,12 +31,12 @@ from .columns import Column, at_position, read_column
 from .text import (
     fields_of,
     first_like_an_integer,
-    is_csv,
     is_id,
     is_integer_text,
     is_path,
     refuse_json,
-    text_blocks,
+    separator_of,
+    text_lines,
     without_blanks,
 )
 
@@ -410,12 +410,8 @@ def align(
 def way_to_split(label: Any, are_known: Callable[[list[str]], bool | np.bool_]) -> str:
     """Say what splits a label of which all parts at ; or , are known; "": nothing has to.
 
-    Examples
-    --------
     >>> way_to_split("a,b", {"a", "b"}.issuperset)
     "; df.assign(x=df.x.str.split(',')).explode('x') makes a row of each id in column x"
-    >>> way_to_split("a,b", {"a", "c"}.issuperset)
-    ''
     """
     separator = re.search("[;,] *", label) if isinstance(label, str) else None
     if separator is None or not are_known(re.split(" *[;,] *", label)):
@@ -428,11 +424,6 @@ def align_set(argument: str, values: Any, vocabulary: Vocabulary, others: str = 
     """Return the distinct ids of labels or ids, ascending; a mask of integers is refused.
 
     What messages expect ends with other forms that the door takes.
-
-    Examples
-    --------
-    >>> align_set("candidates", ["b", "a", "b"], Vocabulary(3, ("a", "b", "c")))
-    array([0, 1])
     """
     expected = vocabulary.kind_of_elements + others
     if getattr(values, "ndim", 1) > 1:
@@ -461,35 +452,12 @@ def _labels_in_order(name: str, places: Mapping[Any, Any]) -> list[Any]:
 
 
 def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:
-    """Read labels in the order of their ids.
+    """Read labels in the order of their ids, from text or from words or integers in a .npy file.
 
-    Parameters
-    ----------
-    argument : str
-        For messages.
-    path : str
-        Lines with a label each, or with a label and its id, in either order and with a tab (in
-        .csv a comma) between them, perhaps below a line that counts them, or that names the columns
-        "id" and "label": ``entities.dict``, ``entity_ids.del``, ``entity2id.txt``,
-        ``entity_to_id.tsv.gz``. In UTF-8, perhaps gzipped. Or a .npy file of words
-        or integers.
-
-    Raises
-    ------
-    InputValueError
-        For lines of another form; for two columns of which both, or neither, are the ids 0, 1, ...,
-        n - 1 in any order; and for another number of lines than the first one counts.
-    OSError
-        For a file that is missing or damaged.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with open(f"{folder}/entity2id.txt", "w") as file:
-    ...         _ = file.write("2\\nrome\\t1\\noslo\\t0\\n")
-    ...     read_labels("entities", f"{folder}/entity2id.txt")
-    ['oslo', 'rome']
+    A line has a label, or a label and its id, in either order and with a tab (in .csv a comma)
+    between them. Above may be a line that counts them, or that names the columns "id" and "label":
+    ``entities.dict``, ``entity_ids.del``, ``entity2id.txt``, ``entity_to_id.tsv.gz``. Of two
+    columns just one has the ids 0, 1, ..., n - 1, in any order.
     """
     if is_npy(path):
         names = read_npy(argument, path)
@@ -499,11 +467,11 @@ def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:
             raise InputValueError(argument, expected=expected, got=got, place=path)
         labels: list[str] | list[int] = names.tolist()
         return labels
-    blocks = text_blocks(argument, path)
-    lines = chain.from_iterable(text.removesuffix("\n").split("\n") for _, text in blocks)
     title = f"{argument}: {path}"
-    between = "commas" if is_csv(path) else "tabs"
-    rows = [fields_of(line, between, title, number) for number, line in enumerate(lines, 1)]
+    between = separator_of(path, "\t")
+    lines = dict(text_lines(argument, path, blanks=""))  # An empty one is missing.
+    numbers = range(1, max(lines, default=0) + 1)
+    rows = [fields_of(lines.get(number, ""), between, title, number) for number in numbers]
     first = 1
     if rows and ".json" in path.lower():
         refuse_json(argument, path, first, rows[0][0], "json.load(file) is what to hand over")
