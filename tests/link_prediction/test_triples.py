@@ -286,7 +286,7 @@ def test_a_further_column_is_read_only_where_that_is_said(
         assert Task(test, entities=LETTERS, keys=[3]).tail.queries.shape[1] == 3
         assert Task(test, entities=LETTERS, columns=FIRST_THREE).test.shape == (4, 3)
     weighed = list(zip(*TEST, [0.5, 0.25, 0.5, 1.0], strict=True))
-    refusal(TypeError, "or head, relation, tail alone named as columns, got 0.5", Task, weighed)
+    refusal(TypeError, r"got 0.5 in row 0; columns={.*} says which are meant", Task, weighed)
 
 
 def test_a_column_of_one_value_is_left_out_of_all_splits() -> None:

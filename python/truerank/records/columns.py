@@ -9,7 +9,7 @@ what is no `str` and no integer names nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -93,16 +93,14 @@ class Door:
             name = str(name)
         return next((role for role, names in self.roles.items() if name in names), None)
 
-    def places_of_others(self, names: Sequence[Any]) -> set[int]:
-        """Return the columns of a log that are of the other table, as it is qrels and lists.
+    def heeded_names(self, names: Sequence[Any]) -> list[Any]:
+        """Return names, but None for a number that is of the other table of a log.
 
-        They have the exact names of the other's numbers, beside the exact name of one of its own.
+        It has the exact name of that number, beside the exact name of one of its own.
         """
-        own = [name for name in names if name in NUMBERS and name in self.roles]
-        if self.kind not in TREC or not own:
-            return set()
-        others = set(NUMBERS).difference(self.roles)
-        return {place for place, name in enumerate(names) if name in others}
+        is_log = self.kind in TREC and any(name in NUMBERS and name in self.roles for name in names)
+        others = set(NUMBERS).difference(self.roles) if is_log else ()
+        return [None if name in others else name for name in names]
 
     def way_to_name(self, width: int) -> Option:
         """Return the option that says which of so many columns are meant."""
@@ -223,8 +221,8 @@ def check_columns(columns: Any, door: Door) -> dict[str, str | int] | None:
         checked[role] = column if isinstance(column, str) else int(column)
     missing = [role for role in door.needed_roles if role not in checked]
     if missing or len(set(checked.values())) < len(checked):
-        got = Option("columns", checked)
-        raise InputValueError("columns", expected=f"{expected}, none twice", got=got)
+        expected += ", none twice"
+        raise InputValueError("columns", expected=expected, got=Option("columns", checked))
     return checked
 
 
@@ -242,6 +240,12 @@ class Form:
     header: int = 0  # the number of the line that is none of the rows; 0: all are
     count: int | None = None  # how many rows the header says that there are
     has_comments: bool = False  # Whether lines that begin with #, or are blank, are no rows.
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The name of the column of each role; its number where columns have no names."""
+        names = self.names or range(self.width)
+        return {role: names[place] for role, place in self.places.items()}
 
     @property
     def number_role(self) -> str:
@@ -283,19 +287,12 @@ def find_columns(
     >>> find_columns("test", ["tail", "head", "relation"], 3, FACTS).places
     {'head': 1, 'relation': 2, 'tail': 0}
     """
-    of_others: set[int] = set()
-    if names is not None and columns is None:
-        of_others = door.places_of_others(names)
-    places = _places(names, width, door, columns, of_others)
+    heeded = door.heeded_names(names) if names is not None and columns is None else names
+    places = _places(heeded, width, door, columns)
     others = sorted(set(range(width)).difference((places or {}).values()))
-    has_unknown = columns is None and not has_further and not of_others.issuperset(others)
-    if places is None or has_unknown:
-        got = f"{width} columns without names"
-        if names is not None:
-            got = f"columns {', '.join(map(repr, names[:8]))}"
-            if len(names) > 8:
-                got += ", ..."
-        raise _wrong_columns(argument, door, width, columns, got)
+    is_unsaid = columns is None and not has_further
+    if places is None or (is_unsaid and any(not heeded or heeded[i] is not None for i in others)):
+        raise _wrong_columns(argument, door, width, columns, names)
     if {"score", "rank"} <= places.keys():  # Scores decide.
         others.append(places["rank"])
     words = [] if names is None else [str(names[place]) for place in others]
@@ -332,9 +329,8 @@ def refuse_left_out_numbers(
     number, role = min(found, key=lambda each: each[0] not in door.roles)
     ways = []
     if role is not None:
-        columns = {each: names[place] for each, place in form.places.items()}
         effect = "reads it" if door.is_of_lists else "reads it (text has 0 and 1 for bools)"
-        ways = [Option("columns", {**columns, role: number}, effect)]
+        ways = [Option("columns", {**form.columns, role: number}, effect)]
     expected = f"a table without column {number!r}"
     raise InputValueError(argument, expected=expected, got="one that is left out", remedies=ways)
 
@@ -362,9 +358,8 @@ def _places(
     width: int,
     door: Door,
     columns: Mapping[str, str | int] | None,
-    of_others: Set[int] = frozenset(),
 ) -> dict[str, int] | None:
-    """Return the column of each role, but for those of others; None: one is missing, or twice."""
+    """Return the column of each role; None if one is missing, or there twice."""
     if columns is None and names is None:
         return dict(zip(door.roles, range(width), strict=False)) if width >= door.needed else None
     needed: Sequence[str] = door.needed_roles
@@ -377,9 +372,7 @@ def _places(
                 if column == place or (names is not None and names[place] == column):
                     pairs.append((role, place))
     else:
-        for place, name in enumerate(names or ()):
-            if place not in of_others:
-                pairs.append((door.role_of(name), place))
+        pairs.extend((door.role_of(name), place) for place, name in enumerate(names or ()))
         others = [place for role, place in pairs if role is None]
         if len(others) == 1 and door.unnamed not in dict(pairs):
             pairs.append((door.unnamed or None, others[0]))
@@ -392,10 +385,17 @@ def _places(
 
 
 def _wrong_columns(
-    argument: str, door: Door, width: int, columns: Mapping[str, Any] | None, got: str
+    argument: str,
+    door: Door,
+    width: int,
+    columns: Mapping[str, Any] | None,
+    names: Sequence[Any] | None,
 ) -> InputValueError:
     """Return the error for columns of which the roles are not all there, each once and alone."""
     ways = []
+    got = f"{width} columns without names"
+    if names is not None:
+        got = f"columns {first_names(names, 8)}"
     if columns is not None:
         named = ", ".join(map(repr, columns.values()))
         expected = f"each of these columns once, which were named: {named}"
@@ -477,6 +477,7 @@ def read_column(
     where: Callable[[int], str] = at_position,
     *,
     is_text: bool = False,
+    remedies: Sequence[Option] = (),
 ) -> Column:
     """Read elements that are all labels or all integers; each is a label of its own.
 
@@ -505,7 +506,7 @@ def read_column(
         if is_other or not (is_label or is_integer_type(type(value))):
             all_of_them = f"{expected}, all of one type" if is_other else expected
             got = f"{value!r} {where(i)}{_way_out(value)}"
-            raise InputTypeError(name, expected=all_of_them, got=got)
+            raise InputTypeError(name, expected=all_of_them, got=got, remedies=remedies)
     raise AssertionError  # One of them was refused above.
 
 
@@ -619,9 +620,9 @@ def refuse_rows_of_labels(argument: str, lengths: IntArray, column: Column) -> N
         raise InputValueError(argument, expected="a list of ids for each key", got=got)
 
 
-def first_names(names: Sequence[Name]) -> str:
-    """Return the first three names, for messages."""
-    words = list(map(repr, names[:3]))
+def first_names(names: Sequence[Name], number: int = 3) -> str:
+    """Return the first names, for messages."""
+    words = list(map(repr, names[:number]))
     if len(names) > len(words):
         words.append("...")
     return ", ".join(words)

@@ -229,9 +229,8 @@ def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTabl
     values: dict[str, Any] = {}
     if True in are_scored:
         counts = np.array(list(map(len, lists)), np.int64)
-        values["score" if door.is_of_lists else "relevance"] = list(
-            chain.from_iterable(each.values() for each in lists)
-        )
+        number = "score" if door.is_of_lists else "relevance"
+        values[number] = list(chain.from_iterable(each.values() for each in lists))
         documents: Any = list(chain.from_iterable(lists))
     elif door.is_of_lists:
         expected = "a list of ids, or {id: score} as of dict(zip(ids, scores))"
@@ -253,11 +252,11 @@ def _column_of_role(
     roles = door.needed_roles
     name = f"{roles.index(role)} ({role})" if role in roles else role
     expected = f"integers or labels in column {name}"
-    if role not in roles:  # It may hold weights.
-        expected += f", or {', '.join(roles)} alone named as columns"
+    # Another column may hold weights.
+    ways = [] if role in roles else [door.way_to_name(door.needed)]
     column: Column = values
     if not isinstance(values, Column):
-        column = read_column(title, values, expected, "in row {}".format)
+        column = read_column(title, values, expected, "in row {}".format, remedies=ways)
     elements: Any = column.labels
     if elements is None:
         return column
@@ -300,8 +299,6 @@ def read_columns(
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.names:
         names = list(value.dtype.names)
         table = [value[name] for name in names]
-    elif has_rows and isinstance(value, (list, np.ndarray)):
-        table = _columns_of_rows(argument, value, door.forms)
     elif is_frame(value):
         table, names = _columns_of_frame(argument, value)
         if names is None and columns is None:

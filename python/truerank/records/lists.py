@@ -155,11 +155,7 @@ def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgement
     table = read_table(argument, value, JUDGEMENTS, columns=columns)
     if "relevance" in table.values:
         grades = table.values["relevance"] = read_grades(table.title, table.values["relevance"])
-        names = (
-            {role: table.form.names[place] for role, place in table.form.places.items()}
-            if table.form.names
-            else {}
-        )
+        names = table.form.columns
         if columns is None and names.get("relevance") == "score" and grades.dtype.kind == "f":
             way = Option("columns", names, "takes fractions")
             expected = "whole grades in column 'score', as BEIR has, no scores of a run"
@@ -183,11 +179,10 @@ def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
         if not is_of_trec:
             problem = "four columns are those of TREC (query, iteration, document, relevance) "
             problem += "where the second has one value, or fewer than the third"
-            of_trec = {"query": 0, "document": 2, "relevance": 3}
-            first_three = {"query": 0, "document": 1, "relevance": 2}
+            effects = {2: "says that these are", 1: "says that the fourth is left out"}
             ways = [
-                Option("columns", of_trec, "says that these are"),
-                Option("columns", first_three, "says that the fourth is left out"),
+                Option("columns", {"query": 0, "document": i, "relevance": i + 1}, effect)
+                for i, effect in effects.items()
             ]
             raise InputValueError(argument, problem, place=table.path, remedies=ways)
     table = replace(table, columns=columns, values={"relevance": grades})
@@ -596,9 +591,7 @@ def _first_repeated(indptr: IntArray, ids: npt.NDArray[Any], size: int) -> int |
     """Return the first entry whose id its list has twice; None: there is none."""
     none = np.zeros(0, np.int64)
     fault = _core.find_listed(_core.Selection(indptr, ids), size, none, none, None, 0)[0]
-    if fault is None:
-        return None
-    return int(fault[0])
+    return None if fault is None else int(fault[0])
 
 
 # -- runs that are written -------------------------------------------------------------------------
