@@ -166,17 +166,14 @@ def refuse_json(argument: str, path: str, number: int, line: str, way_out: str) 
 
 def _describe(form: Form, door: Door) -> str:
     """Say where the columns of a file are; "" where facts or pairs have no header."""
-    names = form.names
     if not door.mappings:
-        if names is None:
+        if form.names is None:
             return ""
-        return f'the first line reads "{" ".join(names)}", a header: left out'
+        return f'the first line reads "{" ".join(form.names)}", a header: left out'
     kind = {LISTS.kind: "run", JUDGEMENTS.kind: "qrels"}.get(door.kind, door.kind)
     roles = [role for role in (*door.needed_roles, form.number_role) if role]
-    places = [form.places[role] for role in roles]
-    if names is None:
-        return f"{kind} with columns {', '.join(map(str, places))}"
-    return f"{kind} with a header: {', '.join(names[place] for place in places)}"
+    words = ", ".join(str(form.columns[role]) for role in roles)
+    return f"{kind} with {'columns' if form.names is None else 'a header:'} {words}"
 
 
 def _check_trec(argument: str, path: str, number: int, line: str, door: Door) -> Form:
