@@ -72,9 +72,7 @@ class Door:
     def expected(self) -> str:
         """The columns that rows must have, for messages."""
         columns = f"{self.needed} columns ({', '.join(self.needed_roles)})"
-        if self.has_further:
-            return f"at least {columns}"
-        return columns
+        return f"at least {columns}" if self.has_further else columns
 
     @cached_property
     def is_of_lists(self) -> bool:

@@ -350,9 +350,7 @@ def name_splits(
     if not isinstance(split, str) or not split:
         expected = "the name of the evaluated split, as 'test' or 'valid'"
         raise InputValueError("split", expected=expected, got=repr(split))
-    whole = {}
-    if has_whole and split in others:
-        whole[WHOLE] = others.pop(split)
+    whole = {WHOLE: others.pop(split)} if has_whole and split in others else {}
     if split in others:
         expected = "a name that no known split has"
         ways = [Option("", effect="ranks a sample of a split", call="Task(whole, ...)[positions]")]

@@ -136,10 +136,8 @@ def find_form(
 
 def unsaid_header(title: str, line: str, why: str) -> InputValueError:
     """Return the error for the first line of facts or pairs that may be a header."""
-    ways = [
-        Option("header", True, "says that it is one"),
-        Option("header", False, "says that it is a row"),
-    ]
+    effects = {True: "says that it is one", False: "says that it is a row"}
+    ways = [Option("header", value, effect) for value, effect in effects.items()]
     problem = f"the first line may be a header, as {why}; it reads {shown(line)}"
     return InputValueError(title, problem, remedies=ways)
 
