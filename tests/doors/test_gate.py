@@ -438,7 +438,7 @@ def test_retrieval_is_paired_by_names() -> None:
 
 # -- what one loop of one's own leaves out --------------------------------------------------------
 
-APART = "heads and tails of one fact are counted apart: unit= joins them"
+APART = "heads and tails of one fact are counted apart, without a label unit"
 
 
 def ranked_by_hand(seed: int, sides: list[str], n: int = 300, **labels: Any) -> tr.Ranks:
@@ -516,7 +516,7 @@ def test_a_loop_that_numbers_queries_as_a_task_pairs_with_it() -> None:
     # By the entity alone, a query is another one; the refusal says in what numbers differ.
     by_entity = looped(facts, scores, lambda r, e: e)
     words = r"only b has 10, .*; but for queries all pair: {} has the numbers of a Task \("
-    words += r"of triples relation \* entities \+ entity\), the other model its own; with_labels"
+    words += r"of triples relation \* entities \+ entity\); give both the same labels"
     refusal(ValueError, words.format("a"), compare, report, by_entity)
     refusal(ValueError, words.format("b"), compare, by_entity, report)
     models = {"task": report, "b": tr.report(by_entity)}
@@ -707,14 +707,14 @@ def test_a_golden_set_that_grew_is_evaluated_anew(run: Any) -> None:
     line = "--metrics ndcg@10 --margin 0.01"
     code, _, err = run(f"50.npz 60.npz {line}")
     assert code == 1
-    assert err.endswith("; where queries were added, --qrels evaluates the runs of both anew\n")
+    words = "; where queries were added, evaluate both anew with the same ones"
+    assert err.endswith(f"{words}\n")
     Path("old.run").write_text(Path("60.run").read_text())
     code, out, _ = run(f"old.run 60.run --qrels qrels.txt --candidates 3 {line}")
     assert (code, out.splitlines()[-1]) == (0, "ndcg@10 no worse")
     reports = [tr.report(tr.load(f"{size}.npz")) for size in (50, 60)]
-    words = "where queries were added, evaluate the lists of both by one Task$"
-    refusal(ValueError, words, compare, *reports, metric="ndcg@10")
-    refusal(ValueError, words, compare, *reports, metric="ndcg@10", allow_unlike=True)
+    refusal(ValueError, f"{words}$", compare, *reports, metric="ndcg@10")
+    refusal(ValueError, f"{words}$", compare, *reports, metric="ndcg@10", allow_unlike=True)
 
 
 def test_lists_of_unlike_length_are_compared_by_what_does_not_count_them(run: Any) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputValueError, has_option
+from ..errors import InputValueError
 from ..inputs.checks import confidence, integer
 from ..metrics.contributions import (
     COUNT,
@@ -25,7 +25,7 @@ from ..metrics.contributions import (
     mean_and_influences,
     sums_by_unit,
     unit_codes,
-    worths_by_unit,
+    weighted_values,
 )
 from ..metrics.keys import ALL_SIDES, NO_ADJUSTMENT, Key, parse
 from ..metrics.values import Rankings
@@ -57,7 +57,7 @@ TOLERANCE = 1e-9  # It is relative to the distance of a bound from the mean.
 FEW_UNITS = 200
 FEW_CARRIERS = 30
 FEW = "few units"  # So the note begins.
-APART = "heads and tails of one fact are counted apart"  # So another one does.
+APART = "heads and tails of one fact are counted apart, without a label unit"  # another note
 
 
 @public("truerank.inference")
@@ -375,22 +375,22 @@ def _bootstrap(
 ) -> Interval:
     """The percentiles of the metric of units that are drawn again, as weights of the tasks."""
     codes, name = unit_codes(model.ranks, unit)
-    values_and_weights = model.worths(key)
-    value = model.value(key, values_and_weights)
-    worths, weights, codes, _ = worths_by_unit(model, key, values_and_weights, codes)
+    unit_values = model.unit_values(key)
+    value = model.value(key, unit_values)
+    numbers, weights, codes, _ = weighted_values(model, key, unit_values, codes)
     bases = sums_by_unit(codes, weights)
     low = high = math.nan
     if len(bases) > 1 and math.isfinite(value):
         random = np.random.default_rng(seed)
-        order = np.argsort(worths, kind="stable")  # Medians sort what is in order in no time.
-        ordered = worths[order]
+        order = np.argsort(numbers, kind="stable")  # Medians sort what is in order in no time.
+        ordered = numbers[order]
         values = []
         for _ in range(RESAMPLES):
             drawn = np.bincount(random.integers(len(bases), size=len(bases)), minlength=len(bases))
             of_tasks = (weights * drawn[codes])[order]
             values.append(key.row.inverse(key.row.average(ordered, of_tasks, key.parameter)))
         with np.errstate(invalid="ignore"):  # The rank of what a list misses may be infinite.
-            _, influences = mean_and_influences(sums_by_unit(codes, weights * worths), bases)
+            _, influences = mean_and_influences(sums_by_unit(codes, weights * numbers), bases)
             if min(values) < max(values) or influences.any():
                 low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
                 low, high = np.nan_to_num([low, high], nan=np.inf, posinf=np.inf).tolist()
@@ -680,14 +680,13 @@ def note_on_sides(ranks: Ranks, unit: LabelsLike | None, key: Key) -> tuple[str,
     >>> from truerank import Ranks
     >>> ranks = Ranks([0, 3], [1, 1], 10, side=["head", "tail"])
     >>> note_on_sides(ranks, "unit", parse("mrr")), note_on_sides(ranks, "unit", parse("tail.mrr"))
-    (('heads and tails of one fact are counted apart: unit= joins them',), ())
+    (('heads and tails of one fact are counted apart, without a label unit',), ())
     """
     is_default = isinstance(unit, str) and unit == UNIT
     if key.side == ALL_SIDES and is_default and ranks.unit is None and ranks.side is not None:
         numbers: Mapping[Any, int] = ranks.side.counts()
         if numbers.get("head") and numbers.get("tail"):
-            option = "--unit" if has_option("unit") else "unit="
-            return (f"{APART}: {option} joins them",)
+            return (APART,)
     return ()
 
 

@@ -14,7 +14,7 @@ from ..arrays.row_keys import (
     row_keys,
     sorted_with_order,
 )
-from ..errors import OPTION_TEXT, InputTypeError, InputValueError, has_option
+from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.rules import LISTED
 from ..metrics.values import Rankings
 from ..naming import format_count
@@ -219,13 +219,9 @@ def _match_by_labels(
         of_others = row_keys(others)
         if np.array_equal(np.sort(of_others[:n]), np.sort(of_others[n:])):
             unlike += f"; but for queries all pair: {names[is_of_task[1]]} has the numbers of a "
-            unlike += "Task (of triples relation * entities + entity), the other model its own; "
-            unlike += "with_labels(queries=...) gives both the same"
+            unlike += "Task (of triples relation * entities + entity); give both the same labels"
     if a.answers is not None:  # A golden set may have grown.
-        way_out = "evaluate the lists of both by one Task"
-        if has_option("qrels"):
-            way_out = "--qrels evaluates the runs of both anew"
-        unlike += f"; where queries were added, {way_out}"
+        unlike += "; where queries were added, evaluate both anew with the same ones"
     return partners, unlike
 
 
@@ -411,8 +407,8 @@ def pair_ranks(
         if not np.array_equal(rule, two.rules[name]):
             unlike.append(f"{name}: they differ")
     if unlike and not allow_unlike:
-        advice = f"; {OPTION_TEXT.get()('allow_unlike', True)} compares them all the same"
-        raise InputValueError(names[1], refused + "; ".join(unlike) + advice)
+        way_out = Option("allow_unlike", True, "compares them all the same")
+        raise InputValueError(names[1], refused + "; ".join(unlike), remedies=[way_out])
     unlike += _unlike_lists(one, two, names, names if allow_unlike else may_lack)
     pairing, notes = _how_paired(first, labels)
     return one, two, pairing, unlike, notes
@@ -425,11 +421,9 @@ def _unlike_lists(
     models = (one.ranks, two.ranks)
     lacks = [lacks_list(ranks) for ranks in models]
     noun = "task"
-    source = "a test"
     tasks = np.arange(len(one.ranks))
     if one.answers is not None:
         noun = "query"
-        source = "qrels"
         tasks = one.answers.first  # All tasks of a query read one list.
     unlike = []
     for i, other in ((0, 1), (1, 0)):
@@ -447,9 +441,9 @@ def _unlike_lists(
         problem += f"{names[other]} {'ranks' if models[other].listed is None else 'has one for'}"
         problem += f" ({', '.join(shown)})"
         if names[i] not in may_lack:
-            advice = f"run {names[i]} again, give {source} without them, or, if {names[i]} finds "
-            advice += f"nothing there, {OPTION_TEXT.get()('allow_unlike', True)}"
-            raise InputValueError(names[i], f"{problem}: {advice}")
+            problem += f": run {names[i]} again, or leave them out of the test"
+            way_out = Option("allow_unlike", True, "counts that it finds nothing there")
+            raise InputValueError(names[i], problem, remedies=[way_out])
         unlike.append(f"lists: {names[i]} {problem}")
     return unlike
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import codes_of, row_keys
-from ..errors import OPTION_TEXT, InputTypeError, InputValueError, has_option
+from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.array_likes import checked_weights, read_only
 from ..inputs.checks import choice
 from ..inputs.rules import LISTED
@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 GAINS = ("linear", "exponential", "binary")  # what becomes of gains
 MISSES = ("zero", "bounds", "expected")  # what right answers count for that their lists miss
 ANSWERLESS = ("omit", "zero")  # what becomes of queries without a right answer
+# What retrieval has to be told of lists, for the metrics that depend on it.
+CANDIDATES = (
+    Option("candidates", "listed", "says that they have all of it", call="Task(..., {})"),
+    Option("", effect="that they are complete", call="Task(..., candidates='all')"),
+)
 _CHUNK = 1 << 15  # The ties of so many queries stay in the cache.
 _MOST_EXPONENT = 1000  # The sum of many exponential gains is finite up to here, too.
 
@@ -90,7 +95,7 @@ class Answers:
     >>> from truerank import Ranks
     >>> from truerank.metrics.keys import parse
     >>> answers = Answers(Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8]))
-    >>> answers.worths(parse("map", ANSWER_KEYS))
+    >>> answers.unit_values(parse("map", ANSWER_KEYS))
     (array([0.75, 0.5 ]), None)
     """
 
@@ -233,24 +238,27 @@ class Answers:
 
     # -- values ------------------------------------------------------------------------------------
 
-    def worths(self, key: Key) -> tuple[FloatArray, FloatArray | None]:
-        """Return what queries are worth, and their weights; None: all count once.
+    def unit_values(self, key: Key) -> tuple[FloatArray, FloatArray | None]:
+        """Return what each query that counts adds, and the weights; None: all count once.
 
         They are those that `places` names and, where these count, queries without any answer.
         """
         metric = key.row
         if metric.needs_candidates and self.ranks.protocol.candidates is None:
-            way = OPTION_TEXT.get()("candidates", "listed")
-            why = "of lists it depends on what there was to order, which retrieval is told by "
-            why += f"{way} where lists have all of it, as impressions"
-            if not has_option("candidates"):
-                why += '; by candidates={query: [...]}, or "all" where lists are complete'
-            fail(str(key), why)
+            why = "it depends on what there was to order, which lists do not say"
+            fail(str(key), why, CANDIDATES)
         answers = self if metric.of_gains else self.right
         return self._with_zeros(key, answers.values(key, key.kind)), answers.weights(key)
 
+    def labels_of_values(self, key: Key, labels: IntArray) -> IntArray:
+        """Return the label of each of `unit_values`; that of a query without any answer is -1."""
+        labels = labels[self.places(key)]
+        if not self._counts_zeros(key):
+            return labels
+        return np.append(labels, np.full(self.zeros or 0, -1))
+
     def ends(self, key: Key) -> tuple[FloatArray, FloatArray]:
-        """Return the values of the worst and of the best order of candidates, as `worths` does."""
+        """Return what queries add in the worst and in the best order of candidates."""
         answers = self if key.row.of_gains else self.right
         best = answers.values(key, "optimum")
         worst = np.zeros_like(best)
@@ -259,14 +267,14 @@ class Answers:
         return self._with_zeros(key, worst), self._with_zeros(key, best)
 
     def places(self, key: Key) -> IntArray | slice:
-        """Return where the queries that `worths` are of are among all."""
+        """Return where the queries of `unit_values` are among all that have answers."""
         if key.row.of_gains or self._counts_zeros(key):
             return slice(None)
         return self.has_right
 
     def per_query(self, key: Key) -> FloatArray:
         """Return the value of a key for each query, nan where it does not count."""
-        values, weights = self.worths(key)
+        values, weights = self.unit_values(key)
         if weights is not None:
             values = np.where(weights > 0, values, np.nan)
         of_query = np.full(len(self.queries), np.nan)
@@ -286,7 +294,7 @@ class Answers:
         return np.append(of_query, np.zeros(self.zeros or 0))
 
     def values(self, key: Key, order: str) -> FloatArray:
-        """Return what each query of these answers is worth under an order of ties; read-only."""
+        """Return the value of each query of these answers under an order of ties; read-only."""
         values = self._values_under(key, order)
         if key.row.is_relative:
             return values / self._values_under(key, "optimum")
@@ -304,10 +312,10 @@ class Answers:
         if place not in self._values:
             ties = self.ties(order)
             if metric.needs_order and (ties.size > 1).any():
-                way = "take optimistic.err@k and pessimistic.err@k"
+                why = "no closed form over ties"
                 if self._stays_tied.any():
-                    way = f"{OPTION_TEXT.get()('misses', 'bounds')} leaves none"
-                fail(str(key), f"no closed form over ties: {way}")
+                    fail(str(key), why, [Option("misses", "bounds", "leaves none")])
+                fail(str(key), f"{why}: take optimistic.err@k and pessimistic.err@k")
             number = len(self.queries)
             values = np.empty(number)
             for start in range(0, number, _CHUNK):
@@ -424,10 +432,9 @@ def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> An
         raise InputValueError("ranks", expected=expected, got=f"ones filtered by {protocol.split}")
     answers = Answers(ranks)
     if has_groups and answers.zeros:
-        queries = format_count(answers.zeros, "query")
-        problem = f"{queries} without an answer have no group"
-        way = OPTION_TEXT.get()("answerless", "omit")
-        raise InputValueError("by", f"{problem}; {way} leaves them out")
+        problem = f"{format_count(answers.zeros, 'query')} without an answer have no group"
+        way_out = Option("answerless", "omit", "leaves them out", call="ranks.with_protocol({})")
+        raise InputValueError("by", problem, remedies=[way_out])
     return answers
 
 

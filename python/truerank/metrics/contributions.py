@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
-    from .values import Rankings, Worths
+    from .values import Rankings, UnitValues
 
 UNIT = "unit"
 TASK = "task"
@@ -125,9 +125,9 @@ def contributions(model: Rankings, key: Key, codes: IntArray) -> Contributions:
     if key.macro or key.adjustment == "z" or not is_mean(key):
         fail(str(key), "it is no function of a mean over units, to which each of them adds a share")
     metric = key.row
-    worths = model.worths(key)
-    value = model.value(key, worths)
-    values, weights, codes, has_weight = worths_by_unit(model, key, worths, codes)
+    unit_values = model.unit_values(key)
+    value = model.value(key, unit_values)
+    values, weights, codes, has_weight = weighted_values(model, key, unit_values, codes)
     chance = None
     shift: FloatArray | float = 0.0
     scale: FloatArray | float = 1.0
@@ -166,22 +166,22 @@ def contributions(model: Rankings, key: Key, codes: IntArray) -> Contributions:
     return Contributions(key, value, mean, tops, bases, (ends[0], ends[1]), chance)
 
 
-def worths_by_unit(
-    model: Rankings, key: Key, worths: Worths, codes: IntArray
+def weighted_values(
+    model: Rankings, key: Key, unit_values: UnitValues, codes: IntArray
 ) -> tuple[FloatArray, FloatArray, IntArray, Any]:
-    """Return what tasks or queries are worth, weights with safe sums, units, and which these are.
+    """Return the values of tasks or queries, weights with safe sums, units, and which these are.
 
-    Tasks and queries of weight 0 are left out of all metrics but count, which counts them. Of a
-    power mean and a variance the values are ranks.
+    Those of weight 0 are left out of all metrics but count, which counts them. Of a power mean and
+    a variance the values are ranks. `codes` are the units that were drawn, of all tasks.
     """
-    values, weights = worths
+    values, weights = unit_values
     every = model.labels(codes, "unit")
-    codes = model.labels_of_worths(key, every)
-    if len(codes) < len(every):  # Some units may have no task left.
+    codes = model.labels_of_values(key, every)
+    (alone,) = np.nonzero(codes < 0)
+    if len(alone):  # Queries without any answer are units of their own.
+        codes[alone] = int(codes.max()) + 1 + np.arange(len(alone))
+    if codes is not every:  # Some units may have no task left.
         codes = codes_of(codes).codes
-    if model.answers is not None:  # Queries without any answer are units of their own.
-        without_answers = np.arange(len(values) - len(codes))
-        codes = np.append(codes, int(codes.max(initial=-1)) + 1 + without_answers)
     chosen: Any = slice(None)
     if weights is not None and key.metric != COUNT and not weights.all():
         chosen = weights > 0
@@ -194,7 +194,7 @@ def worths_by_unit(
 
 
 def _ends(model: Rankings, key: Key) -> list[FloatArray]:
-    """Return what tasks or queries are worth at best and at worst, as `Rankings.worths` does."""
+    """Return what tasks or queries add at best and at worst, as `Rankings.unit_values` does."""
     if model.answers is not None:
         return list(model.answers.ends(key))
     candidates = model.sample(key.side, key.kind).candidates
@@ -204,7 +204,7 @@ def _ends(model: Rankings, key: Key) -> list[FloatArray]:
 
 
 def _moments_of_tasks(model: Rankings, key: Key) -> tuple[FloatArray, FloatArray]:
-    """Return the mean and the variance under chance of what each task of a side is worth."""
+    """Return the mean and the variance under chance of what each task of a side adds."""
     candidates = model.sample(key.side, key.kind).candidates
     sizes, place = np.unique(candidates, return_inverse=True)
     means, variances = metrics.chance_model.moments_of_ranks(key.row, key.parameter, sizes)
@@ -212,7 +212,7 @@ def _moments_of_tasks(model: Rankings, key: Key) -> tuple[FloatArray, FloatArray
 
 
 def _shift_and_scale(model: Rankings, key: Key) -> tuple[FloatArray, FloatArray]:
-    """Return what a ratio or an index takes from what each task is worth, and divides it by."""
+    """Return what a ratio or an index takes from the value of each task, and divides it by."""
     expectations, _ = _moments_of_tasks(model, key)
     if key.adjustment == "ratio":
         return np.zeros_like(expectations), expectations
@@ -317,9 +317,11 @@ def value_by_group(model: Rankings, key: Key, codes: IntArray, groups: int) -> F
     array([0.625, 0.5  ])
     """
     metric = key.row
-    values, weights = model.worths(key)
-    codes = model.labels_of_worths(key, codes)
-    values = values[: len(codes)]  # Queries without any answer are in no group.
+    values, weights = model.unit_values(key)
+    codes = model.labels_of_values(key, codes)
+    if codes.min(initial=0) < 0:  # Queries without any answer are in no group, and unweighted.
+        values = values[codes >= 0]
+        codes = codes[codes >= 0]
     # Weights of each group are scaled by a power of two, so that their sums neither overflow nor
     # vanish.
     scaled = np.ones(len(codes))

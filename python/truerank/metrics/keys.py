@@ -8,12 +8,12 @@ reads means the same in later ones.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, NoReturn, TypeAlias
 
-from ..errors import UnknownKeyError, has_option
+from ..errors import Option, UnknownKeyError
 from ..inputs.rules import suggest
 from .metric_table import (
     ADJUSTMENTS,
@@ -33,6 +33,8 @@ ALL_SIDES = "both"
 UNPOOLED_SIDE = "relation"
 NO_ADJUSTMENT = "none"
 ADJUSTED = tuple(name for name in ADJUSTMENTS if name != NO_ADJUSTMENT)
+# Groups are no words of keys.
+GROUP_VALUES = Option("by", "LABEL", "has the values of groups", call="group_values(key)")
 # An arrow says which values of a metric are better.
 ARROWS = {True: " \u2191", False: " \u2193", None: ""}
 
@@ -333,9 +335,10 @@ class Grammar:
             fail(key, f"{self._short_name(meaning)} is an adjusted metric already")
         if words:
             form = "".join(f"[{name}.]" for name in (MACRO, *values)) + METRIC_FORM
+            if words[0] in self.refused:
+                fail(key, self.refused[words[0]])
             why = f"expected the form {form}; {quote(words[0])} does not fit there"
-            why += f"; {values_of_groups()}"
-            fail(key, self.refused.get(words[0], why))
+            fail(key, f"{why}; a group is no word of a key", [GROUP_VALUES])
         values["macro"] = is_macro
         return values
 
@@ -540,15 +543,9 @@ def quote(word: str) -> str:
     return repr(word)
 
 
-def values_of_groups() -> str:
-    """Say where the values of groups are, which are no words of keys."""
-    way = "--by" if has_option("by") else "group_values(key)"
-    return f"a group is no word of a key: {way} gives the values of groups"
-
-
-def fail(key: str, why: str) -> NoReturn:
+def fail(key: str, why: str, remedies: Sequence[Option] = ()) -> NoReturn:
     """Raise the error of a key."""
-    raise UnknownKeyError(quote(key), why)
+    raise UnknownKeyError(quote(key), why, remedies=remedies)
 
 
 @lru_cache(1024)

@@ -1,4 +1,4 @@
-"""What tasks, and queries with several right answers, are worth under a key, and its value."""
+"""The values that tasks, and queries with several right answers, have under a key, and its own."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..inputs.rules import suggest
 from .keys import (
     ADJUSTED,
     ALL_SIDES,
+    GROUP_VALUES,
     NO_ADJUSTMENT,
     RANK_KEYS,
     UNPOOLED_SIDE,
@@ -23,7 +24,6 @@ from .keys import (
     fail,
     is_side_name,
     quote,
-    values_of_groups,
 )
 from .metric_table import ADJUSTMENTS, DEFAULT_KIND, EXPECTED_KIND, KINDS, Metric
 from .ties import MOST, Parameter, hit_share, mean_over_positions
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from .answers import Answers
 
 
-# What each task of a side, or query, is worth, and the weights; None: all equal.
-Worths: TypeAlias = "tuple[FloatArray, FloatArray | None]"
+# What units add to a metric, one value each, and their weights; None: all equal.
+UnitValues: TypeAlias = "tuple[FloatArray, FloatArray | None]"
 
 
 class Sample(NamedTuple):
@@ -111,10 +111,10 @@ def adjusted(key: Key, value: float, mean: float, variance: float) -> float:
 
 
 class Rankings:
-    """Rankings of candidates, and what each is worth under a key.
+    """Rankings of candidates, the units of a report, and what each adds under a key.
 
-    A ranking is a task, which has one right answer, or that of a query with several ones. Values of
-    both, of groups of them too, intervals and comparisons are made of `worths` and `positions`.
+    A unit is a task, which has one right answer, or a query with several. Values, of groups too,
+    intervals and comparisons are made of `unit_values`. What was drawn may hold several units.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ class Rankings:
             )
         words = [*self.side_counts, *KINDS, *ADJUSTED]
         why = f"no side {quote(side)} in these ranks; {suggest(side, words)}"
-        fail(str(key), f"{why}; {values_of_groups()}")
+        fail(str(key), f"{why}; a group is no word of a key", [GROUP_VALUES])
 
     def mask_of_side(self, side: str) -> npt.NDArray[np.bool_] | None:
         """A mask of the tasks of a side; None if all belong to it."""
@@ -218,20 +218,23 @@ class Rankings:
 
     # -- values ------------------------------------------------------------------------------------
 
-    def value(self, key: Key, worths: Worths | None = None) -> float:
-        """Return the value of a key that is no macro average, from its worths if they are known."""
-        values, weights = worths or self.worths(key)
+    def value(self, key: Key, unit_values: UnitValues | None = None) -> float:
+        """Return the value of a key that is no macro average, from those of units if known."""
+        values, weights = unit_values or self.unit_values(key)
         value = key.row.inverse(key.row.average(values, weights, key.parameter))
         if key.adjustment == NO_ADJUSTMENT:
             return value
         return adjusted(key, value, *self.chance(key))
 
-    def worths(self, key: Key) -> Worths:
-        """Return what each task of a side, or query, is worth, and the weights; None: all equal."""
+    def unit_values(self, key: Key) -> UnitValues:
+        """Return what each unit of a key adds, and the weights; None: all equal.
+
+        These are the tasks of its side, or the queries that count: `labels_of_values` tells which.
+        """
         if key.side not in self.side_counts:
             self.check_side(key.side, key)
         if self.answers is not None:
-            return self.answers.worths(key)
+            return self.answers.unit_values(key)
         sample = self.sample(key.side, key.kind)
         return values_of_tasks(key.row, sample, key.parameter), sample.weights
 
@@ -281,17 +284,20 @@ class Rankings:
     # -- groups and units --------------------------------------------------------------------------
 
     def labels(self, codes: IntArray, argument: str) -> IntArray:
-        """Return the label of each task or query from those of tasks, which a query's share."""
+        """Return the label of each unit from those of tasks, which a query's share."""
         return codes if self.answers is None else self.answers.labels(codes, argument)
 
-    def labels_of_worths(self, key: Key, labels: IntArray) -> IntArray:
-        """Return the labels of those that `worths` are of, from those of all tasks or queries."""
+    def labels_of_values(self, key: Key, labels: IntArray) -> IntArray:
+        """Return the label of each of `unit_values`, from those of all units.
+
+        A query without any answer, which counts as 0, has none: its label is -1.
+        """
         if self.answers is not None:
-            return labels[self.answers.places(key)]
+            return self.answers.labels_of_values(key, labels)
         return self.labels_of_side(key.side, labels)
 
     def labels_of_side(self, side: str, labels: IntArray) -> IntArray:
-        """Return the labels of the tasks of a side, or of the queries that count, from all."""
+        """Return the labels of the units of a side that count, from those of all."""
         if self.answers is not None:
             are_all = self.answers.zeros is not None
             return labels if are_all else labels[self.answers.has_right]
