@@ -19,7 +19,7 @@ import truerank as tr
 from oracles import metrics as oracle
 from support.examples import examples, some
 from support.interruptions import allocating_at_most
-from support.metric_keys import keys_where
+from support.metric_keys import keys_of, keys_where
 from support.refusals import refusal, refused
 from truerank import chance
 from truerank.metrics import METRICS
@@ -173,6 +173,17 @@ def test_all_outcomes(
     assume(weighted)
     exact = brute(*case, *map(list, zip(*weighted, strict=True)))
     assert_near(model(*case, sizes, weights), exact, 1e-12)
+
+
+@pytest.mark.parametrize("metric", MODELS)
+@given(st.integers(1, 3000), st.integers(1, 3), st.data())
+def test_all_outcomes_of_a_task_of_any_size(
+    metric: str, size: int, other: int, data: st.DataObject
+) -> None:
+    """Beside a small task, and for any parameter: a form may be right for small numbers alone."""
+    parameter = parse(data.draw(keys_of([metric]))).parameter
+    sizes = [size, other]
+    assert_near(model(metric, parameter, sizes), brute(metric, parameter, sizes), 2e-12)
 
 
 @pytest.mark.sweep

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from oracles import metrics as oracle
 from support.example_ranks import any_ranks
-from support.metric_keys import keys_where
+from support.metric_keys import keys_of, keys_where
 from support.refusals import refusal
 from truerank import Ranks, compare, report, table
 from truerank.inference import interval
@@ -27,6 +27,7 @@ from truerank.metrics.ties import mean_over_positions
 POINTS = tuple(kind for kind in KINDS if kind != "expected")
 PLAIN = keys_where(lambda metric: metric.name != "count" and metric.parameter != ":p")
 MEANS = keys_where(lambda metric: metric.is_mean)
+NAMES = [name for name in METRICS if name != "count"]
 NO_MEANS = ("gmr", "igmr", "hmr", "imr", "median", "imedian", "power_mean:2", "power_mean:1")
 NO_MEANS += ("std", "variance", "mad", "geometric_mean_rank", "index.gmr")
 POWERS = (-math.inf, -20.0, -1.5, -1.0, -0.5, 0.0, 1e-6, 0.5, 1.0, 2.0, 3.7, 30.0, math.inf)
@@ -36,19 +37,23 @@ ADJUSTED_TOO = (*ALL, "amr", "amri")
 
 @st.composite
 def small_ties(draw: st.DrawFn) -> Ranks:
-    """Up to 6 tasks whose ties can be listed, some longer than those added term by term."""
+    """Up to 6 tasks whose ties can be listed, some longer than those added term by term.
+
+    They have up to 6,000 candidates, and places anywhere among them.
+    """
     n = draw(st.integers(1, 6))
-    above = st.integers(0, 60) | st.integers(0, 5)
-    tied = st.integers(1, 4) | st.integers(1, 120)
-    counts = draw(st.lists(st.tuples(above, tied), min_size=n, max_size=n))
+    candidates = draw(st.lists(st.integers(180, 6000), min_size=n, max_size=n))
+    counts = []
+    for size in candidates:
+        tied = draw(st.integers(1, 4) | st.integers(1, 120))
+        counts.append((draw(st.integers(0, 60) | st.integers(0, size - tied)), tied))
     weight = st.sampled_from([0.0, 0.1, 0.2, 0.3, 1.0, 2.0, 2.0**53])
     weights = draw(st.none() | st.lists(weight, min_size=n, max_size=n).filter(any))
     above_, tied_ = zip(*counts, strict=True)
-    candidates = draw(st.lists(st.integers(180, 900), min_size=n, max_size=n))
     return Ranks(above_, tied_, candidates, weights=weights)
 
 
-@given(any_ranks(), st.sampled_from(POINTS), st.sampled_from(ALL))
+@given(any_ranks() | small_ties(), st.sampled_from(POINTS), st.sampled_from(ALL))
 def test_metrics_are_their_definitions(ranks: Ranks, kind: str, name: str) -> None:
     ranks = ranks.with_labels(side=None)
     value = report(ranks)[f"{kind}.{name}"]
@@ -64,7 +69,17 @@ def test_metrics_are_their_definitions(ranks: Ranks, kind: str, name: str) -> No
     assert value == pytest.approx(float(expected), rel=rel)
 
 
-@given(small_ties(), st.sampled_from(MEANS))
+@pytest.mark.parametrize("metric", [name for name in NAMES if METRICS[name].parameter])
+@given(small_ties(), st.sampled_from(POINTS[:3]), st.data())
+def test_a_metric_is_its_definition_for_any_parameter(
+    metric: str, ranks: Ranks, kind: str, data: st.DataObject
+) -> None:
+    key = data.draw(keys_of([metric]))
+    expected = float(oracle.of_kind(kind, key, ranks))
+    assert report(ranks)[f"{kind}.{key}"] == pytest.approx(expected, rel=1e-11)
+
+
+@given(small_ties(), keys_of([name for name in NAMES if METRICS[name].is_mean]))
 def test_expected_metrics_are_those_of_all_positions(ranks: Ranks, name: str) -> None:
     """Check against all positions of ties, each with its share of the task's weight."""
     measured = report(ranks)
