@@ -709,7 +709,7 @@ def gate(
         runs[NEW][0],
         (BASE, NEW),
         allow_unlike=allow_unlike,
-        may_lack=(NEW,),
+        may_lack=NEW,
         counts_candidates=False,  # Each metric is asked below.
     )
     if not (unit is None or isinstance(unit, str)):

@@ -339,7 +339,7 @@ def pair_ranks(
     names: tuple[str, str] = ("a", "b"),
     *,
     allow_unlike: bool = False,
-    may_lack: Sequence[str] = (),
+    may_lack: str = "",
     counts_candidates: bool = True,
 ) -> tuple[Rankings, Rankings, str, list[str], list[str]]:
     """Pair the tasks of two models by what they are, or by position where labels cannot tell.
@@ -352,8 +352,8 @@ def pair_ranks(
         What messages call the models.
     allow_unlike : bool
         Whether notes say what differs, where nothing forbids a comparison.
-    may_lack : sequence of str
-        The names of those that may lack lists that the other has; a note says so.
+    may_lack : str
+        The model, of one run or several, that may lack lists of the other; a note says so.
     counts_candidates : bool
         As of `match_tasks`.
 
@@ -409,13 +409,14 @@ def pair_ranks(
     if unlike and not allow_unlike:
         way_out = Option("allow_unlike", True, "compares them all the same")
         raise InputValueError(names[1], refused + "; ".join(unlike), remedies=[way_out])
-    unlike += _unlike_lists(one, two, names, names if allow_unlike else may_lack)
+    lenient = [x for x in names if allow_unlike or x.partition("[")[0] == may_lack]
+    unlike += _unlike_lists(one, two, names, lenient)
     pairing, notes = _how_paired(first, labels)
     return one, two, pairing, unlike, notes
 
 
 def _unlike_lists(
-    one: Rankings, two: Rankings, names: tuple[str, str], may_lack: Sequence[str]
+    one: Rankings, two: Rankings, names: tuple[str, str], lenient: Sequence[str]
 ) -> list[str]:
     """Say which model lacks lists that the other has, or needs none; refuse one that may not."""
     models = (one.ranks, two.ranks)
@@ -440,7 +441,7 @@ def _unlike_lists(
         problem = f"has no list for {len(places):,} of the {format_count(len(others), noun)} that "
         problem += f"{names[other]} {'ranks' if models[other].listed is None else 'has one for'}"
         problem += f" ({', '.join(shown)})"
-        if names[i] not in may_lack:
+        if names[i] not in lenient:
             problem += f": run {names[i]} again, or leave them out of the test"
             way_out = Option("allow_unlike", True, "counts that it finds nothing there")
             raise InputValueError(names[i], problem, remedies=[way_out])
@@ -505,15 +506,9 @@ def _how_paired(ranks: Ranks, labels: tuple[str, ...]) -> tuple[str, list[str]]:
 
 
 def pair_runs(
-    runs_a: Sequence[Rankings],
-    runs_b: Sequence[Rankings],
-    names: tuple[str, str],
-    *,
-    allow_unlike: bool = False,
-    may_lack: str = "",
-    counts_candidates: bool = True,
+    runs_a: Sequence[Rankings], runs_b: Sequence[Rankings], names: tuple[str, str], **rules: Any
 ) -> tuple[list[Rankings], list[Rankings], bool, str, tuple[str, ...]]:
-    """Pair the tasks of several runs of two models, of which one may lack lists; see `pair_ranks`.
+    """Pair the tasks of several runs of two models, by the rules of `pair_ranks`.
 
     Returns
     -------
@@ -545,14 +540,12 @@ def pair_runs(
         pairs = list(zip(named_a, named_b, strict=True))
     else:  # The other runs of the first model are paired with its first one, too.
         pairs = [(named_a[0], run) for run in (*named_a[1:], *named_b)]
-    rules: dict[str, Any] = {"allow_unlike": allow_unlike, "counts_candidates": counts_candidates}
-    lenient = [name for name, _ in {names[0]: named_a, names[1]: named_b}.get(may_lack, [])]
     ones = []
     twos = []
     notes: dict[str, None] = {}
     for (name, run), (other_name, other) in pairs:
         one, two, pairing, unlike, notes_of_pair = pair_ranks(
-            run, other, (name, other_name), may_lack=lenient, **rules
+            run, other, (name, other_name), **rules
         )
         ones.append(one)
         twos.append(two)
