@@ -175,13 +175,8 @@ class Comparison:
         p = f"p {self.p_value:.3g}"
         if self.p_holm is not None:
             p += f" (Holm {self.p_holm:.3g})"
-        counts = ", ".join(
-            [
-                format_count(self.wins, "win"),
-                format_count(self.ties, "tie"),
-                format_count(self.losses, "loss"),
-            ]
-        )
+        counts = f"{format_count(self.wins, 'win')}, {format_count(self.ties, 'tie')}, "
+        counts += format_count(self.losses, "loss")
         lines = [
             f"{self.metric}: {self.name_a} {self.value_a:.{decimals}f}, "
             f"{self.name_b} {self.value_b:.{decimals}f}; "
@@ -266,14 +261,7 @@ class Comparisons(list[Comparison], AsTable):
 
 
 def format_notes(pairs: Sequence[Comparison]) -> list[str]:
-    """List each note once; a note on some of the pairs names them, but that on few units.
-
-    Examples
-    --------
-    >>> from truerank import Ranks, compare
-    >>> format_notes(compare({"a": Ranks([0, 3], [1, 1], 10), "b": Ranks([1, 2], [1, 1], 10)}))
-    ['paired by position only', 'no interval: 2 of 2 tasks differ, too few to tell']
-    """
+    """List each note once; a note on some of the pairs names them, but that on few units."""
     metrics = {pair.metric for pair in pairs}
     notes = {}
     for pair in pairs:
@@ -287,8 +275,6 @@ def gather_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
 
     That units are few is said at last, by the first note of each kind.
 
-    Examples
-    --------
     >>> gather_notes({"mrr": ["few units: 9 tasks"], "mr": ["few units: 9 tasks", "long tail"]})
     ['long tail (mr)', 'few units: 9 tasks']
     """
@@ -464,14 +450,6 @@ def corrected(pairs: Sequence[Comparison]) -> list[Comparison]:
     """Correct m p-values by Holm's rule: the i-th smallest is multiplied by m - i + 1.
 
     nan stays nan and is not counted.
-
-    Examples
-    --------
-    >>> from truerank import Ranks
-    >>> ranks = Ranks([0], [1], 10)
-    >>> pair = compare(ranks, ranks)
-    >>> [x.p_holm for x in corrected([replace(pair, p_value=p) for p in (0.01, 0.04, 0.03)])]
-    [0.03, 0.06, 0.06]
     """
     p = np.array([pair.p_value for pair in pairs])
     known = ~np.isnan(p)
@@ -483,14 +461,7 @@ def corrected(pairs: Sequence[Comparison]) -> list[Comparison]:
 
 
 def why_incomparable(key: Key) -> str:
-    """Say why two models are not compared by a key, and what to take; empty where they are.
-
-    Examples
-    --------
-    >>> from truerank.metrics.keys import parse
-    >>> [bool(why_incomparable(parse(key))) for key in ("mrr", "gmr", "median", "macro.mrr")]
-    [False, False, True, True]
-    """
+    """Say why two models are not compared by a key, and what to take; empty where they are."""
     if key.macro:
         return why_no_interval(key)
     if key.metric == COUNT:
@@ -520,16 +491,6 @@ def compare_pair(
     """Compare two of several models by named keys; without bounds, which take longer, if asked.
 
     The model that may lack lists of queries is not refused where the other has them.
-
-    Examples
-    --------
-    >>> from truerank import Ranks
-    >>> models = {"a": Ranks([0] * 30, [1] * 30, 10), "b": Ranks([3] * 30, [1] * 30, 10)}
-    >>> from truerank.metrics.keys import parse
-    >>> runs = read_models(models)
-    >>> found = compare_pair(runs, ("a", "b"), {"mrr": parse("mrr")}, unit=UNIT, level=0.95)
-    >>> found == [compare(*models.values())]
-    True
     """
     runs_a, runs_b, are_folds, pairing, notes = pair_runs(
         models[names[0]],
@@ -559,8 +520,6 @@ def compare_pair(
 def counts_candidates(key: Key) -> bool:
     """Whether the values of a key depend on the number of candidates behind the right answers.
 
-    Examples
-    --------
     >>> [counts_candidates(parse(key)) for key in ("amri", "mrr", "hits@10")]
     [True, False, False]
     """
@@ -636,8 +595,6 @@ def _compare_sums(
 def why_no_bounds(differing: int, units: int, unit: str, level: float) -> str:
     """Say why the difference of two models has no bounds, where so many of the units differ.
 
-    Examples
-    --------
     >>> why_no_bounds(1, 20, "group", 0.95), why_no_bounds(7, 20, "group", 0.95)
     ('1 of 20 groups differs, too few to tell', 'the 7 groups that differ do so by the same')
     """
@@ -665,59 +622,24 @@ def gate(
 ) -> tuple[Comparisons, dict[str, str], dict[str, list[dict[str, Any]]]]:
     """Say of each metric whether a new model is worse than base, and which units lost most.
 
-    A metric is refused if it is not between 0 and 1, or less is better; others keep their verdicts.
-    Where new alone lacks lists, they are its losses.
+    A metric is refused if it is not between 0 and 1, or less is better; others keep their verdicts,
+    unless all are refused. Where new alone lacks lists, they are its losses. The margin is the loss
+    that does not matter, from 0 to 1; labels of units are those of the tasks of base.
 
-    Parameters
-    ----------
-    base, new : Ranks or Report
-    metrics : sequence of str
-    margin : float
-        The loss that does not matter, from 0 to 1.
-    unit, level, seed, allow_unlike : optional
-        As in `compare`; labels of units are those of the tasks of base.
-
-    Returns
-    -------
-    pairs : Comparisons
-        New minus base, by each metric that is not refused.
-    verdicts : dict of str to str
-        Of each metric: what `judge` says, or "refused: ...".
-    losses : dict of str to list of dict
-        Of each metric by which new is worse: the units that lost most, by their labels, with their
-        values of base and of new.
-
-    Raises
-    ------
-    TypeError, ValueError, KeyError
-        As `compare` does; for a metric only where all are refused.
-
-    Examples
-    --------
-    >>> from truerank import Ranks
-    >>> base = Ranks([0] * 200, [1] * 200, 99, queries=[f"q{i}" for i in range(200)])
-    >>> new = Ranks([0] * 180 + [9] * 20, [1] * 200, 99, queries=base.queries)
-    >>> _, verdicts, losses = gate(base, new, ["hits@1", "mr"], 0.05, unit="query")
-    >>> verdicts["hits@1"], losses["hits@1"][0]
-    ('worse', {'query': 'q180', 'base': 1.0, 'new': 0.0})
-    >>> verdicts["mr"]
-    'refused: expected metrics between 0 and 1 of which more is better, beside a margin, got mr'
+    It returns the pairs, new minus base, by each metric that is not refused; of each metric what
+    `judge` says, or "refused: ..."; and of each by which new is worse the units that lost most, by
+    their labels, with their values of base and of new.
     """
     runs = read_models({BASE: base, NEW: new}, seed)
-    of_base, of_new, *_ = pair_ranks(
-        runs[BASE][0],
-        runs[NEW][0],
-        (BASE, NEW),
-        allow_unlike=allow_unlike,
-        may_lack=NEW,
-        counts_candidates=False,  # Each metric is asked below.
-    )
+    rules: dict[str, Any] = {"allow_unlike": allow_unlike, "may_lack": NEW}
+    of_base, of_new = (runs[name][0] for name in (BASE, NEW))
+    # Whether the number of candidates counts, each metric is asked below.
+    of_base, of_new, *_ = pair_ranks(of_base, of_new, (BASE, NEW), counts_candidates=False, **rules)
     if not (unit is None or isinstance(unit, str)):
         of_new = of_new.with_ranks(of_new.ranks.with_labels(group=unit))
         unit = "group"
     models = {NEW: [of_new], BASE: [of_base]}
-    rules: dict[str, Any] = {"unit": unit, "level": level}
-    rules |= {"allow_unlike": allow_unlike, "may_lack": NEW}
+    rules |= {"unit": unit, "level": level}
     keys: dict[str, Key] = {}
     refused: dict[str, InputError] = {}
     pairs: list[Comparison] = []
@@ -772,25 +694,9 @@ def judge(pair: Comparison, margin: float, questions: int = 1, heaviest: float =
     the difference is no further below 0 than the margin. Where all units that differ do so by the
     same, that bound is the one of t. Where too few differ for the test, it is no worse if they
     would cost no more than the margin though each lost all that it can: the share of the units that
-    lose is at most its upper bound by Clopper and Pearson.
-
-    Parameters
-    ----------
-    pair : Comparison
-        By a metric between 0 and 1 of which more is better.
-    margin : float
-    questions : int
-        How many metrics are judged.
-    heaviest : float
-        The weight of the heaviest unit, of which the mean weight is 1.
-
-    Examples
-    --------
-    >>> from truerank import Ranks
-    >>> new, base = Ranks([0] * 180 + [9] * 20, [1] * 200, 99), Ranks([0] * 200, [1] * 200, 99)
-    >>> pair = compare(new, base, "hits@1")
-    >>> [judge(pair, margin) for margin in (0.05, 0.12, 0.16)]
-    ['worse', 'undecided: the difference is near the margin', 'no worse']
+    lose is at most its upper bound by Clopper and Pearson. The metric is between 0 and 1, and more
+    is better; `questions` is the number of metrics, `heaviest` the weight of the heaviest unit,
+    beside a mean of 1.
     """
     from scipy.special import betaincinv, stdtrit
 

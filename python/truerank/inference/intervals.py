@@ -128,8 +128,6 @@ class Interval:
 def decimals_within(least: int, low: float, high: float) -> int:
     """Return how many decimals tell apart the bounds of a metric: two digits of half their gap.
 
-    Examples
-    --------
     >>> decimals_within(3, 0.42, 0.45), decimals_within(3, 0.4381, 0.4387)
     (3, 5)
     """
@@ -314,25 +312,11 @@ def add_up_runs(
     *,
     are_folds: bool,
 ) -> tuple[Contributions, int]:
-    """Return what the units of several runs add: the mean of their values, and tops of each run.
+    """Return what the units of several runs add, and how many units there are, of folds in all.
 
-    Parameters
-    ----------
-    runs : sequence of Rankings
-    key : Key
-    codes : sequence of ndarray of int64
-        The units of the tasks of all runs, or of those of each fold.
-    argument : str
-        What messages call runs that weigh their units unlike.
-    are_folds : bool
-
-    Returns
-    -------
-    sums : Contributions
-        Tops have the shape (runs, units). Folds are units themselves: their means are the tops of
-        one run.
-    units : int
-        Their number, in all folds.
+    `codes` are the units of the tasks of all runs, or of each fold. Value and mean are those over
+    runs, and tops have the shape (runs, units). Folds are units themselves: their means are the
+    tops of one run. Runs that weigh units unlike are refused by the name of the argument.
     """
     by_run = []
     for run, of_tasks in zip(runs, itertools.cycle(codes), strict=False):
@@ -401,14 +385,7 @@ def _bootstrap(
 
 
 def why_no_interval(key: Key, runs: int = 1) -> str:
-    """Say why a key of one run, or of several, has no interval, and what has; empty where it has.
-
-    Examples
-    --------
-    >>> from truerank.metrics.keys import parse
-    >>> [bool(why_no_interval(parse(key))) for key in ("amri", "median", "macro.mrr", "z.mr")]
-    [False, False, True, True]
-    """
+    """Say why a key of one run, or of several, has no interval; empty where it has one."""
     if key.macro:
         plain = replace(key, macro=False)
         return (
@@ -433,21 +410,13 @@ def why_no_interval(key: Key, runs: int = 1) -> str:
 
 
 def error_rate(level: float) -> float:
-    """Return 1 - level, without the rounding of a difference.
-
-    Examples
-    --------
-    >>> error_rate(0.95)
-    0.05
-    """
+    """Return 1 - level, without the rounding of a difference."""
     return round(1 - level, 12)
 
 
 def fewest_differing(level: float) -> int:
-    """Return how many units have to differ before any choice of their signs is rejected.
+    """Return how many units must differ before any choice of their signs is rejected.
 
-    Examples
-    --------
     >>> fewest_differing(0.95), fewest_differing(0.9)
     (6, 5)
     """
@@ -459,34 +428,13 @@ def t_test(
 ) -> tuple[float, float, float, float]:
     """Return the mean over runs of one model, or the difference of two; its p-value and interval.
 
-    A value is the sum of tops over that of bases, which units add to (see `Contributions`). Its
-    squared error is the sum of s^2 / k for each model of several runs (Welch), with the
-    variance s^2 of the values of its k runs, and of u / (u - 1) sum of d^2 over the influences d
-    of the units on the mean over runs. The degrees of freedom are those of Satterthwaite: of one
-    run of each model u - 1, so that it is the paired t test.
-
-    Parameters
-    ----------
-    models : sequence of ndarray of float64, shape (runs, units)
-        The tops of each run of one model, or of two.
-    bases : ndarray of float64, shape (units,)
-    level : float
-
-    Returns
-    -------
-    estimate, p_value, low, high : float
-        Bounds are nan where nothing varies; then the p-value is 1 for a difference of 0, else nan.
-
-    Notes
-    -----
-    F. E. Satterthwaite: An Approximate Distribution of Estimates of Variance Components.
-    Biometrics Bulletin 2 (1946).
-
-    Examples
-    --------
-    >>> differences_of_folds = np.array([[0.01, 0.03, 0.02]])
-    >>> [round(x, 4) for x in t_test([differences_of_folds], np.ones(3), 0.95)]
-    [0.02, 0.0742, -0.0048, 0.0448]
+    Each model has the tops of its runs, shape (runs, units). A value is the sum of tops over that
+    of bases, which units add to (see `Contributions`). Its squared error is the sum of s^2 / k for
+    each model of several runs (Welch), with the variance s^2 of the values of its k runs, and of
+    u / (u - 1) sum of d^2 over the influences d of the units on the mean over runs. The degrees of
+    freedom are those of Satterthwaite (1946): of one run of each model u - 1, so that it is the
+    paired t test. Bounds are nan where nothing varies; then the p-value is 1 for a difference of 0,
+    else nan.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -517,15 +465,8 @@ def t_test(
 def wilson(share: float, influences: FloatArray, level: float) -> tuple[float, float]:
     """Return Wilson's interval of a share, of as many trials as would vary as much as its units do.
 
-    Parameters
-    ----------
-    share : float
-    influences : ndarray of float64, shape (units,)
-        The influences of the units. Where they are 0, each unit is a trial.
-    level : float
+    Where all influences of the units are 0, each unit is a trial.
 
-    Examples
-    --------
     >>> low, high = wilson(0.5, np.array([0.01] * 50 + [-0.01] * 50) / 2, 0.95)
     >>> round(low, 4), round(high, 4)
     (0.4038, 0.5962)
@@ -545,8 +486,6 @@ def wilson(share: float, influences: FloatArray, level: float) -> tuple[float, f
 def differences(one: FloatArray, two: FloatArray) -> FloatArray:
     """What units add to one model and not to the other; 0 where only rounding differs.
 
-    Examples
-    --------
     >>> differences(np.array([1.0, 0.1 + 0.2]), np.array([0.5, 0.3]))
     array([0.5, 0. ])
     """
@@ -557,8 +496,6 @@ def differences(one: FloatArray, two: FloatArray) -> FloatArray:
 def are_alike(apart: FloatArray, bases: FloatArray) -> bool:
     """Whether all units that differ do so by the same, for their weights.
 
-    Examples
-    --------
     >>> are_alike(np.array([0.5, 0.0, 1.0]), np.array([1.0, 1.0, 2.0]))
     True
     """
@@ -579,8 +516,6 @@ def paired_test(
     where so few units differ that nothing is rejected, or all that differ do so by the same, and
     where they are not asked for.
 
-    Examples
-    --------
     >>> p_value, low, high, method = paired_test(np.arange(0.0, 8.0), np.ones(8), 0.95)
     >>> p_value, round(low, 2), round(high, 2), method
     (0.015625, 1.75, 5.25, 'exact sign flips')
@@ -603,10 +538,8 @@ def paired_test(
 
 
 def flip_bounds(apart: FloatArray, bases: FloatArray, level: float) -> tuple[float, float]:
-    """Return the outermost shifts x that sign flips of apart - x bases do not reject, by bisection.
+    """Find by bisection the outermost shifts x of apart - x bases that sign flips do not reject.
 
-    Examples
-    --------
     >>> [round(x, 3) for x in flip_bounds(np.arange(1.0, 8.0), np.ones(7), 0.95)]
     [2.0, 6.0]
     """
@@ -634,8 +567,6 @@ def flip_bounds(apart: FloatArray, bases: FloatArray, level: float) -> tuple[flo
 def signed_sums(numbers: FloatArray) -> list[FloatArray]:
     """Return the sums of either half of some numbers with each choice of signs, their own first.
 
-    Examples
-    --------
     >>> signed_sums(np.array([2.0, 1.0, 3.0]))
     [array([ 2., -2.]), array([ 4.,  2., -2., -4.])]
     """
@@ -652,15 +583,7 @@ def signed_sums(numbers: FloatArray) -> list[FloatArray]:
 def flip_probability(first: FloatArray, second: FloatArray) -> float:
     """Return the share of all signs whose sum is as far from 0 as that of the numbers.
 
-    Parameters
-    ----------
-    first, second : ndarray of float64
-        The signed sums of both halves. Each of the one is met with the sorted ones of the other.
-
-    Examples
-    --------
-    >>> flip_probability(*signed_sums(np.array([1.0, 1.0, 1.0])))
-    0.25
+    Each of the signed sums of one half is met with the sorted ones of the other.
     """
     total = abs(float(first[0] + second[0]))
     # The largest sum is that of the sizes.
@@ -673,15 +596,7 @@ def flip_probability(first: FloatArray, second: FloatArray) -> float:
 
 
 def note_on_sides(ranks: Ranks, unit: LabelsLike | None, key: Key) -> tuple[str, ...]:
-    """Say that heads and tails are no units of their own, where no label joins those of a fact.
-
-    Examples
-    --------
-    >>> from truerank import Ranks
-    >>> ranks = Ranks([0, 3], [1, 1], 10, side=["head", "tail"])
-    >>> note_on_sides(ranks, "unit", parse("mrr")), note_on_sides(ranks, "unit", parse("tail.mrr"))
-    (('heads and tails of one fact are counted apart, without a label unit',), ())
-    """
+    """Say that heads and tails are no units of their own, where no label joins those of a fact."""
     is_default = isinstance(unit, str) and unit == UNIT
     if key.side == ALL_SIDES and is_default and ranks.unit is None and ranks.side is not None:
         numbers: Mapping[Any, int] = ranks.side.counts()
@@ -691,12 +606,7 @@ def note_on_sides(ranks: Ranks, unit: LabelsLike | None, key: Key) -> tuple[str,
 
 
 def check_bases(bases: Sequence[FloatArray], name: str) -> None:
-    """Refuse models whose units weigh unlike, of which the differences of units say nothing.
-
-    Examples
-    --------
-    >>> check_bases([np.ones(2), np.full(2, 3.0)], "b")
-    """
+    """Refuse models whose units weigh unlike, of which the differences of units say nothing."""
     first, *others = bases
     if not all(weigh_alike(first, other) for other in others):
         expected = "units that weigh as those of the other model"
@@ -706,8 +616,6 @@ def check_bases(bases: Sequence[FloatArray], name: str) -> None:
 def count_carriers(numbers: FloatArray) -> float:
     """How many units carry a sum: (sum of x)^2 / sum of x^2; 0 where there is nothing.
 
-    Examples
-    --------
     >>> count_carriers(np.array([1.0, 1.0, 1.0, 1.0, 0.0]))
     4.0
     """
@@ -723,21 +631,8 @@ def note_on(
 ) -> tuple[str, ...]:
     """Say in one clause, if at all, that few units carry a result, where t covers too little.
 
-    Parameters
-    ----------
-    metric : str
-        The key, as it was asked for.
-    name : str
-        What a unit is.
-    influences, bases : ndarray of float64, shape (units,)
-        The influences of the units, and their weights.
-    is_share : bool
-        Whether the interval is that of a share, which hangs on weights alone.
+    The interval of a share hangs on the weights of units alone, not on their influences.
 
-    Examples
-    --------
-    >>> note_on("mr", "task", np.array([-6.0, 2, 2, 2]), np.ones(4))
-    ('few units: 4 tasks',)
     >>> note_on("mr", "task", np.array([-300.0] + [1.0] * 300), np.ones(301))
     ('few units carry it: mr rests on about 1 of 301 tasks',)
     """

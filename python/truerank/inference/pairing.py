@@ -46,29 +46,7 @@ BY_NUMBERS_ONLY = "paired by the numbers of queries only"
 def read_models(models: Mapping[str, Any], seed: int = 0) -> dict[str, list[Rankings]]:
     """Read models by name, each of one run or a list of them; all are of tasks, or all of queries.
 
-    Parameters
-    ----------
-    models : mapping of str to Ranks, Report, or a list of those
-    seed : int
-        The seed of the kind "random" of Ranks; a Report has its own.
-
-    Returns
-    -------
-    dict of str to list
-        The runs of each model: the tasks, or queries, that reports are made of.
-
-    Raises
-    ------
-    TypeError
-        For anything but Ranks and Reports.
-    ValueError
-        For a model without runs, and for what `weighted_ranks` refuses.
-
-    Examples
-    --------
-    >>> ranks = Ranks([0], [1], 10)
-    >>> {name: len(runs) for name, runs in read_models({"a": [ranks, ranks], "b": ranks}).items()}
-    {'a': 2, 'b': 1}
+    The seed is that of the kind "random" of Ranks; a Report has its own.
     """
     first_name = ""
     first_units = ""
@@ -95,13 +73,7 @@ def read_models(models: Mapping[str, Any], seed: int = 0) -> dict[str, list[Rank
 
 
 def name_runs(model: str, runs: Sequence[Any]) -> list[str]:
-    """Return what messages call the runs of a model.
-
-    Examples
-    --------
-    >>> name_runs("a", [1]), name_runs("a", [1, 2])
-    (['a'], ['a[0]', 'a[1]'])
-    """
+    """Return what messages call the runs of a model: "a", or "a[0]" and so on of several."""
     if len(runs) == 1:
         return [model]
     return [f"{model}[{i}]" for i in range(len(runs))]
@@ -120,27 +92,11 @@ def match_tasks(
     units, occur. Where these labels do not tell tasks apart, as without query and target, they are
     matched by position, where their labels and units must be equal.
 
-    Parameters
-    ----------
-    a, b : Ranks
-    names : (str, str)
-        What messages call the models.
-    counts_candidates : bool
-        Whether a metric depends on how many candidates there are. Of others it does not matter how
-        many each list has, where these are the candidates.
+    It returns the tasks of the second model, each in the place of its partner and with the codes of
+    equal labels of the first, or None where some have no partner; the labels by which they were
+    matched, () by position; and what is unlike. Unless a metric depends on how many candidates
+    there are, it does not matter how many each list has, where these are the candidates.
 
-    Returns
-    -------
-    matched : Ranks or None
-        The tasks of the second model, each in the place of its partner; equal labels have the codes
-        of the first model. None where some tasks have no partner.
-    labels : tuple of str
-        The labels by which they were matched; () by position.
-    differences : list of str
-        What is unlike: tasks without a partner, candidates, labels that cannot be compared, units.
-
-    Examples
-    --------
     >>> a, b = (Ranks([0, 1, 2], [1, 1, 1], 9, queries=x) for x in (["x", "y", "z"], list("zyx")))
     >>> match_tasks(a, b)[0].above, match_tasks(a, b)[1:]
     (array([2, 1, 0]), (('queries',), []))
@@ -285,8 +241,6 @@ def _occurrences(codes: IntArray, unit: Labels | None) -> IntArray:
 def weigh_alike(one: FloatArray, two: FloatArray) -> bool:
     """Whether two arrays of weights have the same ratios.
 
-    Examples
-    --------
     >>> weigh_alike(np.array([1.0, 2.0]), np.array([3.0, 6.0]))
     True
     """
@@ -314,12 +268,9 @@ def _with_codes_of(a: Ranks, b: Ranks, labels: Sequence[str]) -> Ranks:
 def align_runs(runs: Sequence[Rankings]) -> list[Rankings] | None:
     """Put the tasks of runs in the order of the first; None where they are unlike, as of folds.
 
-    Examples
-    --------
     >>> a, b = Ranks([0, 1], [1, 1], 9, queries=[7, 8]), Ranks([1, 0], [1, 1], 9, queries=[8, 7])
     >>> align_runs([Rankings(a), Rankings(b)])[1].ranks.above
     array([0, 1])
-    >>> align_runs([Rankings(a), Rankings(b[:1])])
     """
     first, *others = runs
     aligned = [first]
@@ -344,40 +295,10 @@ def pair_ranks(
 ) -> tuple[Rankings, Rankings, str, list[str], list[str]]:
     """Pair the tasks of two models by what they are, or by position where labels cannot tell.
 
-    Parameters
-    ----------
-    one, two : Rankings
-        The same of both.
-    names : (str, str)
-        What messages call the models.
-    allow_unlike : bool
-        Whether notes say what differs, where nothing forbids a comparison.
-    may_lack : str
-        The model, of one run or several, that may lack lists of the other; a note says so.
-    counts_candidates : bool
-        As of `match_tasks`.
-
-    Returns
-    -------
-    one, two : Rankings
-        The models; the tasks of the second are in the order of the first, with its sides and
-        weights.
-    pairing : str
-        How the tasks were matched.
-    unlike, notes : list of str
-        What differs, and what else is to be said.
-
-    Raises
-    ------
-    ValueError
-        For differences that are not allowed; the message lists all of them. For lists that one
-        model lacks; the argument is the name of that one.
-
-    Examples
-    --------
-    >>> model = Rankings(Ranks([0], [1], 10))
-    >>> pair_ranks(model, model)[2:]
-    ('position', [], ['paired by position only'])
+    The tasks of the second get the order, sides and weights of the first; how they were matched,
+    what differs, and notes, are returned, too. Differences are refused, all in one message, unless unlike models
+    are allowed: then notes say them. `may_lack` names a model, of one run or several, which may
+    lack lists that the other has; `counts_candidates` is that of `match_tasks`.
     """
     first = one.ranks
     refused = f"cannot be compared with {names[0]}: "
@@ -454,11 +375,6 @@ def lacks_list(ranks: Ranks) -> npt.NDArray[np.bool_]:
 
     Ranks that were made by hand do not tell an empty list from one of which a filter leaves
     nothing: without a filter, nothing is listed and nothing is above.
-
-    Examples
-    --------
-    >>> lacks_list(Ranks([0, 3, 0], [9, 6, 2], 9, listed=[False, False, True]))
-    array([ True, False, False])
     """
     if ranks.lengths is not None:
         return ranks.lengths < 0
@@ -470,18 +386,7 @@ def lacks_list(ranks: Ranks) -> npt.NDArray[np.bool_]:
 def note_on_depth(
     runs_a: Sequence[Rankings], runs_b: Sequence[Rankings], names: tuple[str, str], key: Key
 ) -> tuple[str, ...]:
-    """Say how deep lists are, if those of one model are twice as deep, and a metric looks deeper.
-
-    Examples
-    --------
-    >>> from truerank import rank_lists
-    >>> from truerank.metrics.keys import parse
-    >>> runs = [[Rankings(rank_lists([ids], None, [0], candidates=9))] for ids in ([3], [3, 4])]
-    >>> note_on_depth(*runs, ("a", "b"), parse("mrr"))
-    ('lists of a have up to 1 entry, of b 2',)
-    >>> note_on_depth(*runs, ("a", "b"), parse("hits@1"))
-    ()
-    """
+    """Say how deep lists are, if some are twice as deep as others, and a metric looks deeper."""
     depths = [max(run.ranks.protocol.depth or 0 for run in runs) for runs in (runs_a, runs_b)]
     shorter = min(depths)
     cutoff: Any = key.parameter
@@ -510,20 +415,8 @@ def pair_runs(
 ) -> tuple[list[Rankings], list[Rankings], bool, str, tuple[str, ...]]:
     """Pair the tasks of several runs of two models, by the rules of `pair_ranks`.
 
-    Returns
-    -------
-    runs_a, runs_b : list
-        All have their tasks in one order; of folds those of one fold of both.
-    are_folds : bool
-        Whether the runs of the first model have unlike tasks.
-    pairing : str
-    notes : tuple of str
-
-    Examples
-    --------
-    >>> runs = [Rankings(Ranks([0], [1], 10))]
-    >>> pair_runs(runs, runs, ("a", "b"))[2:]
-    (False, 'position', ('paired by position only',))
+    All runs have their tasks in one order then, of folds those of one fold of both. Whether they
+    are folds, that is, the runs of the first have unlike tasks, is returned before the notes.
     """
     for name, runs, of_other in ((names[0], runs_a, runs_b), (names[1], runs_b, runs_a)):
         if len(runs) == 1 < len(of_other):
