@@ -41,33 +41,16 @@ class Ties:
     """Ties that hold right answers, query by query and best first, in a ranking of all candidates.
 
     Every order of a tie is equally likely. A tie of right answers alone has no order that matters.
-
-    Attributes
-    ----------
-    above : ndarray of int64, shape (m,)
-        The candidates above the tie.
-    size : ndarray of int64, shape (m,)
-        The candidates in the tie.
-    right : ndarray of int64, shape (m,)
-        The right answers among them, at least 1.
-    gain : ndarray of float64, shape (m,)
-        The sum of the gains of the right answers in the tie.
-    indptr : ndarray of int64, shape (q + 1,)
-        Query i has the ties ``indptr[i]:indptr[i + 1]``, at least one.
-    answers, candidates : ndarray of int64, shape (q,)
-        The right answers of each query, at least 1, and its candidates, these among them.
-    most : float
-        The highest gain of all right answers of all queries.
     """
 
-    above: IntArray
-    size: IntArray
-    right: IntArray
-    gain: FloatArray
-    indptr: IntArray
-    answers: IntArray
-    candidates: IntArray
-    most: float
+    above: IntArray  # (m,): the candidates above each tie
+    size: IntArray  # the candidates in it
+    right: IntArray  # the right answers among these, at least 1
+    gain: FloatArray  # the sum of their gains
+    indptr: IntArray  # (q + 1,): query i has the ties indptr[i]:indptr[i + 1], at least one
+    answers: IntArray  # (q,): the right answers of each query, at least 1
+    candidates: IntArray  # (q,): its candidates, these among them
+    most: float  # the highest gain of all right answers of all queries
 
     def of_queries(self, first: int, stop: int) -> Ties:
         """Return the ties of the queries from `first` up to `stop`, without a copy of them."""
@@ -257,20 +240,7 @@ def pairs_in_order(ties: Ties, k: int) -> FloatArray:
 
 
 def reciprocal_sums(above: IntArray, places: IntArray) -> FloatArray:
-    """The sums of 1 / (a + i) over i = 1, ..., m; 0 where m is 0.
-
-    Parameters
-    ----------
-    above : ndarray of int64, shape (n,)
-        The places a before the first.
-    places : ndarray of int64, shape (n,)
-        The numbers m of places.
-
-    Examples
-    --------
-    >>> reciprocal_sums(np.array([0, 1, 9]), np.array([2, 1, 0])).tolist()
-    [1.5, 0.5, 0.0]
-    """
+    """The sums of 1 / (a + i) over i = 1, ..., m; 0 where m is 0. `above` are a, `places` m."""
     sums: FloatArray = (places > 0) / (above + 1.0)
     return _computed_once(
         sums, places > 1, lambda a, n: n * mean_power(a + 1.0, n, -1.0), above, places
@@ -278,13 +248,7 @@ def reciprocal_sums(above: IntArray, places: IntArray) -> FloatArray:
 
 
 def discount_sums(above: IntArray, places: IntArray) -> FloatArray:
-    """The sums of 1 / log2(p + 1) over the places p = a + 1, ..., a + m.
-
-    Examples
-    --------
-    >>> discount_sums(np.array([0, 2]), np.array([1, 1])).tolist()
-    [1.0, 0.5]
-    """
+    """The sums of 1 / log2(p + 1) over the places p = a + 1, ..., a + m."""
     sums: FloatArray = (places > 0) / np.log2(above + 2.0)
     (several,) = np.nonzero(places > 1)
     if len(several):
@@ -303,27 +267,14 @@ def first_reciprocals(
 ) -> FloatArray:
     """The expectations of 1 / (a + I), where I is the first of r right answers in a tie of t.
 
-    I is i with the probability C(t - i, r - 1) / C(t, r). Only I <= m count, so that m = k - a
-    gives the reciprocal rank at a cutoff k.
+    I is i with the probability C(t - i, r - 1) / C(t, r), for t >= r >= 1. Only I <= m count, so
+    that m = k - a gives the reciprocal rank at a cutoff k.
 
-    Parameters
-    ----------
-    above, tied, right, within : ndarray of int64, shape (n,)
-        a >= 0, t >= r >= 1, and m >= 0.
-
-    Notes
-    -----
     A whole tie has a mirror: E(a, t, r) = r / (a + 1) E(r - 1, a + t - r + 1, a + 1). So let r be
     at most a + 1. With T = a + t, E of r follows from E of r - 1, whose E_1 is the mean of
     1 / (a + i): E_r = r / ((r - 1) (t - r + 1)) ((T - r + 2) E_{r - 1} - 1). This loses digits
     where a r is far above t; there the places of the mirror are added one by one, and those of the
     tie itself where a cutoff leaves a part of it.
-
-    Examples
-    --------
-    >>> a, t, r, m = np.array([[0, 0], [3, 3], [2, 2], [3, 1]])
-    >>> first_reciprocals(a, t, r, m).round(3).tolist()  # (2 + 1 / 2) / 3 and 2 / 3
-    [0.833, 0.667]
     """
     values: FloatArray = (within > 0) / (above + 1.0)
     mixed = (right < tied) & (within > 0)
@@ -335,8 +286,6 @@ def hit_chances(tied: IntArray, right: IntArray, within: IntArray) -> FloatArray
 
     They are 1 - C(t - r, m) / C(t, m), added factor by factor.
 
-    Examples
-    --------
     >>> hit_chances(np.array([4, 4]), np.array([1, 2]), np.array([1, 3])).tolist()
     [0.25, 1.0]
     """

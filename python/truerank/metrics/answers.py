@@ -44,59 +44,23 @@ _MOST_EXPONENT = 1000  # The sum of many exponential gains is finite up to here,
 class Answers:
     """The answers of queries that have a gain, sorted by query, place and falling gain.
 
-    Parameters
-    ----------
-    ranks : Ranks
-        A task for each answer with a gain above 0, with labels of queries; no right answer is
-        filtered.
-    highest : float, optional
-        The highest gain, where that of all queries is above those of these.
+    The ranks have a task for each answer with a gain above 0, with labels of queries; no right
+    answer is filtered. `highest` is given where the highest gain of all queries is above those of
+    these. Refused are counts that cannot come from one ranking of each query, gains and rules that
+    are none, and a relevance level that no gain reaches. The attributes:
 
-    Attributes
-    ----------
-    grammar : Grammar
-    ranks : Ranks
-        With the number of answers of the query of each task, and without the rules that are as
-        usual.
-    gains : ndarray of float64, shape (n,), or None
-        What the answers count for; None: all the same.
-    highest : float
-        The highest of them; for a group of queries that of all groups.
-    queries : list
-        The label of each query: ids ascend, names are in the order of their vocabulary.
-    codes : ndarray of int64, shape (n,)
-        The query of each task, as a position in `queries`.
-    first : ndarray of int64, shape (q,)
-        A task of each query.
-    numbers, candidates : ndarray of int64, shape (q,)
-        The numbers of these answers and of candidates of each query.
-    is_right : ndarray of bool, shape (n,)
-        Whether the gains reach the relevance level.
-    right : Answers
-        Those that are right, with equal gains; these answers themselves where all are.
-    has_right : ndarray of int64, shape (r,), or slice
-        The positions of the queries that have a right answer.
-    counted : int
-        The number of queries that count.
-    without_answers : int
-        The number of queries that have no right answer.
-    zeros : int or None
-        How many queries without any answer count as 0, beside those without a right one; None: all
-        queries without a right answer are left out.
-
-    Raises
-    ------
-    ValueError
-        For counts that cannot come from one ranking of each query, for gains and rules that are
-        none, and for a relevance level that no gain reaches.
-
-    Examples
-    --------
-    >>> from truerank import Ranks
-    >>> from truerank.metrics.keys import parse
-    >>> answers = Answers(Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8]))
-    >>> answers.unit_values(parse("map", ANSWER_KEYS))
-    (array([0.75, 0.5 ]), None)
+    - ranks: with the number of answers of the query of each task, without rules that are as usual
+    - gains, shape (n,): what the answers count for, at most `highest`; None: all the same
+    - queries: the label of each; ids ascend, names are in the order of their vocabulary
+    - codes, shape (n,): the query of each task, as a position in `queries`
+    - first, shape (q,): a task of each query
+    - numbers, candidates, shape (q,): of these answers, and of candidates
+    - is_right, shape (n,): whether the gains reach the relevance level
+    - right: the Answers that are right, with equal gains; these themselves where all are
+    - has_right, shape (r,) or a slice: the positions of the queries that have a right answer
+    - counted, without_answers: how many queries count, and have no right answer
+    - zeros: how many queries without any answer count as 0, beside those without a right one; None:
+      all queries without a right answer are left out
     """
 
     grammar = ANSWER_KEYS
@@ -332,13 +296,10 @@ class Answers:
         return has_pairs * self.candidates if key.row.by_candidates else has_pairs
 
     def ties(self, order: str) -> Ties:
-        """Return the ties under an order.
+        """Return the ties under an order, of the right answers: their best order is the "optimum".
 
-        Parameters
-        ----------
-        order : {"expected", "optimistic", "pessimistic", "optimum"}
-            The ties as they are; right answers first, those of the highest gains before others;
-            right answers last, those of the lowest gains before others; the best order of all.
+        "expected" leaves the ties as they are; "optimistic" puts right answers first, those of the
+        highest gains before others; "pessimistic" puts them last, those of the lowest gains first.
         """
         if order not in self._ties_by_order:
             self._ties_by_order[order] = self._ties_under(order)
@@ -411,11 +372,8 @@ class Answers:
 def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> Answers:
     """Check that ranks, or those of a report, are of queries with several right answers.
 
-    Raises
-    ------
-    TypeError, ValueError
-        For what is no ranks, has weights or no queries, or is filtered by its own answers; and
-        where queries have groups, if some of them have no answer and count as 0.
+    Refused are weights, ranks without queries or filtered by their own answers; and where queries
+    have groups, those without an answer that count as 0.
     """
     ranks = getattr(ranks, "ranks", ranks)
     if not isinstance(ranks, Ranks):
@@ -441,8 +399,6 @@ def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> An
 def counted_gains(gains: FloatArray | None, gain: str) -> FloatArray | None:
     """Check the gains of right answers, and return what they count for; None: all the same.
 
-    Examples
-    --------
     >>> counted_gains(np.array([1.0, 3.0]), "exponential")
     array([1., 7.])
     """

@@ -40,19 +40,12 @@ Moments: TypeAlias = tuple[float, float]
 class Tasks(NamedTuple):
     """Tasks by their distinct pairs of candidates and weight, without tasks of weight 0.
 
-    Attributes
-    ----------
-    sizes : ndarray of int64, shape (d,)
-        The number of candidates N >= 1, ascending; within one size the weights ascend.
-    weights : ndarray of float64, shape (d,)
-        The weight of one such task, > 0; the weights of all tasks sum to 1.
-    multiplicities : ndarray of int64, shape (d,)
-        The number of such tasks, >= 1.
+    Sizes ascend, within one size the weights, which of all tasks sum to 1. All are of shape (d,).
     """
 
-    sizes: IntArray
-    weights: FloatArray
-    multiplicities: IntArray
+    sizes: IntArray  # the numbers of candidates, >= 1
+    weights: FloatArray  # that of one such task, > 0
+    multiplicities: IntArray  # how many such tasks there are, >= 1
 
     @property
     def count(self) -> int:  # type: ignore[override]  # in place of tuple.count
@@ -63,33 +56,10 @@ class Tasks(NamedTuple):
 def compress(candidates: CandidatesLike, weights: npt.ArrayLike | None = None) -> Tasks:
     """Count the tasks of each number of candidates and each weight.
 
-    Parameters
-    ----------
-    candidates : array_like of int, shape (n,), or a tuple of two such arrays
-        The number of candidates N >= 1 of every task; or `(values, multiplicities)`, the numbers of
-        candidates and how many tasks have each. Values may repeat, multiplicities may be 0.
-    weights : array_like of float, shape (n,), optional
-        The weight of every task, or that of each task with a value: finite, >= 0. Only ratios
-        matter. Tasks with weight 0, or below 1e-307 of the greatest weight, are left out.
+    Candidates are one number for each task, or `(values, multiplicities)`, of which values may
+    repeat, and multiplicities be 0; weights belong to tasks, or to values. Only ratios of weights
+    matter. Tasks with weight 0, or below 1e-307 of the greatest weight, are left out.
 
-    Returns
-    -------
-    Tasks
-        The count is 0 if there are no tasks, or none with a weight above 0.
-
-    Raises
-    ------
-    TypeError
-        If candidates or multiplicities are not integers, or weights not real numbers.
-    ValueError
-        For another shape or length, N < 1, a negative multiplicity, 2**63 tasks or more, and a
-        weight that is negative, infinite or NaN.
-
-    Examples
-    --------
-    >>> tasks = compress([5, 3, 5])
-    >>> tasks.sizes, tasks.multiplicities
-    (array([3, 5]), array([1, 2]))
     >>> compress(([3, 5], [1, 2]), weights=[6, 1]).weights
     array([0.75 , 0.125])
     """
@@ -164,14 +134,9 @@ def moments(metric: Metric, parameter: Parameter, candidates: Any, weights: Any 
 def moments_of_tasks(metric: Metric, parameter: Parameter, tasks: Tasks) -> Moments:
     """Return mean and variance of a metric that is a mean over tasks, or a product of them.
 
-    Examples
-    --------
     >>> from truerank.metrics import METRICS
     >>> moments_of_tasks(METRICS["mr"], 0, compress([3, 5]))
     (2.5, 0.6666666666666666)
-    >>> mean, variance = moments_of_tasks(METRICS["gmr"], 0, compress([2, 2]))
-    >>> round(mean, 12), round(variance, 12)  # of 1, sqrt(2), sqrt(2), 2
-    (1.457106781187, 0.12683982822)
     """
     if not len(tasks.sizes):
         return math.nan, math.nan
@@ -193,12 +158,6 @@ def moments_of_ranks(
 
     f may be 0 beyond a cutoff k. Of N ranks q = min(k / N, 1) are within it, where f has the mean m
     and the variance v of as many candidates: the mean is q m, the variance q v + q (1 - q) m^2.
-
-    Examples
-    --------
-    >>> from truerank.metrics import METRICS
-    >>> moments_of_ranks(METRICS["mrr"], 2, np.array([2, 4]))
-    (array([0.75 , 0.375]), array([0.0625  , 0.171875]))
     """
     has_cutoff = metric.is_cut and parameter
     within = np.minimum(sizes, min(parameter, MOST)) if has_cutoff else sizes
@@ -235,21 +194,8 @@ def _summed_moments(
 
 
 def running_sums(terms: Callable[[FloatArray], FloatArray], sizes: IntArray) -> FloatArray:
-    """Add up terms over the ranks 1..N, for each number of candidates N.
+    """Add up m terms of each rank, shape (m, ranks), over 1..N for each N of at least one: (m, d).
 
-    Parameters
-    ----------
-    terms : callable
-        Returns m terms of each rank, shape (m, ranks).
-    sizes : ndarray of int64, shape (d,)
-        At least one.
-
-    Returns
-    -------
-    ndarray of float64, shape (m, d)
-
-    Examples
-    --------
     >>> running_sums(lambda ranks: np.stack([ranks, ranks**2]), np.array([3, 2]))
     array([[ 6.,  3.],
            [14.,  5.]])
@@ -288,18 +234,7 @@ def logs_of_powers(sizes: IntArray, powers: FloatArray) -> tuple[FloatArray, Flo
 
     With the cumulants c of log r, the first is the sum of c_k s^k / k!, and the second that of
     (2^k - 2) c_k s^k / k!, of which no digits cancel. A large s has E r^s and E r^2s themselves.
-
-    Parameters
-    ----------
-    sizes : ndarray of int64, shape (d,)
-    powers : ndarray of float64, shape (d,)
-        The s of each task, -1 <= s <= 1.
-
-    Examples
-    --------
-    >>> log_means, log_ratios = logs_of_powers(np.array([2]), np.array([1.0]))
-    >>> np.exp(log_means).round(12), np.exp(log_ratios).round(12)  # 2.5 / 1.5^2
-    (array([1.5]), array([1.11111111]))
+    Each task has its power s, from -1 to 1.
     """
     log_means = np.zeros(len(sizes))
     log_ratios = np.zeros(len(sizes))
@@ -320,8 +255,6 @@ def logs_of_powers(sizes: IntArray, powers: FloatArray) -> tuple[FloatArray, Flo
 def mean_powers(sizes: IntArray, powers: FloatArray) -> FloatArray:
     """Return E r^s of each task, of r uniform on 1..N and -2 <= s <= 2.
 
-    Examples
-    --------
     >>> mean_powers(np.array([2, 2]), np.array([1.0, -1.0]))
     array([1.5 , 0.75])
     """
@@ -332,13 +265,7 @@ def mean_powers(sizes: IntArray, powers: FloatArray) -> FloatArray:
 
 
 def log_cumulants(sizes: IntArray) -> list[FloatArray]:
-    """Return the first cumulants of log r, of r uniform on 1..N for each N; float64, shape (d,).
-
-    Examples
-    --------
-    >>> [c.round(6).tolist() for c in log_cumulants(np.array([1, 2]))[:2]]  # mean and variance
-    [[0.0, 0.346574], [0.0, 0.120113]]
-    """
+    """Return the first cumulants of log r, of r uniform on 1..N for each N; float64, shape (d,)."""
     middle = math.log(int(sizes.max())) - 1
 
     def powers(ranks: FloatArray) -> FloatArray:

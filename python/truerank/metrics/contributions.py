@@ -50,20 +50,11 @@ MOST_POWER = 10  # Sums of greater powers of ranks hang on the largest alone, or
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """What the units of a test set add to a metric.
+    """What the units of a test set add to a metric: tops and bases, shape (units,).
 
-    Attributes
-    ----------
-    key : Key
-    value : float
-        The metric; nan where it, or the mean, is not finite.
-    mean : float
-        The ratio of the sums of tops and of bases; of a variance its logarithm.
-    tops, bases : ndarray of float64, shape (units,)
-    ends : (float, float)
-        The least and the greatest mean that the tasks allow.
-    chance : (float, float) or None
-        Mean and variance under chance, of a metric that is adjusted as a whole.
+    The mean is the ratio of their sums, of a variance its logarithm; `ends` are the least and the
+    greatest that the tasks allow. The value is nan where it, or the mean, is not finite. `chance`
+    are mean and variance under chance, of a metric that is adjusted as a whole.
     """
 
     key: Key
@@ -97,23 +88,11 @@ class Contributions:
 
 
 def contributions(model: Rankings, key: Key, codes: IntArray) -> Contributions:
-    """Return what each unit adds to a metric that is a function of a mean; see `is_mean`.
+    """Return what each unit adds to a metric that is a function of a mean (see `is_mean`).
 
-    Parameters
-    ----------
-    model : Rankings
-    key : Key
-        No macro average, and no z.
-    codes : ndarray of int64, shape (n,)
-        The unit of each task, as `unit_codes` returns it.
+    `codes` has the unit of each task, as `unit_codes` returns it. A key of another value, a macro
+    average and z are refused: units add nothing to them.
 
-    Raises
-    ------
-    KeyError
-        For the key of another value, to which units add nothing.
-
-    Examples
-    --------
     >>> from truerank import Ranks
     >>> from truerank.metrics.keys import parse
     >>> from truerank.metrics.values import Rankings
@@ -222,12 +201,6 @@ def _shift_and_scale(model: Rankings, key: Key) -> tuple[FloatArray, FloatArray]
 def mean_and_influences(tops: FloatArray, bases: FloatArray) -> tuple[float, FloatArray]:
     """Return the ratio of two sums over units, and its derivative by the weight of each unit.
 
-    Parameters
-    ----------
-    tops, bases : ndarray of float64, shape (units,)
-
-    Examples
-    --------
     >>> mean_and_influences(np.array([1.0, 0.5]), np.array([1.0, 1.0]))
     (0.75, array([ 0.125, -0.125]))
     """
@@ -240,14 +213,7 @@ def mean_and_influences(tops: FloatArray, bases: FloatArray) -> tuple[float, Flo
 
 
 def is_mean(key: Key) -> bool:
-    """Whether a metric is a function of a mean over units; medians and extreme ranks are none.
-
-    Examples
-    --------
-    >>> from truerank.metrics.keys import parse
-    >>> [is_mean(parse(key)) for key in ("gmr", "median", "power_mean:2", "power_mean:inf")]
-    [True, False, True, False]
-    """
+    """Whether a metric is a function of a mean over units; medians and extreme ranks are none."""
     if key.row.average is power_mean:
         return bool(abs(key.parameter) <= MOST_POWER)
     return key.row.average in (weighted_mean, variance)
@@ -258,12 +224,6 @@ def unit_codes(ranks: Ranks, unit: LabelsLike | None) -> tuple[IntArray, str]:
 
     "unit" is the label "unit" of the ranks, or single tasks where they have none; "task" and None
     are single tasks; other labels are those of `group_codes`.
-
-    Examples
-    --------
-    >>> from truerank import Ranks
-    >>> unit_codes(Ranks([0, 3, 4], [1, 1, 1], 10, queries=[7, 7, 9]), "query")
-    (array([0, 0, 1]), 'query')
     """
     if unit is None or (isinstance(unit, str) and unit in (UNIT, TASK)):
         if ranks.answers is not None:  # In retrieval, queries are drawn.
@@ -278,13 +238,7 @@ def unit_codes(ranks: Ranks, unit: LabelsLike | None) -> tuple[IntArray, str]:
 
 
 def sums_by_unit(codes: IntArray, values: FloatArray) -> FloatArray:
-    """Add up the values of the tasks of each unit.
-
-    Examples
-    --------
-    >>> sums_by_unit(np.array([0, 1, 0]), np.array([1.0, 0.5, 2.0]))
-    array([3. , 0.5])
-    """
+    """Add up the values of the tasks of each unit."""
     sums: FloatArray = np.bincount(codes, values).astype(np.float64, copy=False)
     return sums
 
@@ -295,26 +249,7 @@ def sums_by_unit(codes: IntArray, values: FloatArray) -> FloatArray:
 def value_by_group(model: Rankings, key: Key, codes: IntArray, groups: int) -> FloatArray:
     """Return the value of a key in each group; nan for one without a weight above 0.
 
-    Parameters
-    ----------
-    model : Rankings
-    key : Key
-    codes : ndarray of int64, shape (n,)
-        The group of each task, or of each query, from 0 to groups - 1.
-    groups : int
-
-    Returns
-    -------
-    ndarray of float64, shape (groups,)
-
-    Examples
-    --------
-    >>> from truerank import Ranks
-    >>> from truerank.metrics.keys import parse
-    >>> from truerank.metrics.values import Rankings
-    >>> tasks = Rankings(Ranks([0, 3, 1], [1, 1, 1], 9))
-    >>> value_by_group(tasks, parse("mrr"), np.array([0, 0, 1]), 2)
-    array([0.625, 0.5  ])
+    `codes` has the group of each task, or of each query, from 0 to groups - 1.
     """
     metric = key.row
     values, weights = model.unit_values(key)
@@ -359,15 +294,7 @@ def moments_within(
     """The mean and the variance of a metric under chance in every group of tasks.
 
     For a mean over tasks they are sums over tasks; for a product of them, their logarithms are.
-
-    Parameters
-    ----------
-    model : Rankings
-    key : Key
-    codes : ndarray of int64, shape (n,)
-        The group of each task of the key's side.
-    weights, totals : ndarray of float64, shapes (n,) and (groups,)
-        The weight of each task, and the sum of them in each group; nan for 0.
+    `codes` and `weights` are of the tasks of the key's side, `totals` of groups; nan for 0.
     """
     metric = key.row
     groups = len(totals)
@@ -386,8 +313,6 @@ def moments_within(
 def medians_within(values: FloatArray, codes: IntArray, groups: int) -> FloatArray:
     """The median of every group, the mean of the middle two of an even number; nan for none.
 
-    Examples
-    --------
     >>> medians_within(np.array([1.0, 4.0, 2.0]), np.array([0, 0, 2]), 3)
     array([2.5, nan, 2. ])
     """
@@ -403,24 +328,7 @@ def medians_within(values: FloatArray, codes: IntArray, groups: int) -> FloatArr
 
 
 class Groups(Mapping[Hashable, Any]):
-    """The reports of groups by label, each made when it is first read.
-
-    Parameters
-    ----------
-    labels : sequence
-        That of each group.
-    codes : ndarray of int64, shape (n,), or None
-        The group of each task; None where there are no groups.
-    make : callable
-        Returns the report of some tasks by their positions.
-
-    Examples
-    --------
-    >>> from truerank import Ranks, report
-    >>> groups = report(Ranks([0, 3], [1, 1], 10), by=["a", "b"]).groups
-    >>> list(groups), groups["b"]["mr"]
-    (['a', 'b'], 4.0)
-    """
+    """The reports of groups by label, each made of its tasks when it is first read."""
 
     def __init__(
         self,
@@ -454,12 +362,6 @@ class Groups(Mapping[Hashable, Any]):
 
 
 def order_of_groups(codes: IntArray, groups: int) -> tuple[IntArray, IntArray]:
-    """The positions of tasks, group by group, and where those of each group begin and end.
-
-    Examples
-    --------
-    >>> order_of_groups(np.array([1, 0, 1]), 2)
-    (array([1, 0, 2]), array([0, 1, 3]))
-    """
+    """The positions of tasks, group by group, and where those of each group begin and end."""
     sizes = np.bincount(codes, minlength=groups)
     return sorted_with_order(codes)[1], indptr_of(sizes)

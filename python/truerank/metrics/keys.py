@@ -43,30 +43,17 @@ ARROWS = {True: " \u2191", False: " \u2193", None: ""}
 class Key:
     """A parsed key; `str(key)` is its canonical form, without defaults and aliases.
 
-    Attributes
-    ----------
-    metric : str
-    parameter : int, float or a pair of int
-        The cutoff k of hits@k, the power p of power_mean:p, or k and the number of negatives of
-        sampled_hits@k:n; 0 for other metrics.
-    adjustment, kind, side : str
-    macro : bool
-        Whether the value is the mean over groups of the values within them.
-    grammar : Grammar
-        What the key is made of.
-
-    Examples
-    --------
     >>> str(parse("both.realistic.amri"))
     'index.mr'
     """
 
     metric: str
+    # k of hits@k, p of power_mean:p, (k, n) of sampled_hits@k:n; 0 for other metrics.
     parameter: Parameter = 0
     adjustment: str = NO_ADJUSTMENT
     kind: str = DEFAULT_KIND
     side: str = ALL_SIDES
-    macro: bool = False
+    macro: bool = False  # whether it is the mean over groups of the values within them
     grammar: Grammar = field(kw_only=True)
 
     @cached_property
@@ -84,8 +71,6 @@ class Key:
     def column(self) -> Key:
         """The key of the column of a table that it is in: without what names its row.
 
-        Examples
-        --------
         >>> str(parse("macro.tail.expected.amri").column)
         'index.mr'
         """
@@ -96,8 +81,6 @@ class Key:
     def title(self) -> str:
         """The name that tables print, in the words of the literature; a key, too.
 
-        Examples
-        --------
         >>> parse("hits@10").title, parse("tail.index.mr").title, parse("index.gmr").title
         ('Hits@10', 'tail.AMRI', 'index.gmr')
         """
@@ -108,13 +91,7 @@ class Key:
 
     @cached_property
     def increasing(self) -> bool | None:
-        """Whether more is better; None where neither more nor less is.
-
-        Examples
-        --------
-        >>> [parse(key).increasing for key in ("mr", "amri", "ratio.mrr", "std")]
-        [False, True, True, None]
-        """
+        """Whether more is better; None where neither more nor less is."""
         more_is_better = self.row.increasing
         if self.adjustment == "index" and more_is_better is not None:  # An index of 1 is perfect.
             return True
@@ -124,8 +101,6 @@ class Key:
     def heading(self) -> str:
         """What heads its values in a table: the title, and an arrow where more or less is better.
 
-        Examples
-        --------
         >>> print(*(parse(key).heading for key in ("mrr", "tail.mr", "std")), sep=", ")
         MRR ↑, tail.MR ↓, std
         """
@@ -133,13 +108,7 @@ class Key:
 
     @cached_property
     def decimals(self) -> int:
-        """How many decimals tables show: those of the metric, two of a z, three of an index.
-
-        Examples
-        --------
-        >>> parse("mr").decimals, parse("zmr").decimals, parse("amri").decimals
-        (1, 2, 3)
-        """
+        """How many decimals tables show: those of the metric, two of a z, three of an index."""
         if self.adjustment == NO_ADJUSTMENT:
             return self.row.decimals
         return 2 if self.adjustment == "z" else 3
@@ -181,50 +150,27 @@ Meaning: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class Grammar:
-    """What the keys of a kind of report are made of.
+    """What the keys of a kind of report are made of."""
 
-    Attributes
-    ----------
-    unit, units : str
-        What a report counts: "task" or "query", and more of them.
-    metrics : mapping of str to Metric
-    defaults : dict of str to str
-        The words before the metric, by the attribute of `Key` that has them, in order: what they
-        are where a key does not say it. "macro" may precede them in every grammar.
-    words : dict of str to tuple of str
-        What they may be; a side is any word that means nothing else.
-    titles : dict
-        The titles of adjusted metrics, by adjustment and metric.
-    synonyms : dict of str to (adjustment, metric)
-        Other names, in lower case and with "_", those of titles among them.
-    refused : dict of str to str
-        Why names of other libraries, and words of the other grammar, are none here.
-    numbered : re.Pattern
-        Names that end with a cutoff, without "@": groups are the name and the cutoff.
-    listed, few : tuple of str
-        The metrics that reports list, and those of tables by default.
-    listed_kinds : tuple of str
-        The kinds of which reports list them.
-    tie_kinds : tuple of str
-        The kinds that say what is made of ties, without a draw.
-    rows : tuple of str
-        The fields of keys that name rows of tables; the others name columns.
-    """
-
-    unit: str
+    unit: str  # what a report counts: "task" or "query"
     units: str
     metrics: Mapping[str, Metric]
+    # The words before the metric, by the attribute of `Key` that has them, in order: what they are
+    # where a key does not say it. "macro" may precede them in every grammar.
     defaults: Mapping[str, str]
-    words: Mapping[str, tuple[str, ...]]
-    titles: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    words: Mapping[str, tuple[str, ...]]  # what they may be; any word may be a side
+    titles: Mapping[tuple[str, str], str] = field(default_factory=dict)  # of adjusted metrics
+    # Other names, in lower case and with "_", those of titles among them: adjustment and metric.
     synonyms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    # Why names of other libraries, and words of the other grammar, are none here.
     refused: Mapping[str, str] = field(default_factory=dict)
+    # Names that end with a cutoff, without "@": groups are the name and the cutoff.
     numbered: re.Pattern[str] = re.compile(r"(.+)_at_(\d+)")
-    listed: tuple[str, ...] = ()
-    few: tuple[str, ...] = ()
-    listed_kinds: tuple[str, ...] = ()
-    tie_kinds: tuple[str, ...] = ()
-    rows: tuple[str, ...] = ()
+    listed: tuple[str, ...] = ()  # the metrics that reports list
+    few: tuple[str, ...] = ()  # those of tables by default
+    listed_kinds: tuple[str, ...] = ()  # the kinds of which reports list them
+    tie_kinds: tuple[str, ...] = ()  # those that say what is made of ties, without a draw
+    rows: tuple[str, ...] = ()  # the fields of keys that name rows of tables; others name columns
 
     def find(self, name: str) -> Meaning | None:
         """Return the adjustment and the metric of a name in lower case; None if it is none."""
@@ -254,8 +200,6 @@ class Grammar:
     def compose(self, side: str, kind: str, metric: str) -> str:
         """Join side, kind and metric to a key, without defaults.
 
-        Examples
-        --------
         >>> RANK_KEYS.compose("tail", "realistic", "amri")
         'tail.amri'
         """
@@ -448,34 +392,14 @@ RANK_KEYS = Grammar(
 def parse(key: str, grammar: Grammar = RANK_KEYS) -> Key:
     """Read a key of a report on tasks, or on queries with several right answers.
 
-    Parameters
-    ----------
-    key : str
-        Such as "mrr", "hits@10", "tail.optimistic.index.mr", "amri", "power_mean:2" or "macro.mrr".
-        Any word may be a side: the report knows which sides there are. The metric is read in any
-        case and under other names, too: "MRR", "H@10", "hr@10", "mean_rank", "hits_at_10",
-        "inverse_harmonic_mean_rank".
-    grammar : Grammar
-        That of the report.
+    Any word may be a side: the report knows which sides there are. The metric is read in any case
+    and under other names, too: "MRR", "H@10", "hr@10", "mean_rank", "hits_at_10". An unknown key is
+    refused with similar names; so are an adjustment that a metric does not have, the kind
+    "expected" of what is no mean over tasks, and a macro average of z.
 
-    Returns
-    -------
-    Key
-
-    Raises
-    ------
-    KeyError
-        For an unknown key (the message lists the most similar names), for an adjustment that a
-        metric does not have, for the kind "expected" of what is no mean over tasks, and for a macro
-        average of z.
-
-    Examples
-    --------
-    >>> key = parse("tail.hits@10")
+    >>> key = parse("tail.AH@10")
     >>> key.metric, key.parameter, key.adjustment, key.kind, key.side
-    ('hits', 10, 'none', 'realistic', 'tail')
-    >>> str(parse("tail.AH@10")), str(parse("adjusted_arithmetic_mean_rank_index"))
-    ('tail.index.hits@10', 'index.mr')
+    ('hits', 10, 'index', 'realistic', 'tail')
     """
     if not isinstance(key, str):
         raise UnknownKeyError("key", "", "a str", type(key).__name__)
@@ -492,13 +416,7 @@ def _read_key(key: str, grammar: Grammar) -> Key:
 
 
 def why_no_value(key: Key) -> str:
-    """Say why there is no value of a key; empty where there is one.
-
-    Examples
-    --------
-    >>> [bool(why_no_value(replace(parse(name), kind="expected"))) for name in ("mrr", "gmr")]
-    [False, True]
-    """
+    """Say why there is no value of a key; empty where there is one."""
     if key.adjustment not in (NO_ADJUSTMENT, *key.row.adjustments):
         return key.row.why_unadjusted
     is_expected = key.kind == EXPECTED_KIND and key.row.of_answers is None
@@ -516,13 +434,7 @@ def why_no_value(key: Key) -> str:
 
 
 def parse_alone(metric: str) -> Key:
-    """Read a key that is a metric and its parameter alone, whose chance is known.
-
-    Examples
-    --------
-    >>> parse_alone("MRR").metric
-    'mrr'
-    """
+    """Read a key that is a metric and its parameter alone, whose chance is known."""
     key = parse(metric)
     if key != key.alone:
         fail(metric, "expected metric[@k][:p] alone, without a side, a kind and an adjustment")
@@ -550,12 +462,6 @@ def fail(key: str, why: str, remedies: Sequence[Option] = ()) -> NoReturn:
 
 @lru_cache(1024)
 def is_side_name(name: str) -> bool:
-    """Whether a key can tell the name of a side from its other words.
-
-    Examples
-    --------
-    >>> is_side_name("head"), is_side_name("mrr")
-    (True, False)
-    """
+    """Whether a key can tell the name of a side from its other words."""
     has_mark = any(mark in name for mark in ".:@")
     return not (has_mark or name == ALL_SIDES or RANK_KEYS.is_taken(name))

@@ -36,14 +36,7 @@ TieFunction: TypeAlias = "Callable[[FloatArray, IntArray, IntArray, Parameter], 
 def mean_over_positions(
     f: RankFunction, first: FloatArray, tied: IntArray, candidates: IntArray, parameter: Parameter
 ) -> FloatArray:
-    """The mean of f over each tie, whose positions are added one by one.
-
-    Examples
-    --------
-    >>> lone, tie = np.array([1.0]), np.array([2])
-    >>> mean_over_positions(lambda r, N, _: 1 / r, lone, tie, np.array([9]), 0)
-    array([0.75])
-    """
+    """The mean of f over each tie, whose positions are added one by one."""
     total = np.zeros(len(first))
     (open_ties,) = np.nonzero(tied > 0)
     begin = 0
@@ -61,47 +54,23 @@ def mean_over_positions(
 
 
 def mean_rank(first: FloatArray, tied: IntArray) -> FloatArray:
-    """The mean of r over ties, a + (m - 1) / 2, which is the realistic rank.
-
-    Examples
-    --------
-    >>> mean_rank(np.array([3.0]), np.array([2]))
-    array([3.5])
-    """
+    """The mean of r over ties, a + (m - 1) / 2, which is the realistic rank."""
     return first + (tied - 1) / 2
 
 
 def hit_share(first: FloatArray, tied: IntArray, k: Parameter) -> FloatArray:
-    """The share of positions r <= k in ties, clip(k - a + 1, 0, m) / m; a is `first`, m is `tied`.
-
-    Examples
-    --------
-    >>> hit_share(np.array([3.0]), np.array([4]), 5)
-    array([0.75])
-    """
+    """The share of positions r <= k in ties of m from a = `first` on: clip(k - a + 1, 0, m) / m."""
     shares: FloatArray = np.clip(min(k, MOST) - first + 1, 0, tied) / tied
     return shares
 
 
 def mean_log(first: FloatArray, tied: IntArray) -> FloatArray:
-    """The mean of log r over ties.
-
-    Examples
-    --------
-    >>> mean_log(np.array([1.0]), np.array([3])) == np.log(6) / 3
-    array([ True])
-    """
+    """The mean of log r over ties."""
     return _mean_over(first, tied, 0.0)
 
 
 def mean_power(first: FloatArray, tied: IntArray, p: float) -> FloatArray:
-    """The mean of r^p over ties, for p = -1 and p = -2, so that the first term is the greatest.
-
-    Examples
-    --------
-    >>> mean_power(np.array([1.0]), np.array([2]), -1.0)
-    array([0.75])
-    """
+    """The mean of r^p over ties, for p = -1 and p = -2, so that the first term is the greatest."""
     return _mean_over(first, tied, p) * np.power(first, p)
 
 
@@ -175,8 +144,6 @@ def power_sum(
 ) -> FloatArray:
     """The sum of (r / scale)^p over the positions between edges half a position outside them.
 
-    Examples
-    --------
     >>> power_sum(99.5, np.array([102.5]), np.array([2.0])), 100**2 + 101**2 + 102**2
     (array([30605.]), 30605)
     """
@@ -213,13 +180,7 @@ def shares_of_draws(
     """Yield how many marked items may be drawn, without replacement, and how likely they are.
 
     Each step has a number for each draw, from the least on that is possible; the share of one that
-    is not, or is above `most`, is 0.
-
-    Parameters
-    ----------
-    marked, total, drawn : ndarray of float64, shape (n,)
-        The marked items, all items, and how many are drawn.
-    most : float
+    is not, or is above `most`, is 0. All are float64, shape (n,).
     """
     unmarked = total - marked
     count = np.maximum(drawn - unmarked, 0)
@@ -240,8 +201,6 @@ def share_of_few(
 ) -> FloatArray:
     """Return how likely it is that at most so many marked items are drawn.
 
-    Examples
-    --------
     >>> share_of_few(np.array([1.0]), np.array([4.0]), np.array([2.0]), 0)
     array([0.5])
     """
@@ -270,11 +229,6 @@ def drawn_hit_share(ranks: FloatArray, candidates: IntArray, cutoff: tuple[int, 
 
     Fewer than k of the r - 1 negatives above it are drawn: with N - 1 negatives in all the sum over
     i < k of C(r - 1, i) C(N - r, n - i) / C(N - 1, n).
-
-    Examples
-    --------
-    >>> drawn_hit_share(np.array([1.0, 3.0]), np.array([5, 5]), (1, 2)).round(12)
-    array([1.        , 0.16666667])
     """
     k, drawn = _bounded(cutoff)
     negatives = candidates.ravel().astype(np.float64) - 1
@@ -292,11 +246,6 @@ def mean_drawn_hit_share(
     d other draws. The true one is any of the T + 1, so that it is a hit with the probability
     min(k - i, T + 1) / (T + 1); and the mean of 1 / (T + 1) over T > c is (K + 1) / ((d + 1) m)
     times the probability that T + 1 > c + 1, drawn d + 1 times of K + 1, m of them tied.
-
-    Examples
-    --------
-    >>> mean_drawn_hit_share(np.array([1.0]), np.array([5]), np.array([5]), (1, 3)).round(12)
-    array([0.25])
     """
     means = np.empty(len(first))
     are_many = tied > _LISTED
@@ -320,11 +269,6 @@ def middle_drawn_hit_share(
     """How likely the middle of the true candidate's tie with drawn negatives is among the first k.
 
     Let i of the negatives above be drawn, and T of those that tie: i + 1 + T / 2 is at most k.
-
-    Examples
-    --------
-    >>> middle_drawn_hit_share(np.array([1.5]), np.array([2]), np.array([3]), (1, 1))
-    array([0.5])
     """
     first = middle - (tied - 1) / 2
     chances = drawn_hit_share(first, candidates, cutoff)  # It is correct where nothing ties.
@@ -367,15 +311,8 @@ def _bounded(cutoff: tuple[int, int]) -> tuple[int, int]:
 def rank_moments(sizes: IntArray, parameter: Parameter = 0) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of r, (N + 1) / 2 and (N^2 - 1) / 12.
 
-    Notes
-    -----
     "A Unified Framework for Rank-based Evaluation Metrics" (2022) prints 1 / n for the 1 / n^2 of
     the variance of mr (equation 7).
-
-    Examples
-    --------
-    >>> rank_moments(np.array([3, 5]))
-    (array([2., 3.]), array([0.66666667, 2.        ]))
     """
     n = sizes.astype(np.float64)
     return (n + 1) / 2, (n - 1) * (n + 1) / 12
@@ -384,17 +321,9 @@ def rank_moments(sizes: IntArray, parameter: Parameter = 0) -> tuple[FloatArray,
 def reciprocal_moments(sizes: IntArray, parameter: Parameter = 0) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of 1 / r, H / N and H2 / N - (H / N)^2.
 
-    H and H2 are the sums of 1/r and of 1/r^2 over r = 1..N.
-
-    Notes
-    -----
-    "A Unified Framework" (2022), equations 10 to 13, has the continuous log(N) / (N - 1) for H / N
-    and a variance without the square, which is negative.
-
-    Examples
-    --------
-    >>> reciprocal_moments(np.array([1, 2]))
-    (array([1.  , 0.75]), array([0.    , 0.0625]))
+    H and H2 are the sums of 1/r and of 1/r^2 over r = 1..N. "A Unified Framework" (2022), equations
+    10 to 13, has the continuous log(N) / (N - 1) for H / N, and a variance without the square,
+    which is negative.
     """
     first = np.ones(sizes.shape)
     mean = mean_power(first, sizes, -1.0)
@@ -404,14 +333,7 @@ def reciprocal_moments(sizes: IntArray, parameter: Parameter = 0) -> tuple[Float
 def hit_moments(sizes: IntArray, k: Parameter) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of r <= k, q and q (1 - q) with q = min(k / N, 1).
 
-    Notes
-    -----
     "A Unified Framework" (2022), equations 16 and 18, prints k (N - k) / N for the variance.
-
-    Examples
-    --------
-    >>> hit_moments(np.array([10, 3]), 5)
-    (array([0.5, 1. ]), array([0.25, 0.  ]))
     """
     n = sizes.astype(np.float64)
     cutoff = float(min(k, MOST))
@@ -425,11 +347,6 @@ def drawn_hit_moments(sizes: IntArray, cutoff: tuple[int, int]) -> tuple[FloatAr
     Among n drawn negatives the place of the true candidate is uniform, too: the mean is that of
     hits at k among n + 1 candidates. The variance is nan, as nothing here computes it, and 0 where
     a hit is certain.
-
-    Examples
-    --------
-    >>> drawn_hit_moments(np.array([3, 101]), (10, 50))
-    (array([1.        , 0.19607843]), array([ 0., nan]))
     """
     k, drawn = _bounded(cutoff)
     mean = np.minimum(k / (np.minimum(sizes - 1.0, drawn) + 1), 1.0)

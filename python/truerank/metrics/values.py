@@ -41,27 +41,14 @@ UnitValues: TypeAlias = "tuple[FloatArray, FloatArray | None]"
 
 
 class Sample(NamedTuple):
-    """The ranks of a side and a kind, with candidates and weights.
+    """The ranks of a side and a kind, with candidates and weights, all of shape (n,)."""
 
-    Attributes
-    ----------
-    ranks : ndarray of float64, shape (n,)
-        For the kind "expected" the first position of each tie.
-    candidates : ndarray of int64, shape (n,)
-    weights : ndarray of float64, shape (n,), or None
-        Finite and >= 0; only their ratios matter.
-    tied : ndarray of int64, shape (n,), or None
-        For the kind "expected" the number of positions of each tie; None for other kinds, whose
-        ranks are single positions.
-    middle_of : ndarray of int64, shape (n,), or None
-        For the kind "realistic" the number of positions of the tie whose middle a rank is; None for
-        other kinds, and where ranks are those of no tie.
-    """
-
-    ranks: FloatArray
+    ranks: FloatArray  # of the kind "expected" the first position of each tie
     candidates: IntArray
-    weights: FloatArray | None = None
+    weights: FloatArray | None = None  # finite and >= 0; only their ratios matter
+    # Of the kind "expected" the number of positions of each tie; other kinds have single positions.
     tied: IntArray | None = None
+    # Of the kind "realistic" that of the tie whose middle a rank is; None for other kinds.
     middle_of: IntArray | None = None
 
     def take(self, index: npt.NDArray[Any] | None) -> Sample:
@@ -74,8 +61,6 @@ class Sample(NamedTuple):
 def values_of_tasks(metric: Metric, sample: Sample, parameter: Parameter = 0) -> FloatArray:
     """Return f(r) of every task, or its mean over the task's tie; float64, shape (n,).
 
-    Examples
-    --------
     >>> from truerank.metrics import METRICS
     >>> tie = Sample(np.array([1.0]), np.array([9]), tied=np.array([2]))
     >>> values_of_tasks(METRICS["mrr"], tie), values_of_tasks(METRICS["mrr"], tie, 1)
@@ -98,14 +83,7 @@ def values_of_tasks(metric: Metric, sample: Sample, parameter: Parameter = 0) ->
 
 
 def adjusted(key: Key, value: float, mean: float, variance: float) -> float:
-    """Adjust a value as a key says, with the mean and variance under chance.
-
-    Examples
-    --------
-    >>> from truerank.metrics.keys import parse
-    >>> adjusted(parse("amri"), 1.5, 2.0, 1 / 3)
-    0.5
-    """
+    """Adjust a value as a key says, with the mean and variance under chance."""
     result = float(ADJUSTMENTS[key.adjustment](value, mean, variance, key.row.optimum))
     return math.nan if math.isnan(result) else result  # One nan, so that equal dicts are equal.
 
@@ -113,29 +91,12 @@ def adjusted(key: Key, value: float, mean: float, variance: float) -> float:
 class Rankings:
     """Rankings of candidates, the units of a report, and what each adds under a key.
 
-    A unit is a task, which has one right answer, or a query with several. Values, of groups too,
-    intervals and comparisons are made of `unit_values`. What was drawn may hold several units.
+    A unit is a task, which has one right answer, or a query with several, as the answers say.
+    Values, of groups too, intervals and comparisons are made of `unit_values`. What was drawn may
+    hold several units. The ranks have the weights in force; the seed is that of the kind "random".
+    `side_counts` has the number of units of each side; "both", which pools all but relations, comes
+    first, and is missing where no task may be pooled.
 
-    Parameters
-    ----------
-    ranks : Ranks
-        With the weights in force.
-    seed : int
-        The seed of the kind "random".
-    answers : Answers, optional
-        Of queries with several right answers: who these are. Without it each task counts on its
-        own.
-
-    Attributes
-    ----------
-    ranks : Ranks
-        Those whose labels say what tasks and units are.
-    side_counts : dict of str to int
-        The number of tasks of each side, or of queries; "both", which pools all but relations,
-        comes first, and is missing where no task may be pooled.
-
-    Examples
-    --------
     >>> from truerank import Ranks
     >>> from truerank.metrics.keys import parse
     >>> Rankings(Ranks([0, 3, 4], [1, 1, 1], 10)).value(parse("mrr"))
@@ -306,21 +267,7 @@ class Rankings:
 
 
 def count_sides(ranks: Ranks) -> dict[str, int]:
-    """Count the tasks of each side, and those that may be pooled.
-
-    Raises
-    ------
-    TypeError
-        If the sides are integer ids instead of names.
-    ValueError
-        If the name of a side cannot be told from the other words of a key.
-
-    Examples
-    --------
-    >>> from truerank import Ranks
-    >>> count_sides(Ranks([0, 3], [1, 1], 10, side=["head", "tail"]))
-    {'both': 2, 'head': 1, 'tail': 1}
-    """
+    """Count the tasks of each side, and those that may be pooled; refuse ids, and words of keys."""
     labels = ranks.side
     if labels is None or (labels.vocabulary is None and not len(ranks)):
         return {ALL_SIDES: len(ranks.above)}
