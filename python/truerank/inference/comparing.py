@@ -246,9 +246,7 @@ class Comparisons(list[Comparison], AsTable):
         ]
         columns += [Column(name) for name in ("wins", "ties", "losses")]
         columns += [Column(name, hidden=True) for name in _FOR_PROGRAMS]
-        rows = []
-        for pair in self:
-            rows.append([getattr(pair, column.name) for column in columns])
+        rows = [[getattr(pair, column.name) for column in columns] for pair in self]
         methods = " and ".join(dict.fromkeys(pair.method for pair in self))
         units = {pair.metric: [format_count(pair.units, pair.unit)] for pair in self}
         words = first.add_runs(" and ".join(gather_notes(units)))
@@ -485,7 +483,7 @@ def compare_pair(
     unit: LabelsLike | None,
     level: float,
     allow_unlike: bool = False,
-    may_lack: str = "",
+    may_lack: str | None = None,
     has_bounds: bool = True,
 ) -> list[Comparison]:
     """Compare two of several models by named keys; without bounds, which take longer, if asked.

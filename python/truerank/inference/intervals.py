@@ -167,9 +167,7 @@ class Intervals(dict[str, Interval], AsTable):
             Column("unit"),
             Column("method"),
         ]
-        rows = []
-        for interval in self.values():
-            rows.append([getattr(interval, column.name) for column in columns])
+        rows = [[getattr(each, column.name) for column in columns] for each in self.values()]
         notes = dict.fromkeys(note for interval in self.values() for note in interval.notes)
         return Table(columns, rows, notes=notes).table(metrics, **options)
 

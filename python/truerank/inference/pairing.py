@@ -290,7 +290,7 @@ def pair_ranks(
     names: tuple[str, str] = ("a", "b"),
     *,
     allow_unlike: bool = False,
-    may_lack: str = "",
+    may_lack: str | None = None,
     counts_candidates: bool = True,
 ) -> tuple[Rankings, Rankings, str, list[str], list[str]]:
     """Pair the tasks of two models by what they are, or by position where labels cannot tell.

@@ -126,13 +126,10 @@ MOST_RANKS = 2**31  # To add up f of more ranks would take minutes.
 _BLOCK = 1 << 14  # The terms of so many ranks are in memory at once.
 
 
-def moments(metric: Metric, parameter: Parameter, candidates: Any, weights: Any = None) -> Moments:
-    """Return mean and variance of a metric under chance; nan without a weight above 0."""
-    return moments_of_tasks(metric, parameter, compress(candidates, weights))
-
-
 def moments_of_tasks(metric: Metric, parameter: Parameter, tasks: Tasks) -> Moments:
     """Return mean and variance of a metric that is a mean over tasks, or a product of them.
+
+    They are nan without tasks.
 
     >>> from truerank.metrics import METRICS
     >>> moments_of_tasks(METRICS["mr"], 0, compress([3, 5]))

@@ -113,7 +113,10 @@ def contributions(model: Rankings, key: Key, codes: IntArray) -> Contributions:
     if key.adjustment != NO_ADJUSTMENT and not metric.is_mean:
         chance = model.chance(key)
     elif key.adjustment != NO_ADJUSTMENT:  # Ratio and index of a mean are sums over tasks.
-        shift, scale = (of_tasks[has_weight] for of_tasks in _shift_and_scale(model, key))
+        scale = _moments_of_tasks(model, key)[0][has_weight]
+        if key.adjustment == "index":
+            shift = scale
+            scale = metric.optimum - shift
     ends = [-math.inf, math.inf]
     scaled_weights = weights * scale
     with np.errstate(all="ignore"):
@@ -121,9 +124,7 @@ def contributions(model: Rankings, key: Key, codes: IntArray) -> Contributions:
             distances = values - values[:1]
             values = np.square(distances - float(weights @ distances / weights.sum()))
         else:
-            every = [values]
-            for end in _ends(model, key):
-                every.append(end[has_weight])
+            every = [values, *_ends(model, key, has_weight)]
             if metric.average is power_mean and abs(key.parameter) < LEAST_POWER:
                 every = [np.log(ranks) for ranks in every]
             elif metric.average is power_mean:
@@ -172,11 +173,11 @@ def weighted_values(
     return values, rescale_weights(weights), codes, chosen
 
 
-def _ends(model: Rankings, key: Key) -> list[FloatArray]:
-    """Return what tasks or queries add at best and at worst, as `Rankings.unit_values` does."""
+def _ends(model: Rankings, key: Key, chosen: Any) -> list[FloatArray]:
+    """Return what chosen units add at best and at worst, as `Rankings.unit_values` does."""
     if model.answers is not None:
-        return list(model.answers.ends(key))
-    candidates = model.sample(key.side, key.kind).candidates
+        return [values[chosen] for values in model.answers.ends(key)]
+    candidates = model.sample(key.side, key.kind).candidates[chosen]
     best = Sample(np.ones(len(candidates)), candidates)
     worst = Sample(candidates.astype(np.float64), candidates)
     return [values_of_tasks(key.row, ranks, key.parameter) for ranks in (best, worst)]
@@ -188,14 +189,6 @@ def _moments_of_tasks(model: Rankings, key: Key) -> tuple[FloatArray, FloatArray
     sizes, place = np.unique(candidates, return_inverse=True)
     means, variances = metrics.chance_model.moments_of_ranks(key.row, key.parameter, sizes)
     return means[place], variances[place]
-
-
-def _shift_and_scale(model: Rankings, key: Key) -> tuple[FloatArray, FloatArray]:
-    """Return what a ratio or an index takes from the value of each task, and divides it by."""
-    expectations, _ = _moments_of_tasks(model, key)
-    if key.adjustment == "ratio":
-        return np.zeros_like(expectations), expectations
-    return expectations, key.row.optimum - expectations
 
 
 def mean_and_influences(tops: FloatArray, bases: FloatArray) -> tuple[float, FloatArray]:

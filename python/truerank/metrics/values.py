@@ -155,13 +155,8 @@ class Rankings:
         if side in self.side_counts:
             return
         if side == ALL_SIDES:
-            only = next(iter(self.side_counts))
-            names = " and ".join(map(repr, self.side_counts))
-            fail(
-                str(key),
-                f"all tasks are of the side {names}, which is read only under its own name, as in "
-                f"'{only}.mrr'",
-            )
+            why = f"all tasks are of the side {UNPOOLED_SIDE!r}, which is read only under its own "
+            fail(str(key), f"{why}name, as in '{UNPOOLED_SIDE}.mrr'")
         words = [*self.side_counts, *KINDS, *ADJUSTED]
         why = f"no side {quote(side)} in these ranks; {suggest(side, words)}"
         fail(str(key), f"{why}; a group is no word of a key", [GROUP_VALUES])
@@ -236,9 +231,8 @@ class Rankings:
         memo = self.ranks._memo  # It is that of these weights, and other reports have it, too.
         place = "chance", key.metric, key.parameter, key.side
         if place not in memo:
-            memo[place] = metrics.chance_model.moments(
-                key.row, key.parameter, sample.candidates, sample.weights
-            )
+            tasks = metrics.chance_model.compress(sample.candidates, sample.weights)
+            memo[place] = metrics.chance_model.moments_of_tasks(key.row, key.parameter, tasks)
         mean_and_variance: tuple[float, float] = memo[place]
         return mean_and_variance
 
