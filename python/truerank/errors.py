@@ -10,34 +10,13 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
 
 from .naming import printable
 
-# It writes an option and its value for a message; the command line has another way.
-OPTION_TEXT: ContextVar[Callable[[str, Any], str]] = ContextVar(
-    "truerank.option_text", default="{}={!r}".format
-)
-# It says which element is wrong; a file of text has another way.
-POSITION_TEXT: ContextVar[Callable[[int], str]] = ContextVar(
-    "truerank.position_text", default="at position {}".format
-)
 # A message shows at most so much of a value.
 _LONGEST_INTEGER_BITS = 256
 _LONGEST_TEXT = 2000
-
-
-def has_option(name: str) -> bool:
-    """Return whether the caller calls an argument by an option, as on the command line.
-
-    Examples
-    --------
-    >>> has_option("by")
-    False
-    """
-    return OPTION_TEXT.get()(name, "").startswith("--")
 
 
 @dataclass(frozen=True)

@@ -296,9 +296,9 @@ def pair_ranks(
     """Pair the tasks of two models by what they are, or by position where labels cannot tell.
 
     The tasks of the second get the order, sides and weights of the first; how they were matched,
-    what differs, and notes, are returned, too. Differences are refused, all in one message, unless unlike models
-    are allowed: then notes say them. `may_lack` names a model, of one run or several, which may
-    lack lists that the other has; `counts_candidates` is that of `match_tasks`.
+    what differs, and notes, are returned, too. Differences are refused, all in one message, unless
+    unlike models are allowed: then notes say them. `may_lack` names a model, of one run or several,
+    which may lack lists that the other has; `counts_candidates` is that of `match_tasks`.
     """
     first = one.ranks
     refused = f"cannot be compared with {names[0]}: "
