@@ -1,0 +1,72 @@
+"""The audit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from truerank.link_prediction import Task
+
+
+def messages(task: Task) -> dict[str, str]:
+    return {finding.name: finding.message for finding in task.audit}
+
+
+def with_inverses(facts: np.ndarray) -> np.ndarray:
+    return np.concatenate([facts, facts[:, ::-1] + [0, 10, 0]])
+
+
+def random_facts(count: int, seed: int) -> np.ndarray:
+    heads, relations, tails = np.random.default_rng(seed).integers(0, 10, (3, count))
+    return np.unique(np.stack([heads + 1, relations, tails + 11], 1), axis=0)
+
+
+def test_the_audit_names_entities_that_no_fact_has() -> None:
+    """As the row that pads a table of vectors."""
+    facts = [(1, 0, 2)]
+    assert messages(Task(facts, {}, entities=3))["entities in no fact"] == "1 of 3 entities: 0"
+    names = messages(Task([("b", "r", "c")], {}, entities=[*"abcdef"], relations=["r", "s"]))
+    assert names["entities in no fact"] == "4 of 6 entities: a, d, e, ..."
+    assert names["relations in no fact"] == "1 of 2 relations: s"
+    assert not any("in no fact" in name for name in messages(Task(facts, {"train": [(0, 0, 0)]})))
+
+
+def test_the_audit_names_relations_of_the_test_that_one_known_split_lacks() -> None:
+    """As the inverse relations that a model was trained with."""
+    train, valid, test = (random_facts(200, seed) for seed in range(3))
+    task = Task(with_inverses(test), {"train": with_inverses(train), "valid": valid}, leaks="drop")
+    expected = "valid lacks 10 of 20 of the test, and so filters none of them: 10, 11, 12, ..."
+    assert messages(task)["relations of valid"] == expected
+    both = {"train": with_inverses(train), "valid": with_inverses(valid)}
+    for known in ({"train": train, "valid": valid}, {"valid": valid}, both):
+        facts = test if known is not both else with_inverses(test)
+        assert "relations of valid" not in messages(Task(facts, known, leaks="drop"))
+
+
+def test_the_audit_counts_facts_that_are_ranked_twice() -> None:
+    facts = random_facts(50, 0)
+    count = len(facts)
+    expected = f"{2 * count} triples are others with head and tail exchanged, of relations that "
+    expected += "always go together (0, 1, 2, ...): each is ranked twice"
+    rows = np.random.default_rng(1).permutation(with_inverses(facts))
+    assert messages(Task(rows, {}))["inverse relations"] == expected
+    # A relation and its inverse, both symmetric; one fact of the inverses is not there.
+    symmetric = [(0, 0, 1), (1, 0, 0), (1, 1, 0), (0, 1, 1)]
+    assert messages(Task(symmetric, {}))["inverse relations"].startswith("4 triples")
+    some = messages(Task(with_inverses(facts)[:-1], {}))["inverse relations"]
+    assert int(some.split()[0]) == 2 * (facts[:, 1] != facts[-1, 1]).sum()
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        random_facts(50, 0),
+        [(0, 0, 1), (1, 0, 0)],  # symmetric
+        [(0, 0, 1), (1, 1, 0), (2, 0, 1)],
+        [(0, 0, 1), (0, 1, 1)],
+    ],
+)
+def test_facts_that_are_ranked_once_are_not_in_the_audit(facts: Any) -> None:
+    assert "inverse relations" not in messages(Task(facts, {}))

@@ -1,0 +1,271 @@
+"""Numbers that columns= does not name; fractions under BEIR's name for grades."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from truerank.errors import InputError
+from truerank.retrieval import Task
+
+pytestmark = pytest.mark.python_only
+
+
+DOCUMENTS = ["d1", "d2"]
+
+
+NAMES: dict[str, Any] = {"query": "query_id", "document": "doc_id"}
+
+
+def frame(rows: list[list[Any]], names: str) -> Any:
+    return pd.DataFrame(rows, columns=names.split())
+
+
+QRELS = frame([["q", "d1", 0], ["q", "d2", 2]], "query_id doc_id relevance")
+
+
+RUN = frame([["q", "d2", 0.2], ["q", "d1", 0.9]], "query_id doc_id score")
+
+
+def refusal_of(function: Any, *args: Any, **options: Any) -> str:
+    """Return the message of the refusal of a call."""
+    with pytest.raises(InputError) as caught:
+        function(*args, **options)
+    return str(caught.value)
+
+
+def proposed_columns(message: str) -> Any:
+    """Return the `columns` that a message proposes first, as somebody who copies it would."""
+    match = re.search(r"columns=(\{.*?\})", message)
+    assert match is not None, message
+    return eval(match[1])
+
+
+# -- numbers that columns= does not name -----------------------------------------------------------
+
+
+def test_numbers_of_a_table_are_named_or_refused() -> None:
+    message = refusal_of(Task, QRELS, entities=DOCUMENTS, columns=NAMES)
+    task = Task(QRELS, entities=DOCUMENTS, columns=proposed_columns(message))
+    message = refusal_of(task.evaluate_lists, RUN, columns=NAMES)
+    assert task.evaluate_lists(RUN, columns=proposed_columns(message))["mrr"] == 0.5
+    assert not task.audit
+
+
+def test_what_the_first_refusal_proposes_has_the_numbers() -> None:
+    message = refusal_of(Task, QRELS, entities=DOCUMENTS)
+    assert list(proposed_columns(message)) == ["query", "document", "relevance"]
+    message = refusal_of(
+        Task(QRELS, entities=2, columns={**NAMES, "relevance": 2}).evaluate_lists, RUN
+    )
+    assert list(proposed_columns(message)) == ["query", "document", "score"]
+    message = refusal_of(Task, QRELS[["query_id", "doc_id"]], entities=DOCUMENTS)
+    assert list(proposed_columns(message)) == ["query", "document"]
+
+
+def test_tables_without_numbers_have_none_to_name() -> None:
+    in_order = RUN[["query_id", "doc_id"]]
+    right = QRELS[["query_id", "doc_id"]][1:]
+    task = Task(right, entities=DOCUMENTS, columns=NAMES)
+    assert task.evaluate_lists(in_order, columns=NAMES)["mrr"] == 1.0
+
+
+def test_a_named_number_leaves_the_others_out() -> None:
+    both = RUN.assign(rank=[1, 2])  # of a first stage, beside the scores of a reranker
+    task = Task(QRELS, entities=DOCUMENTS, columns={**NAMES, "relevance": "relevance"})
+    assert task.evaluate_lists(both, columns={**NAMES, "score": "score"})["mrr"] == 0.5
+    assert task.evaluate_lists(both, columns={**NAMES, "rank": "rank"})["mrr"] == 1.0
+    message = refusal_of(task.evaluate_lists, both, columns=NAMES)
+    assert proposed_columns(message) == {**NAMES, "score": "score"}
+    one_table = QRELS.merge(both)
+    task = Task(one_table, entities=DOCUMENTS, columns={**NAMES, "relevance": "relevance"})
+    assert task.evaluate_lists(one_table, columns={**NAMES, "score": "score"})["mrr"] == 0.5
+    message = refusal_of(Task, one_table, entities=DOCUMENTS, columns=NAMES)
+    assert proposed_columns(message) == {**NAMES, "relevance": "relevance"}
+
+
+def test_numbers_of_another_table_are_no_order_and_no_grades() -> None:
+    """Qrels as lists would be right in any order, and a run as qrels would be all right."""
+    task = Task(QRELS, entities=DOCUMENTS, columns={**NAMES, "relevance": "relevance"})
+    assert refusal_of(task.evaluate_lists, QRELS, columns=NAMES).startswith(
+        "ids: expected a table without column 'relevance', got"
+    )
+    ranks = RUN.drop(columns="score").assign(rank=[1, 2])
+    assert refusal_of(Task, ranks, entities=DOCUMENTS, columns=NAMES).startswith(
+        "qrels: expected a table without column 'rank', got"
+    )
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_places_of_trec_are_named_or_refused(is_file: bool, tmp_path: Path) -> None:
+    places = {"query": 0, "document": 2}
+    qrels: Any = tmp_path / "qrels.txt"
+    run: Any = tmp_path / "run.txt"
+    qrels.write_text("q 0 d1 0\nq 0 d2 2\n")
+    run.write_text("q Q0 d2 2 .2 t\nq Q0 d1 1 .9 t\n")
+    if not is_file:
+        qrels, run = (pd.read_csv(path, sep=" ", header=None) for path in (qrels, run))
+    message = refusal_of(Task, qrels, entities=DOCUMENTS, columns=places)
+    task = Task(qrels, entities=DOCUMENTS, columns=proposed_columns(message))
+    message = refusal_of(task.evaluate_lists, run, columns=places)
+    assert task.evaluate_lists(run, columns=proposed_columns(message))["mrr"] == 0.5
+    assert proposed_columns(message) == {**places, "score": 4}
+
+
+def test_ratings_at_other_places_may_be_left_out(tmp_path: Path) -> None:
+    """Of u.data, where all that somebody rated is right."""
+    path = tmp_path / "u.data"
+    path.write_text("ann\td1\t5\t881250949\nann\td2\t1\t881250950\n")
+    task = Task(path, entities=DOCUMENTS, columns={"query": 0, "document": 1})
+    assert len(task.answers) == 2
+    assert list(map(str, task.audit)) == [
+        "left out of qrels: " + str(path) + ": column 2, column 3"
+    ]
+
+
+def test_left_out_columns_are_findings() -> None:
+    hours = QRELS.rename(columns={"relevance": "hour"}).assign(hour=[0, 23])
+    task = Task(hours, entities=DOCUMENTS, columns=NAMES)
+    assert list(map(str, task.audit)) == ["left out of qrels: hour"]
+    assert task.protocol.files == ("qrels (left out: columns hour)",)
+    known = {"train": hours.assign(query_id="p", time=3)}
+    task = Task({"q": ["d1"]}, entities=DOCUMENTS, known=known, columns=NAMES)
+    assert str(task.audit[0]) == 'left out of known["train"]: hour, time'
+
+
+LABELLED = pd.DataFrame({"qid": ["q"] * 5, "docno": list("abcde"), "label": [0, 2, 0, 0, 1]})
+
+
+ROLES = {"query": "qid", "document": "docno"}
+
+
+PLACES = {"query": 0, "document": 1}
+
+
+def as_forms(table: Any, folder: Path) -> dict[str, tuple[Any, Any]]:
+    """Return a table in each form that has columns, and what names those of its roles."""
+    table.to_csv(folder / "table.csv", index=False)
+    table.to_csv(folder / "numbered.tsv", index=False, header=False, sep="\t")
+    polars, pyarrow = map(pytest.importorskip, ("polars", "pyarrow"))
+    columns = {name: table[name].tolist() for name in table}
+    return {
+        "pandas": (table, ROLES),
+        "nullable": (table.convert_dtypes(), ROLES),
+        "polars": (polars.DataFrame(columns), ROLES),
+        "arrow": (pyarrow.table(columns), ROLES),
+        "structured": (table.to_records(index=False), ROLES),
+        "csv": (folder / "table.csv", ROLES),
+        "numbered": (folder / "numbered.tsv", PLACES),
+    }
+
+
+FORMS = ("pandas", "nullable", "polars", "arrow", "structured", "csv", "numbered")
+
+
+@pytest.mark.parametrize("form", [*FORMS, "tuple"])
+@pytest.mark.parametrize("name", ["label", "grade", "rel", "click"])
+def test_grades_of_any_name_are_named_or_refused(name: str, form: str, tmp_path: Path) -> None:
+    table = LABELLED.rename(columns={"label": name})
+    forms = as_forms(table, tmp_path)
+    forms["tuple"] = tuple(table[column].tolist() for column in table), PLACES
+    qrels, columns = forms[form]
+    message = refusal_of(Task, qrels, entities=list("abcde"), columns=columns)
+    task = Task(qrels, entities=list("abcde"), columns=proposed_columns(message))
+    assert task.evaluate_lists({"q": ["a", "b", "c"]})["mrr"] == 0.5
+    known = {"train": qrels}
+    words = refusal_of(Task, {"q": ["a"]}, entities=list("abcde"), known=known, columns=columns)
+    assert words.startswith('known["train"]: ')
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_bools_are_named_or_refused(form: str, tmp_path: Path) -> None:
+    """In text they are no grades either, before they are made numbers."""
+    table = LABELLED.assign(label=LABELLED.label > 0)
+    qrels, columns = as_forms(table, tmp_path)[form]
+    message = refusal_of(Task, qrels, entities=list("abcde"), columns=columns)
+    proposed = proposed_columns(message)
+    if form in ("csv", "numbered"):
+        words = refusal_of(Task, qrels, entities=list("abcde"), columns=proposed)
+        assert "expected a number as the relevance" in words
+        assert "(text has 0 and 1 for bools)" in message
+        qrels, _ = as_forms(table.astype({"label": int}), tmp_path)[form]
+    task = Task(qrels, entities=list("abcde"), columns=proposed)
+    assert task.evaluate_lists({"q": ["a", "b", "c"]})["mrr"] == 0.5
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0, 7, 13, 23, 1],  # hours
+        [0, 1, 2, 3, 6],  # positions
+        [1, 2, 3, 4, 5],  # stars
+        [0, 0, 0, 0, 0],
+        [True, True, True, True, True],
+        [0.5, 0.1, 0.0, 1.0, 2.0],
+        ["no", "yes", "0", "1", "0"],
+    ],
+)
+def test_other_columns_of_judgements_may_be_left_out(
+    values: Any, form: str, tmp_path: Path
+) -> None:
+    qrels, columns = as_forms(LABELLED.assign(label=values), tmp_path)[form]
+    task = Task(qrels, entities=list("abcde"), columns=columns)
+    assert len(task.answers) == 5
+    assert len(task.audit) == 1
+    assert task.audit[0].name.startswith("left out of qrels")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_fractions_of_lists_are_named_or_refused(form: str, tmp_path: Path) -> None:
+    table = LABELLED.rename(columns={"label": "sim"}).assign(sim=[0.1, 0.2, 0.9, 1.0, 0.3])
+    lists, columns = as_forms(table, tmp_path)[form]
+    task = Task({"q": ["d"]}, entities=list("abcde"))
+    message = refusal_of(task.evaluate_lists, lists, columns=columns)
+    assert task.evaluate_lists(lists, columns=proposed_columns(message))["mrr"] == 1.0
+    for values in ([7, 7, 9, 1, 2], [1.0, 2.0, 3.0, 4.0, 5.0], list("vwxyz")):
+        lists, _ = as_forms(table.assign(sim=values), tmp_path)[form]
+        assert task.evaluate_lists(lists, columns=columns)["mrr"] == 0.25
+
+
+def test_a_named_relevance_leaves_other_grades_out() -> None:
+    both = LABELLED.assign(click=[1, 0, 0, 0, 0])
+    task = Task(both, entities=list("abcde"), columns={**ROLES, "relevance": "click"})
+    assert task.evaluate_lists({"q": ["a", "b"]})["mrr"] == 1.0
+
+
+# -- fractions under BEIR's name for grades --------------------------------------------------------
+
+
+def beir(scores: Any) -> Any:
+    return frame([["q", "d1"], ["q", "d2"]], "query-id corpus-id").assign(score=scores)
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_fractions_under_the_name_of_scores_are_no_grades(is_file: bool, tmp_path: Path) -> None:
+    run = beir([0.9, 0.5])
+    path = tmp_path / "qrels.tsv"
+    run.to_csv(path, sep="\t", index=False)
+    message = refusal_of(Task, path if is_file else run, entities=DOCUMENTS)
+    task = Task(run, entities=DOCUMENTS, columns=proposed_columns(message))
+    assert task.gains is not None
+    assert task.gains.tolist() == [0.9, 0.5]
+    assert refusal_of(Task, {"q": ["d1"]}, entities=DOCUMENTS, known={"train": run})
+
+
+@pytest.mark.parametrize("scores", [[1.0, 2.0], [1, 2], pd.array([1, 2], dtype="Int64")])
+def test_whole_grades_have_any_dtype(scores: Any) -> None:
+    task = Task(beir(scores), entities=DOCUMENTS)
+    assert task.gains is not None
+    assert task.gains.tolist() == [1.0, 2.0]
+
+
+def test_fractions_are_grades_under_their_own_name() -> None:
+    qrels = beir([0.9, 0.5]).rename(columns={"score": "relevance"})
+    task = Task(qrels, entities=DOCUMENTS)
+    assert task.gains is not None
+    assert task.gains.tolist() == [0.9, 0.5]

@@ -1,0 +1,150 @@
+"""Judged documents that the corpus lacks; queries that are their own answers."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import truerank as tr
+from truerank.errors import InputError
+from truerank.retrieval import Task
+
+pytestmark = pytest.mark.python_only
+
+
+def frame(rows: list[list[Any]], names: str) -> Any:
+    return pd.DataFrame(rows, columns=names.split())
+
+
+def refusal_of(function: Any, *args: Any, **options: Any) -> str:
+    """Return the message of the refusal of a call."""
+    with pytest.raises(InputError) as caught:
+        function(*args, **options)
+    return str(caught.value)
+
+
+def proposed_columns(message: str) -> Any:
+    """Return the `columns` that a message proposes first, as somebody who copies it would."""
+    match = re.search(r"columns=(\{.*?\})", message)
+    assert match is not None, message
+    return eval(match[1])
+
+
+# -- judged documents that the corpus lacks --------------------------------------------------------
+
+
+JUDGED = frame(
+    [["q1", "a", 1], ["q1", "x", 0], ["q2", "y", 2], ["q3", "z", 1], ["q4", "w", 0]],
+    "query document relevance",
+)
+
+
+def test_documents_that_the_corpus_lacks_are_counted() -> None:
+    corpus = ["a", "b"]
+    message = refusal_of(Task, JUDGED, entities=corpus)
+    assert message == (
+        "qrels: expected labels of entities, as 'a', or ids from 0 to 1, got 'y' in column 1 of "
+        "row 2; 2 of 5 rows have others: leave them out, or say how many entities there are, which "
+        "makes misses of them"
+    )
+    lists = {"q1": ["b", "a"], "q2": ["a"], "q3": ["b"]}
+    rest = Task(JUDGED[JUDGED.document.isin(corpus)], entities=corpus)
+    assert rest.evaluate_lists({"q1": ["b", "a"]})["mrr"] == 0.5
+    assert Task(JUDGED, entities=9).evaluate_lists(lists)["mrr"] == 0.5 / 3
+    known = {"train": {"q1": ["y"]}}
+    message = refusal_of(Task, {"q1": ["a"]}, entities=corpus, known=known)
+    assert "; 1 of 1 rows have others: leave them out" in message
+
+
+@pytest.mark.parametrize("entities", [["a", "b"], {"b": 1, "a": 0}])
+def test_rows_of_grade_0_may_name_any_document(entities: Any) -> None:
+    qrels = JUDGED.assign(relevance=[1, 0, 0, -1, 0])
+    task = Task(qrels, entities=entities)
+    twin = Task(JUDGED.assign(document="a", relevance=[1, 1, 0, 0, 0]), entities=entities)
+    assert task.evaluate_lists({"q1": ["b", "a"]}).ranks == (
+        twin.evaluate_lists({"q1": ["b", "a"]}).ranks
+    )
+    assert (task.without_answers, len(task.answers)) == (3, 1)
+    known = {"train": {"q1": {"x": 0, "b": 0}}}
+    task = Task({"q1": ["a"]}, entities=entities, known=known)
+    assert task.evaluate_lists({"q1": ["b", "a"]})["mrr"] == 1.0
+
+
+@pytest.mark.parametrize("names", ["h rel tail score", "h rel tail rank"])
+def test_numbers_of_lists_by_key_are_named_or_refused(names: str) -> None:
+    task = tr.link_prediction.Task([("a", "r", "b")], {}, entities=["a", "b", "x"], sides=["tail"])
+    rows: list[list[Any]] = [["a", "r", "x", 2], ["a", "r", "b", 1]]
+    lists = frame(rows, names.replace("h", "source", 1))
+    order = "ascending" if "score" in names else "descending"
+    message = refusal_of(task.evaluate_lists, tail=lists)
+    assert list(proposed_columns(message)) == ["head", "relation", "tail", "score"]
+    columns = {"head": "source", "relation": "rel", "tail": "tail"}
+    message = refusal_of(task.evaluate_lists, tail=lists, columns=columns)
+    proposed = proposed_columns(message)
+    assert task.evaluate_lists(tail=lists, columns=proposed, order=order)["mrr"] == 1.0
+    in_order = lists.iloc[:, :3]
+    assert task.evaluate_lists(tail=in_order, columns=columns)["mrr"] == 0.5
+
+
+def test_numbers_of_lists_in_alignment_are_named_or_refused() -> None:
+    task = tr.alignment.Task([("a", "A")], left=["a"], right=["A", "B"])
+    lists = frame([["a", "B", 0.1], ["a", "A", 0.9]], "source right score")
+    columns = {"left": "source", "right": "right"}
+    of_sides = {"left_to_right": lists, "right_to_left": lists[1:]}
+    message = refusal_of(task.evaluate_lists, **of_sides, columns=columns)
+    proposed = proposed_columns(message)
+    assert task.evaluate_lists(**of_sides, columns=proposed)["mrr"] == 1.0
+
+
+def test_scores_of_facts_may_be_left_out() -> None:
+    """A confidence is no part of a fact."""
+    facts = frame([["a", "r", "b", 0.9], ["b", "r", "a", 0.5]], "source r t score")
+    columns = {"head": "source", "relation": "r", "tail": "t"}
+    task = tr.link_prediction.Task(facts, {}, columns=columns)
+    assert any(finding.name == "left out of test" for finding in task.audit)
+
+
+# -- queries that are their own answers ------------------------------------------------------------
+
+
+LABELS = np.array([0, 0, 1, 1])
+
+
+VECTORS = np.array([[2.0, 0], [0, 1], [1.5, 0], [0, 3]])
+
+
+def test_a_query_is_no_answer_of_itself() -> None:
+    same = {i: np.flatnonzero(label == LABELS) for i, label in enumerate(LABELS)}
+    others = {i: columns[columns != i] for i, columns in same.items()}
+    task = Task(same, entities=4, exclude="self")
+    report = task.evaluate_embeddings(VECTORS, VECTORS)
+    assert report["success@1"] == 0.0
+    assert task.leaked == 0
+    assert list(map(str, task.audit)) == ["self: 4 right answers are their queries: left out"]
+    twin = Task(others, entities=4, exclude="self")
+    assert not twin.audit
+    assert report.ranks == twin.evaluate_embeddings(VECTORS, VECTORS).ranks
+    assert Task(same, entities=4, exclude="self", leaks="raise").leaked == 0
+
+
+def test_a_query_that_is_its_only_answer_has_none() -> None:
+    qrels = {"a": {"a": 1}, "b": {"b": 2, "c": 1}, "c": {}}
+    task = Task(qrels, entities=["a", "b", "c"], exclude="self")
+    assert task.without_answers == 2
+    assert task.evaluate_lists({"b": ["c"]})["mrr"] == 1.0
+    message = refusal_of(Task, {"a": ["a"]}, entities=["a", "b"], exclude="self")
+    assert message == "qrels: expected at least one right answer, got none"
+
+
+def test_leaks_of_other_splits_stay_leaks() -> None:
+    qrels = {0: [0, 1], 1: [1, 2]}
+    options: dict[str, Any] = {"entities": 3, "known": {"train": {0: [0, 1]}}, "exclude": "self"}
+    with pytest.warns(UserWarning, match="1 right answers are in a known split"):
+        task = Task(qrels, **options)
+    assert task.leaked == 1
+    assert len(task.answers) == 2
+    assert len(Task(qrels, leaks="drop", **options).answers) == 1
