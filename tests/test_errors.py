@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -12,7 +13,13 @@ import pytest
 import truerank as tr
 from support.refusals import refusal, refused
 from truerank import _core
-from truerank.errors import InputValueError, argument_names
+from truerank.errors import (
+    InputValueError,
+    InputWarning,
+    Option,
+    argument_names,
+    message_text,
+)
 
 SCORES = np.arange(20, dtype=np.float32).reshape(4, 5)
 UNLIKE: Any = [[1, 2], [3, 4], [5]]
@@ -101,3 +108,84 @@ def test_an_argument_that_is_renamed_has_its_new_name_everywhere() -> None:
     for copy in (error, pickle.loads(pickle.dumps(error))):
         assert str(copy) == "tail: block 3: expected 5 rows, got 3"
         assert repr(copy) == "InputValueError('tail: block 3', '', '5 rows', '3', '', ())"
+
+
+# -- ways out are options, which whoever shows a message writes ------------------------------------
+
+RISE = [
+    Option("order", "ascending", "says that lower scores are better"),
+    Option("order", "descending", "that the best is last"),
+]
+MESSAGES = {
+    "two ways of one option": (
+        InputValueError("lists", "scores rise in 4 lists", remedies=RISE),
+        "lists: scores rise in 4 lists; order='ascending' says that lower scores are better; "
+        "order='descending' that the best is last",
+        "--lists: scores rise in 4 lists; --order ascending says that lower scores are better; "
+        "--order descending that the best is last",
+    ),
+    "what came is an option": (
+        InputValueError("columns", expected="each once", got=Option("columns", {"query": "q"})),
+        "columns: expected each once, got columns={'query': 'q'}",
+        "--columns: expected each once, got --columns query=q",
+    ),
+    "a flag": (
+        InputValueError("b", "unlike", remedies=[Option("allow_unlike", True, "compares them")]),
+        "b: unlike; allow_unlike=True compares them",
+        "b: unlike; --allow-unlike compares them",
+    ),
+    "an option of another function": (
+        InputValueError(
+            "scores",
+            "two arrays",
+            place="s.npz",
+            remedies=[Option("member", "a", "is the one", call="open_scores(path, {})")],
+        ),
+        "scores: s.npz: two arrays; open_scores(path, member='a') is the one",
+        "SCORES: s.npz: two arrays; --member a is the one",
+    ),
+    "what the command line has not": (
+        InputValueError(
+            "split", "is known", remedies=[Option("", effect="ranks a sample", call="task[[0]]")]
+        ),
+        "split: is known; task[[0]] ranks a sample",
+        "--split: is known",
+    ),
+    "an element": (
+        InputValueError("ranks", expected="integers from 1 on", got=0, place=3),
+        "ranks: position 3: expected integers from 1 on, got 0",
+        "RANKS: position 3: expected integers from 1 on, got 0",
+    ),
+    "a warning": (
+        InputWarning("test", "12 leak", [Option("leaks", "drop", "leaves them out")]),
+        "test: 12 leak; leaks='drop' leaves them out",
+        "--test: 12 leak; --leaks drop leaves them out",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_ways_out_are_written_for_python_and_for_the_command_line(name: str) -> None:
+    options = pytest.importorskip("truerank.cli.options", reason="the command line needs click")
+    message, in_python, at_the_terminal = MESSAGES[name]
+    words = ["lists", "columns", "order", "member", "split", "test", "leaks"]
+    names = {word: f"--{word}" for word in words} | {"allow_unlike": "--allow-unlike"}
+    names |= {"scores": "SCORES", "ranks": "RANKS"}
+    for copy in (message, pickle.loads(pickle.dumps(message))):
+        assert str(copy) == in_python
+        assert copy.remedies == message.remedies
+    written = message_text(
+        message,
+        partial(options.write_option, names),
+        lambda words: [names.get(words[0], words[0]), *words[1:]],
+    )
+    assert written == at_the_terminal
+
+
+def test_a_warning_has_its_ways_out_as_data() -> None:
+    with pytest.warns(InputWarning, match="earlier one") as caught:
+        tr.link_prediction.Task([("a", "r", "b")] * 2 + [("b", "r", "a")])
+    (warning,) = caught
+    message: Any = warning.message
+    assert [(x.name, x.value) for x in message.remedies] == [("duplicates", "drop")]
+    assert message.argument == "test"

@@ -130,6 +130,19 @@ def test_commits_are_formatted_by_the_versions_of_the_lint_session() -> None:
     assert sorted(set(pinned)) == sorted(project["dependency-groups"]["format"])
 
 
+def test_only_the_command_line_knows_that_there_is_one() -> None:
+    """A message has its ways out as data, and no words that depend on who calls."""
+    words = {}
+    for path in files_of("python/truerank"):
+        if path.parent.name == "cli":
+            continue
+        text = path.read_text(encoding="utf-8")
+        found = re.findall(r"ContextVar|(?<![-\w(])--[a-z][a-z-]+", text)
+        if found:
+            words[name_of(path)] = found
+    assert words == {}
+
+
 # -- the number of things to be learnt: a new thing needs another to go ----------------------------
 
 THINGS = {
