@@ -59,6 +59,9 @@ STEPS = ("nan", "candidates", "transform", "tolerance", "filter", "itself", "ran
 
 
 def check_word(name: str, word: object, words: Collection[str]) -> None:
+    if not isinstance(word, str):
+        expected = f"one of {', '.join(words)}"
+        raise InputTypeError(name, expected=expected, got=type(word).__name__)
     if word not in words:
         raise InputValueError(name, expected=f"one of {', '.join(words)}", got=repr(word))
 

@@ -124,13 +124,8 @@ PRESETS: Mapping[str, Preset] = MappingProxyType({row.name: row for row in _read
 
 def find_presets(names: Iterable[Any] | None, argument: str = "presets") -> list[Preset]:
     """Return presets by their names, each of which stands once; None means all of them."""
-    if names is None:
-        names = PRESETS
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        got = type(names).__name__
-        raise InputTypeError("presets", expected="several names or rows", got=got)
     presets: list[Preset] = []
-    for name in names:
+    for name in one_by_one("presets", PRESETS if names is None else names):
         if isinstance(name, Preset):
             presets.append(name)
         elif isinstance(name, str):
@@ -431,12 +426,22 @@ def choose_names(metrics: Names, known: Collection[str]) -> list[str]:
     """Return the names of some metrics, each once, or of all."""
     if metrics is None or (isinstance(metrics, str) and metrics == "all"):
         return list(known)
-    if not isinstance(metrics, Iterable):
-        raise InputTypeError("metrics", expected="several names", got=type(metrics).__name__)
-    names = [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
-    for name in names:
-        check_known("metrics", name, known)
-    return names
+    names: dict[str, None] = {}
+    for name in one_by_one("metrics", [metrics] if isinstance(metrics, str) else metrics):
+        check_known("metrics", name, known)  # A range may be longer than the memory.
+        names[name] = None
+    return list(names)
+
+
+def one_by_one(argument: str, names: Any) -> Iterator[Any]:
+    """Yield several names, which are no str."""
+    got = type(names).__name__
+    if isinstance(names, (str, bytes)):
+        raise InputTypeError(argument, expected="several names", got=got)
+    try:
+        yield from names
+    except TypeError:  # Of some containers only the first step says that they are none of names.
+        raise InputTypeError(argument, expected="several names", got=got) from None
 
 
 def check_known(argument: str, name: object, known: Collection[str]) -> None:
