@@ -150,7 +150,7 @@ OF_TRIPLES = [
     (f"link-prediction --test numbers.tsv {STORED}", 2, ".*; --ids says .*, --labels entities"),
     (f"{LINK} {VECTORS} --order ascending", 2, "--order cannot apply to vectors"),
     (f"{LINK} {VECTORS} --sides tail", 1, "--queries head: expected None, as the sides"),
-    (f"{LINK} --scores tail=T.npy", 1, "--scores head: .*: --sides tail"),
+    (f"{LINK} --scores tail=T.npy", 1, "--scores head: .*; --sides tail leaves it out"),
     (f"{LINK} --queries tail=T.npy --sides tail", 1, "--entities: "),
     (
         f"{LINK} --lists tail=z.tsv --sides tail",
