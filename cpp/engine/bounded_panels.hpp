@@ -1,11 +1,11 @@
 // Certified bounds: the pairs of a panel of candidates and the queries of a cell, decided without their scores.
 //
-// This is the loop of docs/contributing/bounds.md ("How a pair is decided"). Once for a cell, queries become levels and their true
-// scores thresholds (bounded_queries.hpp); for each panel, candidates become levels (bounded_panel.hpp). Then, tile by
-// tile of queries, sums over levels are made, and decide which pairs are certainly above and which certainly below: two
-// bits for each task and candidate, PairMasks. Those above are counted. Those that are neither are open: where a task
-// has nearly all of a panel open, its row is scored (scored_rows.hpp), and the others are settled one by one
-// (settling.hpp).
+// This is the loop of docs/contributing/bounds.md ("How a pair is decided"). Once for a cell, queries become levels and
+// their true scores thresholds (bounded_queries.hpp); for each panel, candidates become levels (bounded_panel.hpp).
+// Then, tile by tile of queries, sums over levels are made, and decide which pairs are certainly above and which
+// certainly below: two bits for each task and candidate, PairMasks. Those above are counted. Those that are neither are
+// open: where a task has nearly all of a panel open, its row is scored (scored_rows.hpp), and the others are settled
+// one by one (settling.hpp).
 //
 // Which levels suit the data is tried on a panel (promises), and a Gauge measures whether all of this takes less time
 // than to score. Counts do not depend on either. docs/contributing/bounds.md has the proofs.

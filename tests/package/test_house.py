@@ -266,6 +266,24 @@ def imported_names(path: Path) -> Iterator[tuple[str, str]]:
                 yield module, alias.name
 
 
+def names_through_modules(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield what a file reads as an attribute of a public module: the module, and the name."""
+    try:
+        own = import_module(module_of(path))
+    except ImportError:  # The library of an adapter is missing.
+        return
+    public = {truerank, *(getattr(truerank, name) for name in PUBLIC_MODULES)}
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Attribute):
+            first, *names = ast.unparse(node).split(".")
+            value = vars(own).get(first)
+            for name in names:
+                if not (inspect.ismodule(value) and value in public and hasattr(value, name)):
+                    break
+                yield value.__name__, name
+                value = getattr(value, name)
+
+
 def found_name(module: str, name: str) -> Any:
     """Return what is imported; None for a name that only type checkers see."""
     try:
@@ -279,7 +297,7 @@ def test_applications_import_few_private_names(room: str) -> None:
     offered = set(map(id, public_objects()))
     private = []
     for path in files_of(f"python/truerank/{room}"):
-        for module, name in imported_names(path):
+        for module, name in {*imported_names(path), *names_through_modules(path)}:
             is_other = module.partition(".")[0] == "truerank"
             if f"{module}.".startswith(f"truerank.{room}.") or not is_other:
                 continue

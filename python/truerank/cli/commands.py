@@ -17,9 +17,8 @@ from truerank import InputError
 
 from .. import __version__, _core, devices
 from ..naming import printable
-from ..tables.table import Layout
 from .options import PRINTING, Values, command, name_of, say
-from .output import show
+from .output import show, table_of
 
 # The function of a command, whose module is loaded when the command is called, and what it does.
 COMMANDS = {
@@ -146,4 +145,4 @@ def info(values: Values) -> None:
         "devices": named_devices or "none that torch knows",
         "compiler": _core.compiler,
     }
-    show(Layout(names=2).make(["fact", "value"], facts.items()), values, facts)
+    show(table_of(["fact", "value"], facts.items(), names=2), values, facts)

@@ -22,10 +22,9 @@ from truerank import Ranks, Report, adjust, compat, report, score_embeddings
 
 from ..link_prediction import Task
 from ..tables import Column, Table
-from ..tables.table import Layout
 from . import options
 from .options import Values, command, option, take
-from .output import show
+from .output import show, table_of
 
 FOLDER = Path(__file__).parent / "data"
 METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10", "median", "amr", "amri")
@@ -125,7 +124,7 @@ def run(*, percent: bool = False) -> tuple[Table, list[str]]:
     wrong = disagreements(exact, figures)
     notes = [f"{len(figures) - len(wrong)} of {len(figures)} published figures agree."]
     notes += wrong
-    return Layout(before=(line,)).make(columns, rows, notes=notes), wrong
+    return table_of(columns, rows, notes, before=(line,)), wrong
 
 
 @command("demo", options.MEASURED)

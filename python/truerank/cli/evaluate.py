@@ -14,7 +14,6 @@ import numpy as np
 import truerank as tr
 from truerank import InputError, InputValueError
 
-from ..arrays.input_files import read_npz
 from ..stores import check_order
 from . import options
 from .options import Values, called, command, option, take
@@ -54,25 +53,11 @@ NO_HEADER = (
 )
 
 
-def archive_kind(argument: str, path: str) -> str:
-    """Return what a file of truerank holds, as "truerank.ranks"; empty for any other file."""
-    with open(path, "rb") as file:
-        if file.read(4) != b"PK\3\4":
-            return ""
-    header = read_npz(argument, path, ("truerank",))[1].get("truerank")
-    if header is None:
-        return ""
-    try:
-        return str(json.loads(header.tobytes())["kind"])
-    except (ValueError, TypeError, LookupError) as error:
-        raise InputValueError(argument, f"damaged header: {error}", place=path) from error
-
-
 def is_text(path: str) -> bool:
     """Whether there is a file, and it is none of arrays or of truerank."""
     if not os.path.isfile(path) or path.lower().endswith((".npy", ".npz")):
         return False
-    return not archive_kind("scores", path)
+    return not options.archive_kind("scores", path)
 
 
 # -- scores, or ranks ------------------------------------------------------------------------------
@@ -138,7 +123,9 @@ def read_ranks(path: str, rows: Sequence[tuple[int, list[str]]], candidates: Any
 
 def read_targets(name: str, text: str) -> Any:
     """Read columns as `read_columns` does; ranks in their place are of another model."""
-    is_saved = text.lower().endswith(".npz") and os.path.isfile(text) and archive_kind(name, text)
+    is_saved = (
+        text.lower().endswith(".npz") and os.path.isfile(text) and options.archive_kind(name, text)
+    )
     if is_saved or (not options.is_of_columns(text) and is_text(text)):
         expected = "a .npy file, or a number; ranks of two models are compared by `truerank "
         expected += f"compare RANKS {text}`, and make one table by truerank.table in Python"
@@ -148,7 +135,7 @@ def read_targets(name: str, text: str) -> Any:
 
 def open_ranks(path: str, values: Values) -> tuple[tr.Ranks | None, str]:
     """Return the ranks of a file, None where it has scores, and what it has."""
-    if os.path.isfile(path) and archive_kind("scores", path):
+    if os.path.isfile(path) and options.archive_kind("scores", path):
         with called(path="scores"):
             return tr.load(path), SAVED
     if "targets" not in values and is_text(path):
@@ -348,10 +335,11 @@ def compare_files(values: Values) -> None:
         if margin is None:
             pairs = tr.compare(models, metric=metrics, seed=seed, **values)
         else:
-            comparing = tr.inference.comparing
+            from ..inference.comparing import gate  # Other comparisons need none.
+
             base, new = models.values()
-            models = {comparing.BASE: base, comparing.NEW: new}
-            gated = comparing.gate(base, new, metrics, margin, seed=seed, **values)
+            models = {"base": base, "new": new}
+            gated = gate(base, new, metrics, margin, seed=seed, **values)
             pairs = gated[0]
             metrics = pairs.metrics
             values["allow_unlike"] = True  # What forbids a comparison has been refused by now.
@@ -371,8 +359,10 @@ def show_verdicts(
     printing: Values,
 ) -> NoReturn:
     """Print what a gate says: below a table of text, and as a column of other forms."""
+    from ..inference.comparing import gate_table
+
     has_verdicts = check_printing(printing) != "text"
-    table = tr.inference.comparing.gate_table(pairs, verdicts, has_verdicts=has_verdicts)
+    table = gate_table(pairs, verdicts, has_verdicts=has_verdicts)
     content = json.loads(table.to_json())
     for row in content["rows"]:
         row["lost_most"] = losses.get(row["metric"], [])
@@ -480,7 +470,7 @@ def merge(values: Values) -> None:
     paths = values.pop("parts", ())
     if len(paths) < 2 or options.is_one_file(*paths):
         raise click.UsageError("expected the saved counts of at least two jobs, each once")
-    kinds = [archive_kind("parts", path) for path in paths]
+    kinds = [options.archive_kind("parts", path) for path in paths]
     for path, kind in zip(paths, kinds, strict=True):
         if kind not in KINDS:
             expected = "saved ranks or counters"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import json
 import os
 import re
 import shutil
@@ -108,6 +109,20 @@ def read_members(
         expected = f"members {' and '.join(needed)}"
         raise InputValueError(argument, expected=expected, got=", ".join(members) or "nothing")
     return arrays
+
+
+def archive_kind(argument: str, path: str) -> str:
+    """Return what a file of truerank holds, as "truerank.ranks"; empty for any other file."""
+    with open(path, "rb") as file:
+        if file.read(4) != b"PK\3\4":
+            return ""
+    header = read_npz(argument, path, ("truerank",))[1].get("truerank")
+    if header is None:
+        return ""
+    try:
+        return str(json.loads(header.tobytes())["kind"])
+    except (ValueError, TypeError, LookupError) as error:
+        raise InputValueError(argument, f"damaged header: {error}", place=path) from error
 
 
 def read_vectors(argument: str, path: str) -> Any:

@@ -25,6 +25,7 @@ from ..reporting.report_table import table_of_keys
 from ..reporting.reports import report_task
 from ..stores import Store, open_scores
 from ..tables.forms import write_json
+from ..tables.table import Layout
 from .options import AXES, MEASURED, STYLES, Values, files_read, note_file, refuse, take
 
 if TYPE_CHECKING:
@@ -222,10 +223,12 @@ def content_of(result: tr.Report, keys: Sequence[str], *, has_intervals: bool) -
     content: dict[str, Any] = json.loads(result.to_json(keys or None))
     if not has_intervals:
         return content
+    from ..inference.intervals import why_no_interval
+
     content["intervals"] = {}
     of_groups: dict[str, list[Any]] = {}
     for key in keys or result.grammar.few:
-        if tr.inference.intervals.why_no_interval(result.read_key(key)):
+        if why_no_interval(result.read_key(key)):
             continue
         content["intervals"][key] = result.interval(key).to_dict()
         of_groups[key] = []
@@ -239,6 +242,11 @@ def content_of(result: tr.Report, keys: Sequence[str], *, has_intervals: bool) -
 
 
 # -- printing --------------------------------------------------------------------------------------
+
+
+def table_of(columns: Any, rows: Any, notes: Sequence[str] = (), **layout: Any) -> tr.Table:
+    """Make a table of some words or numbers, with a layout of its own."""
+    return Layout(**layout).make(columns, rows, notes=notes)
 
 
 def check_printing(printing: Values, **outputs: Path | None) -> str:
