@@ -293,3 +293,12 @@ def test_every_query_has_a_line(run: Run) -> None:
     groups = json.loads(run(*line.split(), "--json").out)["groups"]
     values = dict(zip(groups["labels"], groups["metrics"]["map"], strict=True))
     assert values == {"q1": pytest.approx(5 / 6), "q2": 0}
+
+
+def test_only_options_of_the_command_lead_out(run: Run) -> None:
+    """`ids` is an option of another command, and here the name of what lists are called."""
+    Path("qrels.txt").write_text("q1 0 5 1\n")
+    line = "retrieval --qrels qrels.txt --lists run.txt --candidates names.txt"
+    code, _, err = run(*line.split())
+    assert (code, err.count("--lists")) == (1, 0)
+    assert "expected labels of entities, as 'a', or ids from 0 to 4, got '5'" in err

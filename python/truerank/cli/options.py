@@ -568,14 +568,17 @@ def say(message: Exception) -> str:
         return str(message)
     context = click.get_current_context(silent=True)
     meta = {} if context is None else context.meta
+    parameters = [] if context is None else context.command.params
     names: dict[str, str] = meta.get(_NAMES, {})
     files = {copy: file for file, copy in meta.get(_FILES, {}).items()}
+    # An argument may be called as one of the options that is none of this name: ids as --lists.
+    flags = {name: names[name] for each in parameters if (name := str(each.name)) in names}
 
     def rename(words: list[str]) -> list[str]:
         first = words[:1] if isinstance(message, KeyError) else [names.get(x, x) for x in words[:1]]
         return first + [files.get(word, word) for word in words[1:]]
 
-    return message_text(message, functools.partial(write_option, names), rename)
+    return message_text(message, functools.partial(write_option, flags), rename)
 
 
 def write_option(names: Mapping[str, str], option: Option) -> str:
