@@ -121,7 +121,7 @@ def archive_kind(argument: str, path: str) -> str:
         return ""
     try:
         return str(json.loads(header.tobytes())["kind"])
-    except (ValueError, TypeError, LookupError) as error:
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise InputValueError(argument, f"damaged header: {error}", place=path) from error
 
 
@@ -145,7 +145,7 @@ def read_selection(argument: str, path: str) -> Any:
     )
     try:
         return csr_array((np.broadcast_to(True, indices.shape), indices, indptr), shape.tolist())
-    except ValueError as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise InputValueError(argument, str(error), place=path) from error
 
 
