@@ -154,6 +154,8 @@ def test_shards_in_a_list_of_paths(run: Run) -> None:
         np.save(name, SCORES[2 * p : 2 * p + 2])
     words = r"scores: s-2\.npy: its number is below .*; by numbers they are s-0\.npy s-1\.npy s-2"
     refusal(ValueError, words, tr.open_scores, sorted(names))
+    with pytest.raises(OSError, match="too long"):  # more digits than int() takes
+        tr.open_scores(["s-" + "9" * 5000, "s-" + "9" * 5001])
     expected = tr.rank(SCORES[:22], TARGETS[:22])
     for source in (names, tuple(map(Path, names)), "s-*.npy"):
         assert tr.rank(tr.open_scores(source), TARGETS[:22]) == expected

@@ -395,6 +395,8 @@ def _text_and_numbers(name: str) -> list[Any]:
     """Split a name at its runs of digits, which become numbers: `['part-', 10, '.npy']`."""
     import re
 
-    parts: list[Any] = re.split("([0-9]+)", name)
+    parts: list[Any] = re.split(
+        "([0-9]{1,255})", name
+    )  # No file's name is longer; int() refuses 4,301.
     parts[1::2] = map(int, parts[1::2])
     return parts
