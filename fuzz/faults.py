@@ -24,9 +24,9 @@ class Fault(NamedTuple):
 
 
 PANEL, QUERIES, SETTLING = (
-    f"cpp/engine/{name}.hpp" for name in ("bounded_panel", "bounded_queries", "settling")
+    f"cpp/engine/bounds/{name}.hpp" for name in ("bounded_panel", "bounded_queries", "settling")
 )
-TOKEN_BOUNDS, MAXIMA = "cpp/engine/token_bounds.hpp", "cpp/kernels/maxima.cpp"
+TOKEN_BOUNDS, MAXIMA = "cpp/engine/tokens/token_bounds.hpp", "cpp/kernels/maxima.cpp"
 # By area: the file, what stands there, the fault.
 ROWS: dict[str, list[tuple[str, ...]]] = {
     "alignment": [
@@ -37,14 +37,14 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         ("inputs/checks.py", "if not isinstance(value, kind):", "if False:"),
     ],
     "bounds": [
-        ("cpp/engine/quantiser.hpp", "(residues.squares)) * kUp", "(residues.squares)) / 2"),
+        ("cpp/engine/bounds/quantiser.hpp", "(residues.squares)) * kUp", "(residues.squares)) / 2"),
         (QUERIES, "= q_.rounded_up(facts.residue);", "= 0;"),
         (PANEL, "error = residue + 255 *", "error = 255 *"),
         (QUERIES, "= facts.offset - slack,", "= facts.offset - 0 * slack,"),
         (PANEL, "max(sum_panel_.residue,", "min(sum_panel_.residue,"),
         (QUERIES, "row.residue) / scale", "row.residue) * 0"),
         (
-            "cpp/engine/quantiser.hpp",
+            "cpp/engine/bounds/quantiser.hpp",
             "return largest / (static",
             "return largest / 2 / (static",
             "avx2",
@@ -56,7 +56,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         ("cli/commands.py", "except InputError as error:", "except OSError as error:"),
     ],
     "counters": [
-        ("cpp/engine/row_finish.hpp", "!p_.filters_target(task)", "true"),
+        ("cpp/engine/rows/row_finish.hpp", "!p_.filters_target(task)", "true"),
         ("counting/driver.py", 'counts["tied"] + 1', 'counts["tied"].clip(1)'),
         ("counting/counter.py", "<< numbers.start", "<< numbers.start >> 1"),
     ],
@@ -75,7 +75,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         (MAXIMA, "if (span.continues) most =", "if (false) most ="),
         (MAXIMA, "if (trace != trace) find_nans", "if (false) find_nans"),
         (
-            "cpp/engine/token_worker.hpp",
+            "cpp/engine/tokens/token_worker.hpp",
             "sum += static_cast<double>(maxima[token]);",
             "sum = static_cast<C>(sum + static_cast<double>(maxima[token]));",
         ),
@@ -117,7 +117,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         ("ranks/protocol.py", "COMPARABLE\n            if", "COMPARABLE[1:]\n            if"),
     ],
     "stores": [
-        ("cpp/engine/file.cpp", "= selection->within(", "= selection->within(1 + "),
+        ("cpp/engine/files/file.cpp", "= selection->within(", "= selection->within(1 + "),
         ("stores/store.py", ', side="right") - 1', ' - 1, side="right") - 1'),
         ("stores/store.py", "range(0, columns, width)", "range(0, columns - (columns > 5), width)"),
         ("stores/__init__.py", "start + header.start)", "start + header.start + (start > 0))"),

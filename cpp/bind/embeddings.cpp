@@ -12,7 +12,7 @@
 #include <tuple>
 
 #include "bind/tasks.hpp"
-#include "engine/value_scale.hpp"
+#include "engine/bounds/value_scale.hpp"
 
 namespace truerank::bind {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bind/scores.hpp"
-#include "engine/embeddings.hpp"
+#include "engine/sweep/embeddings.hpp"
 
 namespace truerank::bind {
 

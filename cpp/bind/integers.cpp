@@ -1,5 +1,5 @@
 // Integers: their range, and where they stand among others.
-#include "engine/integers.hpp"
+#include "engine/names/integers.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // Lists of candidates by their ids: where targets and filters are in them.
-#include "engine/lists.hpp"
+#include "engine/names/lists.hpp"
 
 #include <pybind11/stl.h>
 

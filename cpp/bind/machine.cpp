@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bind/calls.hpp"
-#include "engine/bounds.hpp"
+#include "engine/bounds/bounds.hpp"
 #include "engine/threads.hpp"
 #include "kernels/simd.hpp"
 

@@ -1,6 +1,6 @@
 // Names, which are objects of Python: their types; as codes, as places among others, and as hashes. And rows of text,
 // which are read block by block into codes of names and numbers.
-#include "engine/names.hpp"
+#include "engine/names/names.hpp"
 
 #include <pybind11/stl.h>
 
@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "bind/calls.hpp"
-#include "engine/text_lists.hpp"
+#include "engine/files/text_lists.hpp"
 
 namespace truerank::bind {
 

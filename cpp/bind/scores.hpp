@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "bind/calls.hpp"
-#include "engine/embeddings.hpp"
-#include "engine/file.hpp"
-#include "engine/rank.hpp"
+#include "engine/files/file.hpp"
+#include "engine/rows/rank.hpp"
+#include "engine/sweep/embeddings.hpp"
 
 namespace truerank::bind {
 

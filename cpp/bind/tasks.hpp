@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "bind/calls.hpp"
-#include "engine/rank.hpp"
+#include "engine/rows/rank.hpp"
 
 namespace truerank::bind {
 

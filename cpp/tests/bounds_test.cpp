@@ -1,13 +1,13 @@
 // What sums decide; and counts with bounds and without.
-#include "engine/bounds.hpp"
+#include "engine/bounds/bounds.hpp"
 
 #include <algorithm>
 #include <initializer_list>
 #include <numeric>
 #include <utility>
 
-#include "engine/embeddings.hpp"
-#include "engine/gauge.hpp"
+#include "engine/sweep/embeddings.hpp"
+#include "engine/sweep/gauge.hpp"
 #include "kernels/decisions.hpp"
 #include "kernels/simd.hpp"
 #include "kernels/sums.hpp"

@@ -1,5 +1,5 @@
 // Integers: where they stand among others, beside a map.
-#include "engine/integers.hpp"
+#include "engine/names/integers.hpp"
 
 #include <limits>
 #include <optional>

@@ -1,10 +1,10 @@
 // Levels: how vectors become levels, and sums over them, of a tile and of single rows.
-#include "engine/bounds.hpp"
+#include "engine/bounds/bounds.hpp"
 
 #include <algorithm>
 #include <bit>
 
-#include "engine/quantiser.hpp"
+#include "engine/bounds/quantiser.hpp"
 #include "kernels/simd.hpp"
 #include "kernels/sums.hpp"
 #include "tests/tests.hpp"

@@ -1,5 +1,5 @@
 // Ranks of score matrices.
-#include "engine/rank.hpp"
+#include "engine/rows/rank.hpp"
 
 #include <algorithm>
 #include <array>

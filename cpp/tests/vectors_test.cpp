@@ -10,8 +10,8 @@
 #include <span>
 #include <utility>
 
-#include "engine/bounds.hpp"
-#include "engine/embeddings.hpp"
+#include "engine/bounds/bounds.hpp"
+#include "engine/sweep/embeddings.hpp"
 #include "tests/tests.hpp"
 
 namespace truerank::tests {

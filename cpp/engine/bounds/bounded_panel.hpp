@@ -1,0 +1,248 @@
+// The candidates of a panel as bounds take them, and the thresholds of tasks that belong to candidates.
+//
+// A panel has up to 64 candidates, each in a lane. They are quantised for every cell anew, in blocks as the sums take
+// them, and the sums of a block with a tile of queries come out lane by lane. So for each lane there is a ValueLane:
+// the factors and addends by which a sum becomes the interval that the value of the pair lies in. Decisions read those
+// of many lanes at once, which is why they lie in arrays (LaneArrays). What is known of a candidate beside that, where
+// its vector is, its norm and its bias, is for the few pairs that stay open (CandidateFacts).
+//
+// Where all lanes have one step and no offset, an interval need not be made: sums themselves have thresholds
+// (SumPanel). Where both directions of an alignment are counted at once, lanes have tasks, too (LaneTasks).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "engine/bounds/bounded_queries.hpp"
+#include "engine/bounds/quantiser.hpp"
+#include "engine/sweep/sweep.hpp"
+#include "kernels/decisions.hpp"
+
+namespace truerank {
+
+// Of a lane without a candidate, or without a task.
+inline constexpr float kNoCandidate = std::numeric_limits<float>::quiet_NaN();
+
+// What is known of a candidate.
+struct CandidateFacts {
+    std::int64_t column = 0;
+    Extent extent{};       // of its shifted vector
+    double norm = 0;       // of the vector, at most
+    double offset = 0;     // what a bias or mean adds to the value of every pair
+    double squares = 0;    // the sum of squares as kernels take it, for poincare
+    bool is_zero = false;  // a zero vector
+};
+
+// How the values of a candidate follow from sums: a lane of ValueLanes.
+struct ValueLane {
+    float low_scale, low, high_scale, high, residue, norm;
+};
+// Those of all lanes, in arrays as kernels read them.
+struct LaneArrays {
+    std::vector<float> low_scale, low, high_scale, high, residue, norm;
+    void assign(std::size_t lanes, float number) {
+        for (auto* array : {&low_scale, &low, &high_scale, &high, &residue, &norm}) array->assign(lanes, number);
+    }
+    void set(std::size_t lane, const ValueLane& values) {
+        low_scale[lane] = values.low_scale;
+        low[lane] = values.low;
+        high_scale[lane] = values.high_scale;
+        high[lane] = values.high;
+        residue[lane] = values.residue;
+        norm[lane] = values.norm;
+    }
+    ValueLanes view(bool has_error) const {
+        return {low_scale.data(),
+                low.data(),
+                high_scale.data(),
+                high.data(),
+                has_error ? residue.data() : nullptr,
+                has_error ? norm.data() : nullptr};
+    }
+};
+
+// The tasks that belong to candidates: layers of one for each lane, with their true scores and thresholds on values.
+template <class C>
+struct LaneTasks {
+    std::size_t layers = 0;
+    std::int64_t count = 0;
+    const C* scores = nullptr;
+    std::vector<float> above, below;
+
+    // Unless pairs are counted, none is above.
+    void set(LayeredTasks<C>& tasks, const Quantiser<C>& quantiser) {
+        layers = tasks.layers();
+        count = tasks.tasks();
+        scores = tasks.thresholds();
+        const bool counts = tasks.counts();
+        const std::size_t n = layers * quantiser.kernels.lanes;
+        for (auto* thresholds : {&above, &below}) thresholds->assign(n, kNoCandidate);
+        for (std::size_t i = 0; i < n; ++i) {
+            const C score = scores[i];
+            if (score != score) continue;  // no task, or one that nothing is above
+            BoundedQueries<C>::set_floats(quantiser.scale.thresholds(static_cast<double>(score), 0), above[i],
+                                          below[i]);
+            if (!counts) above[i] = Quantiser<C>::kInfinity;
+        }
+    }
+    LaneThresholds thresholds() const { return {layers, above.data(), below.data()}; }
+};
+
+template <class C>
+class BoundedPanel {
+  public:
+    explicit BoundedPanel(const Quantiser<C>& quantiser)
+        : q_(quantiser), rows_(q_.scoring.candidates, normalises(q_.scoring.similarity)) {}
+
+    // Quantises the candidates of these columns, kPanelLanes or fewer. Returns whether all of them could be.
+    bool load(const std::int64_t* columns, std::int64_t width, const LevelForm& form, double largest_query) {
+        const std::size_t size = q_.size(), lanes = q_.kernels.lanes;
+        width_ = static_cast<std::size_t>(width);
+        blocks_ = (width_ + lanes - 1) / lanes;
+        levels_.assign(blocks_, form.size(size, lanes));
+        rows_.resize(width_);
+        shifted_.resize(width_ * size);
+        facts_.assign(width_, {});
+        has_zeros_ = false;
+        values_.assign(blocks_ * lanes, kNoCandidate);
+        rows_.load(0, columns, width);
+        for (std::size_t j = 0; j < width_; ++j) {
+            if (!load_facts(j, columns[j])) return false;
+        }
+        const float step = common_step(form);
+        for (std::size_t j = 0; j < width_; ++j) quantise(j, step, form, largest_query);
+        has_sum_thresholds_ = step > 0 && width_ == blocks_ * lanes;
+        // The largest errors of the lanes, from which thresholds on sums follow.
+        const bool products = q_.kind == Kind::products;
+        sum_panel_ = {1 / step, 0, 0};
+        for (std::size_t j = 0; j < width_; ++j) {
+            sum_panel_.residue = std::max(sum_panel_.residue, products ? values_.residue[j] : values_.high[j]);
+            sum_panel_.norm = std::max(sum_panel_.norm, products ? values_.norm[j] : 0.0F);
+        }
+        return true;
+    }
+
+    std::size_t width() const { return width_; }
+    std::size_t blocks() const { return blocks_; }
+    const CandidateFacts& facts(std::size_t lane) const { return facts_[lane]; }
+    const C* row(std::size_t lane) const { return rows_[lane]; }
+    // Whether any candidate is a zero vector.
+    bool has_zeros() const { return has_zeros_; }
+
+    // What kernels take.
+    const unsigned char* levels(std::size_t block) const { return levels_[block]; }
+    ValueLanes value_lanes() const { return values_.view(q_.kind == Kind::products); }
+    // Whether a task has the same thresholds on the sums of all lanes, and what they follow from.
+    bool has_sum_thresholds() const { return has_sum_thresholds_; }
+    const SumPanel& sum_panel() const { return sum_panel_; }
+
+  private:
+    using Kind = typename Quantiser<C>::Kind;
+    // Candidates have one step where theirs are, on the average, no finer than this one by more than this factor.
+    static constexpr double kCoarser = 2;
+
+    float* shifted(std::size_t j) { return shifted_.data() + j * q_.size(); }
+    // Takes what is known of a candidate before it is quantised; returns whether bounds cover it.
+    bool load_facts(std::size_t j, std::int64_t column) {
+        const Scoring<C>& scoring = q_.scoring;
+        const double slope = q_.scale.slope();
+        const C* const row = rows_[j];
+        CandidateFacts& facts = facts_[j];
+        facts.column = column;
+        facts.extent = q_.kernels.shift(row, q_.shift.data(), q_.size(), shifted(j));
+        if (scoring.bias != nullptr) facts.offset = static_cast<double>(scoring.bias[column]) / slope;
+        if (scoring.candidate_means != nullptr) {
+            facts.offset -= static_cast<double>(scoring.candidate_means[column]) / slope;
+        }
+        if (q_.kind == Kind::squares) facts.squares = q_.squares_of(row);
+        if (!q_.is_usable(facts.extent) || !q_.is_usable(facts.offset) || !q_.is_inside(facts.squares)) return false;
+        facts.is_zero = q_.is_zero(row);
+        has_zeros_ = has_zeros_ || facts.is_zero;
+        return true;
+    }
+    // One step for all candidates that have no offsets; 0 where there is none, or where it would be too coarse for
+    // most.
+    float common_step(const LevelForm& form) const {
+        if (q_.scoring.bias != nullptr || q_.scoring.candidate_means != nullptr) return 0;
+        if (q_.kind == Kind::distances) return q_.distance_grid.step;
+        if (q_.kind != Kind::products || q_.centred_queries) return 0;
+        double sum = 0;
+        float most = 0;
+        for (const CandidateFacts& facts : facts_) {
+            const float step = q_.step_of(facts.extent.largest, static_cast<float>(form.greatest));
+            sum += static_cast<double>(step);
+            most = std::max(most, step);
+        }
+        return static_cast<double>(most) * static_cast<double>(width_) <= kCoarser * sum ? most : 0;
+    }
+    void quantise(std::size_t j, float step, const LevelForm& form, double largest_query) {
+        const std::size_t lanes = q_.kernels.lanes;
+        CandidateFacts& facts = facts_[j];
+        LevelGrid grid = q_.distance_grid;
+        if (q_.kind == Kind::products) {
+            const auto greatest = static_cast<float>(form.greatest);
+            grid = q_.product_grid(step > 0 ? step : q_.step_of(facts.extent.largest, greatest), greatest);
+        }
+        const Quantised made = q_.quantise(shifted(j), facts.extent, grid, form, form.zero, form.place(j % lanes),
+                                           lanes, levels_[j / lanes]);
+        facts.norm = made.norm + q_.shift_norm;
+        values_.set(j, form.has_float_sums() ? lane_of_floats(facts, made.norm, form.error, largest_query)
+                                             : lane_of_levels(facts, made));
+    }
+    // How the values of a candidate follow from sums of floats. They are wrong by the roughness of the terms, by
+    // roundings, and by that of doubles to floats.
+    ValueLane lane_of_floats(const CandidateFacts& facts, double norm, double roughness, double largest_query) const {
+        const double share = 2 * roughness + (q_.depth() + 40) * 0x1p-23;
+        const double weight = q_.kind == Kind::squares ? 1 / (1 - facts.squares) : 1;
+        double error = q_.depth() * 0x1p-55 * weight;
+        if (sizeof(C) == 8) error += std::sqrt(q_.depth()) * 0x1p-22 * (largest_query + norm);
+        return {.low_scale = q_.rounded_down(-weight * (1 + share)),
+                .low = q_.rounded_down(-error),
+                .high_scale = q_.rounded_up(-weight * (1 - share)),
+                .high = q_.rounded_up(error),
+                .residue = 0,
+                .norm = 0};
+    }
+    // How the values of a candidate follow from sums of levels.
+    ValueLane lane_of_levels(const CandidateFacts& facts, const Quantised& made) const {
+        double offset = facts.offset, error = 0, levels = 0, residue = made.residue;
+        if (q_.kind == Kind::distances) {
+            error = residue + 255 * q_.depth() * static_cast<double>(made.step) * q_.kFloatError;
+            residue = 0;
+        } else {
+            levels = made.norm + residue;  // the norm of the quantised vector, at most
+            residue += q_.kFloatError * levels;
+            if (q_.scale.is_product()) residue += q_.scale.gamma() * facts.norm;
+            if (q_.centred_queries) {
+                offset -= static_cast<double>(made.extent.squares) / 2;
+                error = static_cast<double>(made.extent.squares) * q_.squares_error();
+            }
+        }
+        error = error * q_.kUp + std::abs(offset) * 0x1p-20;
+        return {.low_scale = made.step,
+                .low = q_.rounded_down(offset - error),
+                .high_scale = made.step,
+                .high = q_.rounded_up(offset + error),
+                .residue = q_.rounded_up(residue * q_.kUp),
+                .norm = q_.rounded_up(levels * q_.kUp)};
+    }
+    const Quantiser<C>& q_;
+    std::size_t width_ = 0, blocks_ = 0;
+
+    // Of candidates.
+    KeptVectors<C> rows_;
+    std::vector<float> shifted_;  // all of them, less the shift
+    std::vector<CandidateFacts> facts_;
+    bool has_zeros_ = false;
+    LevelGroups levels_;  // of blocks
+    LaneArrays values_;
+
+    bool has_sum_thresholds_ = false;
+    SumPanel sum_panel_{};
+};
+
+}  // namespace truerank

@@ -1,0 +1,302 @@
+// How vectors are quantised for bounds, and how much that may be wrong.
+//
+// A vector is written as shift + step * level + residue, with a small integer, the level, for each component. Once for
+// a call, Quantiser::make looks at the similarity, the processor and some of the candidates, and decides three things.
+// The kind: whether sums over levels are of products or of distances (or, where no integers serve, of floats). The
+// forms of levels that a cell of queries may try, bytes and words. And the shift, near which candidates lie, so that
+// steps are fine: their mean, or the lower corner of a box around them.
+//
+// Queries and candidates are then quantised alike: the shift is taken off, the rest is rounded to levels, and what
+// these leave over, the residue, is measured, since it bounds the error of every sum over the levels. Norms and
+// residues are computed in floats themselves. So each of them is made larger, by more than its own rounding can be: the
+// constants below say by how much, and docs/contributing/bounds.md why that is enough.
+//
+// Here are also the memory in which levels lie as kernels take them, and the vectors that they were made of.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "engine/bounds/bounds.hpp"
+#include "engine/bounds/value_scale.hpp"
+#include "engine/sweep/scoring.hpp"
+#include "engine/sweep/vectors.hpp"
+#include "kernels/measured.hpp"
+#include "kernels/simd.hpp"
+#include "kernels/similarity.hpp"
+#include "kernels/sums.hpp"
+
+namespace truerank {
+
+// The levels of vectors in groups, tiles of queries or blocks of candidates, of so many bytes each. They begin with a
+// cache line: of a vector that lies across two, both are read.
+class LevelGroups {
+  public:
+    void assign(std::size_t groups, std::size_t bytes) {
+        bytes_ = bytes;
+        lines_.assign(groups * bytes / sizeof(Line) + 1, Line{});
+    }
+    unsigned char* operator[](std::size_t group) { return lines_.front().bytes + group * bytes_; }
+    const unsigned char* operator[](std::size_t group) const { return lines_.front().bytes + group * bytes_; }
+
+  private:
+    struct alignas(64) Line {
+        unsigned char bytes[64];
+    };
+    std::size_t bytes_ = 0;  // of a group
+    std::vector<Line> lines_;
+};
+
+// The components of some vectors as they are scored: where they lie, or in copies.
+template <class C>
+class KeptVectors {
+  public:
+    KeptVectors(const Vectors<C>& vectors, bool normalise)
+        : vectors_(vectors), normalise_(normalise), copies_(!vectors.in_place(normalise)) {}
+    void resize(std::size_t n) {
+        rows_.resize(n);
+        owned_.resize(copies_ ? n * size() : 1);
+    }
+    // Takes n of them, from the i-th on.
+    void load(std::size_t i, const std::int64_t* ids, std::int64_t n) {
+        vectors_.load(ids, n, normalise_, owned_.data() + (copies_ ? i * size() : 0), rows_.data() + i);
+    }
+    const C* operator[](std::size_t i) const { return rows_[i]; }
+
+  private:
+    std::size_t size() const { return static_cast<std::size_t>(vectors_.depth()); }
+    const Vectors<C>& vectors_;
+    bool normalise_, copies_;
+    std::vector<const C*> rows_;
+    std::vector<C> owned_;
+};
+
+// What came of a vector that was quantised. The norm is an upper bound, and so is the residue: what quantisation
+// leaves over, as a norm; for distances, the sum of its magnitudes.
+struct Quantised {
+    Extent extent;
+    double norm = 0;
+    double residue = 0;
+    float step = 0;
+    std::int32_t levels = 0;  // their sum
+};
+
+template <class C>
+class Quantiser {
+  public:
+    // What is summed. Of moduli and squares, components are their own levels.
+    enum class Kind : int { products, distances, moduli, squares };
+
+    // Nothing where bounds do not cover the similarity, or cannot gain.
+    static std::optional<Quantiser> make(const Scoring<C>& scoring) {
+        const std::int64_t depth = scoring.depth();
+        const bool is_deep_enough = depth >= least_depth(scoring.similarity) && depth <= kDeepest;
+        if (chosen_levels() == Levels::off || !covers_addends(scoring) || !is_deep_enough ||
+            scoring.candidates.count() == 0) {
+            return {};
+        }
+        const bool is_poincare = scoring.similarity == Similarity::poincare;
+        if (is_poincare && sizeof(C) == 8) return {};  // floats would be too coarse near the edge of the ball
+        Quantiser result(scoring);
+        if (is_poincare || scoring.similarity == Similarity::complex_l1) {
+            result.kind = is_poincare ? Kind::squares : Kind::moduli;
+            result.forms = {is_poincare ? result.kernels.squares : result.kernels.moduli};
+            return result;
+        }
+        if (result.scale.is_l1()) {
+            result.kind = Kind::distances;
+            result.forms = {result.kernels.distances[static_cast<int>(chosen_levels())]};
+        } else {
+            result.sum_products();
+        }
+        result.centred_queries = !result.scale.is_product();
+        result.sample();
+        return result;
+    }
+
+    // For fewer queries it takes longer to quantise candidates than to score them.
+    static std::int64_t least_queries(const Scoring<C>& scoring) {
+        const std::int64_t depth = std::max<std::int64_t>(1, scoring.depth());
+        const std::int64_t least = measured::kLeastBoundedQueries + measured::kLeastBoundedNumbers / depth;
+        const Similarity similarity = scoring.similarity;
+        const bool by_distances = similarity == Similarity::l1 || similarity == Similarity::inverse_l1 ||
+                                  similarity == Similarity::complex_l1 || similarity == Similarity::poincare;
+        return by_distances ? least / 2 : least;
+    }
+
+    const Scoring<C>& scoring;
+    const SumKernels<C>& kernels = sum_kernels<C>();
+    ValueScale<C> scale;
+    Kind kind = Kind::products;
+    std::vector<LevelForm> forms;  // the finest first; which one is best depends on the data
+    LevelGrid distance_grid{};
+    std::vector<C> shift;  // of candidates; of queries, too, unless values are products
+    double shift_norm = 0;
+    bool centred_queries = false;  // whether it is that of queries
+    std::vector<C> zeros;          // else theirs
+
+    // Norms in floats, rounded up; what shifting, rounding to levels and arithmetic in floats may add to a residue, of
+    // the norm; and the least norm, so that nothing is lost to underflow.
+    static constexpr double kUp = 1.001, kFloatError = 0x1p-19, kLeastNorm = 0x1p-60;
+    static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    static constexpr std::int64_t kDeepest = 1 << 15;  // components, so that sums fit into 32 bits
+
+    std::size_t size() const { return static_cast<std::size_t>(scoring.depth()); }
+    double depth() const { return static_cast<double>(scoring.depth()); }
+    bool has_sums_of_floats() const { return forms.front().has_float_sums(); }
+    static bool is_usable(const Extent& extent) { return extent.largest <= kLargest; }
+    static bool is_usable(double addend) { return std::abs(addend) <= kLargestAddend; }
+    // Whether a point of the Poincare ball is far enough from its edge for floats.
+    static bool is_inside(double squares) { return squares <= 1 - 0x1p-20; }
+    static double norm_of(const Extent& extent) {
+        return std::sqrt(static_cast<double>(extent.squares)) * kUp + kLeastNorm;
+    }
+    // The share by which a sum of squares may be wrong.
+    double squares_error() const { return (depth() / 4 + 64) * 0x1p-24; }
+    bool is_zero(const C* row) const {
+        return std::all_of(row, row + size(), [](C x) { return x == 0; });
+    }
+    double squares_of(const C* row) const {
+        double squares = 0;
+        row_kernels<C>().add_squares(&row, 1, size(), &squares);
+        return squares;
+    }
+    // What the shift adds to the products of a query with all candidates.
+    double shift_product(const C* row) const {
+        double sum = 0;
+        for (std::size_t k = 0; k < size(); ++k) sum += static_cast<double>(row[k]) * static_cast<double>(shift[k]);
+        return sum;
+    }
+    // Floats that are no less and no greater.
+    static float rounded_up(double x) { return static_cast<float>(x + std::abs(x) * 0x1p-22 + 0x1p-120); }
+    static float rounded_down(double x) { return -rounded_up(-x); }
+
+    // Of products: the finest step that keeps numbers up to this one in the range of the levels; and the grid.
+    static float step_of(float largest, float greatest) { return std::max(largest / greatest, kLeastStep); }
+    static LevelGrid product_grid(float step, float greatest) { return {step, 1 / step, -greatest, greatest}; }
+    // The finest step with which words hold what is added up in them: of each group, one half of its components. Half a
+    // level each is rounding, and one level is to spare. 0 where nothing is.
+    float word_step(const LevelForm& form, const float* shifted) const {
+        if (form.query_in_word == 0) return 0;
+        const std::size_t half = form.group / 2, at_once = form.group * form.groups_at_once;
+        float largest = 0;
+        for (std::size_t first = 0; first < size(); first += at_once) {
+            float sums[2][2] = {};  // by half and sign
+            for (std::size_t k = first; k < std::min(first + at_once, size()); ++k) {
+                sums[k / half % 2][shifted[k] < 0] += std::abs(shifted[k]);
+            }
+            largest = std::max({largest, sums[0][0], sums[0][1], sums[1][0], sums[1][1]});
+        }
+        return largest / (static_cast<float>(form.query_in_word) - static_cast<float>(at_once) / 4 - 1);
+    }
+
+    // Writes the levels of a shifted vector to one of many lanes.
+    Quantised quantise(const float* shifted, const Extent& extent, const LevelGrid& grid, const LevelForm& form,
+                       int zero, std::size_t place, std::size_t lanes, unsigned char* out) const {
+        const Residues residues = kernels.quantise(shifted, size(), grid, form, zero, place, lanes, out);
+        Quantised made{extent, norm_of(extent), 0, grid.step, residues.levels};
+        if (kind == Kind::distances) {
+            made.residue = static_cast<double>(residues.magnitudes) * kUp +
+                           std::sqrt(depth()) * (kFloatError * made.norm + kLeastNorm);
+        } else {
+            made.residue =
+                std::sqrt(static_cast<double>(residues.squares)) * kUp + kFloatError * made.norm + kLeastNorm;
+        }
+        return made;
+    }
+
+  private:
+    static constexpr float kLargest = 0x1p40F;        // components beyond this are not quantised
+    static constexpr double kLargestAddend = 0x1p60;  // nor candidates or queries with a bias or mean beyond this
+    static constexpr float kLeastStep = 0x1p-40F;     // nor are steps finer than this
+
+    explicit Quantiser(const Scoring<C>& scoring_)
+        : scoring(scoring_),
+          scale(scoring.similarity, scoring.depth(), scoring.query_means != nullptr,
+                largest(scoring.bias, scoring.candidates.count()),
+                largest(scoring.candidate_means, scoring.candidates.count())),
+          shift(size()),
+          zeros(size()) {}
+    // The largest magnitude of those that are usable.
+    static double largest(const C* addends, std::int64_t n) {
+        double most = 0;
+        for (std::int64_t i = 0; addends != nullptr && i < n; ++i) {
+            const auto x = static_cast<double>(addends[i]);
+            if (is_usable(x)) most = std::max(most, std::abs(x));
+        }
+        return most;
+    }
+    // A bias or means, but not both, are covered where scores are values times a slope.
+    static bool covers_addends(const Scoring<C>& scoring) {
+        const bool has_bias = scoring.bias != nullptr, has_means = scoring.query_means != nullptr;
+        const Similarity similarity = scoring.similarity;
+        const bool linear = similarity == Similarity::dot || similarity == Similarity::cosine ||
+                            similarity == Similarity::l1 || similarity == Similarity::sql2;
+        return linear ? !(has_bias && has_means) : !(has_bias || has_means);
+    }
+    // Shorter vectors are scored: that takes no longer.
+    static std::int64_t least_depth(Similarity similarity) {
+        if (are_bounds_forced()) return 1;
+        const bool products = similarity == Similarity::dot || similarity == Similarity::cosine;
+        return products && vector_bytes() == 64 ? measured::kLeastDepthOfWideProducts : measured::kLeastDepth;
+    }
+    void sum_products() {
+        const ByteProducts by = byte_products();
+        LevelForm words = kernels.words[static_cast<int>(by)];
+        // Words are as fine as sums of 30 bits allow.
+        words.greatest = words.query_greatest = std::min(16383, static_cast<int>(std::sqrt(0x1p30 / depth())));
+        if (chosen_levels() == Levels::int16 || by == ByteProducts::pairs || kernels.has_fused_words) {
+            forms.push_back(words);
+        }
+        if (chosen_levels() == Levels::int8) forms.push_back(kernels.bytes[static_cast<int>(by)]);
+    }
+    // Takes the mean of some candidates as the shift; for distances, the lower corner of the box around them.
+    void sample() {
+        constexpr std::int64_t at_most = 2048;
+        const Vectors<C>& candidates = scoring.candidates;
+        const std::int64_t n = std::min(at_most, candidates.count());
+        std::vector<C> buffer(size());
+        std::vector<double> sum(size()), square(size()), least(size(), std::numeric_limits<double>::infinity()),
+            most(size(), -least[0]);
+        double taken = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+            const C* row = candidates.row(i * (candidates.count() / n), normalises(scoring.similarity), buffer.data());
+            const auto usable = [](C x) { return std::abs(x) <= C{kLargest}; };  // false for NaN
+            if (!std::all_of(row, row + size(), usable)) continue;
+            ++taken;
+            for (std::size_t k = 0; k < size(); ++k) {
+                const auto x = static_cast<double>(row[k]);
+                sum[k] += x;
+                square[k] += x * x;
+                least[k] = std::min(least[k], x);
+                most[k] = std::max(most[k], x);
+            }
+        }
+        if (taken == 0) return;
+        // The box is as wide as the widest column but, since few outliers would make levels coarse for all others, no
+        // wider than so many standard deviations: of the factors from 5 to 8 on trained vectors, this left the fewest
+        // pairs open.
+        constexpr double deviations = 6.5;
+        double widest = 0, variance = 0, squares = 0;
+        for (std::size_t k = 0; k < size(); ++k) {
+            widest = std::max(widest, most[k] - least[k]);
+            variance += std::max(0.0, square[k] / taken - sum[k] / taken * (sum[k] / taken));
+        }
+        const double box = std::min(widest, deviations * std::sqrt(variance / depth()));
+        for (std::size_t k = 0; k < size(); ++k) {
+            const double middle = box < most[k] - least[k] ? sum[k] / taken : (least[k] + most[k]) / 2;
+            shift[k] = static_cast<C>(kind == Kind::distances ? middle - box / 2 : sum[k] / taken);
+            squares += static_cast<double>(shift[k]) * static_cast<double>(shift[k]);
+        }
+        shift_norm = std::sqrt(squares) * 1.001;
+        const float step = std::max(kLeastStep, static_cast<float>(box / 255));
+        if (kind == Kind::distances) distance_grid = {step, 1 / step, 0, 255};
+    }
+};
+
+}  // namespace truerank

@@ -1,0 +1,169 @@
+#include "engine/names/lists.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <utility>
+
+#include "engine/names/hash_table.hpp"
+#include "engine/threads.hpp"
+#include "kernels/measured.hpp"
+
+namespace truerank {
+namespace {
+
+constexpr std::int64_t kChunkEntries = 1 << 14;
+constexpr std::int64_t kMostListsPerChunk = 1 << 12;
+
+// The places of the ids of one list.
+class ListedIds {
+    auto is_at(std::int64_t id) const {
+        return [this, id](std::int64_t place) { return lists_->column(begin_ + place) == id; };
+    }
+    const Selection* lists_ = nullptr;
+    std::int64_t begin_ = 0;
+    PlaceTable places_;
+
+  public:
+    // Takes another list, whose ids are then added one after another.
+    void start(const Selection& lists, std::int64_t list) {
+        lists_ = &lists;
+        begin_ = lists.indptr[list];
+        places_.clear(2 * static_cast<std::size_t>(lists.length(list)));
+    }
+    // Adds the id at a place; returns the first place that the list has it at.
+    std::int64_t add(std::int64_t id, std::int64_t place) {
+        return begin_ + places_.place_or_add(hash_of(id), place - begin_, is_at(id));
+    }
+    // The place of an id, or -1.
+    std::int64_t place(std::int64_t id) const {
+        const std::int64_t place = places_.place(hash_of(id), is_at(id));
+        return place < 0 ? -1 : begin_ + place;
+    }
+};
+
+// Appends the places of those ids of a list that are in a list of the filter, ascending.
+void find_filtered(const Selection& lists, std::int64_t list, const ListedIds& listed, const Selection& filter,
+                   std::int64_t filter_list, std::vector<std::int64_t>& places) {
+    const std::int64_t begin = lists.indptr[list], end = lists.indptr[list + 1];
+    if (filter.length(filter_list) > measured::kLongFilter * (end - begin)) {
+        for (std::int64_t place = begin; place < end; ++place) {
+            if (filter.has(filter_list, lists.column(place))) places.push_back(place);
+        }
+        return;
+    }
+    const auto first = static_cast<std::ptrdiff_t>(places.size());
+    for (std::int64_t at = filter.indptr[filter_list]; at < filter.indptr[filter_list + 1]; ++at) {
+        const std::int64_t id = filter.column(at);
+        if (id < 0) continue;  // another thread may have written to the filter
+        if (const std::int64_t place = listed.place(id); place >= 0) places.push_back(place);
+    }
+    std::sort(places.begin() + first, places.end());
+}
+
+// What a thread keeps of a list.
+struct ListWorker {
+    ListedIds listed;
+    // Its tasks, by their lists of the filter, which are copies: another thread may write to the caller's arrays.
+    std::vector<std::pair<std::int64_t, std::int64_t>> tasks;
+};
+
+// Fills the arrays for the tasks of a list that is in the table, and appends what it filters. Returns whether it came
+// to the end.
+bool find_tasks(const Selection& lists, std::int64_t list, const ListTasks& tasks, std::int64_t first,
+                std::int64_t last, const Selection& filter, ListWorker& worker, const ListedTasks& arrays,
+                FilteredPlaces& filtered, Stop& stop, bool is_caller) {
+    for (std::int64_t task = first; task < last; ++task) arrays.place[task] = worker.listed.place(tasks.targets[task]);
+    if (!filter) return true;
+    worker.tasks.clear();
+    for (std::int64_t task = first; task < last; ++task) worker.tasks.emplace_back(filter.list(task), task);
+    if (!std::is_sorted(worker.tasks.begin(), worker.tasks.end())) std::sort(worker.tasks.begin(), worker.tasks.end());
+    std::int64_t last_list = -1;
+    for (const auto& [filter_list, task] : worker.tasks) {
+        const std::int64_t length = filter.length(filter_list);
+        if (filter_list != last_list) {
+            const std::int64_t most = measured::kLongFilter * lists.length(list);
+            if (stop.requested(is_caller, 16 * std::min(length, most))) return false;
+            find_filtered(lists, list, worker.listed, filter, filter_list, filtered.places);
+            filtered.indptr.push_back(static_cast<std::int64_t>(filtered.places.size()));
+            last_list = filter_list;
+        }
+        // The target is never left out.
+        const std::int64_t place = arrays.place[task];
+        const bool is_named = filter.has(filter_list, tasks.targets[task]);
+        const auto end = filtered.places.end(), begin = filtered.places.begin() + filtered.indptr.end()[-2];
+        arrays.shared[task] = static_cast<std::int64_t>(filtered.indptr.size()) - 2;
+        arrays.filtered[task] = length - (is_named ? 1 : 0);
+        arrays.places[task] = end - begin - (is_named && place >= 0 ? 1 : 0);
+        arrays.before[task] = place < 0 ? arrays.places[task] : std::lower_bound(begin, end, place) - begin;
+    }
+    return true;
+}
+
+}  // namespace
+
+ListFault find_listed(const Selection& lists, std::int64_t bound, const ListTasks& tasks, const Selection& filter,
+                      int threads, bool (*interrupted)(), const ListedTasks& arrays, FilteredPlaces& filtered) {
+    const std::int64_t mean_length = std::max<std::int64_t>(1, lists.entries / std::max<std::int64_t>(1, lists.size));
+    const std::int64_t per_chunk = std::clamp<std::int64_t>(kChunkEntries / mean_length, 1, kMostListsPerChunk);
+    const std::int64_t chunks = divide_up(lists.size, per_chunk);
+    const Team team(chunks < 4 ? 1 : threads, chunks);
+    std::vector<ListWorker> workers(static_cast<std::size_t>(team.size()));
+    std::vector<FilteredPlaces> filtered_of(static_cast<std::size_t>(chunks));
+    std::vector<ListFault> faults(static_cast<std::size_t>(chunks));
+    std::atomic<std::int64_t> first_fault{std::numeric_limits<std::int64_t>::max()};  // its chunk
+    const auto first_task_from = [&](std::int64_t list) {
+        return std::lower_bound(tasks.lists, tasks.lists + tasks.size, list) - tasks.lists;
+    };
+    for (auto* const counts : {arrays.filtered, arrays.before, arrays.places, arrays.shared}) {
+        std::fill_n(counts, tasks.size, 0);
+    }
+    parallel_for(team, chunks, interrupted, [&](std::int64_t chunk, int id, Stop& stop) {
+        if (chunk > first_fault.load(std::memory_order_relaxed)) return;
+        ListWorker& worker = workers[static_cast<std::size_t>(id)];
+        ListedIds& listed = worker.listed;
+        const std::int64_t first = chunk * per_chunk, last = std::min(lists.size, first + per_chunk);
+        std::int64_t task = first_task_from(first);
+        for (std::int64_t list = first; list < last; ++list) {
+            const std::int64_t begin = lists.indptr[list], end = lists.indptr[list + 1];
+            listed.start(lists, list);
+            if (stop.requested(id == 0, 16)) return;
+            for (std::int64_t place = begin; place < end; ++place) {
+                if ((place - begin) % kChunkEntries == 0 && stop.requested(id == 0, 16 * kChunkEntries)) return;
+                const std::int64_t id_at = lists.column(place);
+                const bool outside = id_at < 0 || id_at >= bound;
+                const std::int64_t first_place = outside ? -1 : listed.add(id_at, place);
+                if (first_place == place) continue;
+                faults[static_cast<std::size_t>(chunk)] = {place, first_place};
+                std::int64_t before = first_fault.load();
+                while (chunk < before && !first_fault.compare_exchange_weak(before, chunk)) {
+                }
+                return;
+            }
+            const std::int64_t first_of_list = task;
+            while (task < tasks.size && tasks.lists[task] == list) ++task;
+            if (!find_tasks(lists, list, tasks, first_of_list, task, filter, worker, arrays,
+                            filtered_of[static_cast<std::size_t>(chunk)], stop, id == 0)) {
+                return;
+            }
+        }
+    });
+    for (const ListFault& fault : faults) {
+        if (fault.place >= 0) return fault;
+    }
+    std::size_t total = 0;
+    for (const FilteredPlaces& part : filtered_of) total += part.places.size();
+    filtered.places.reserve(total);
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+        FilteredPlaces part = std::move(filtered_of[static_cast<std::size_t>(chunk)]);
+        const std::int64_t before = filtered.indptr.back(),
+                           shared = static_cast<std::int64_t>(filtered.indptr.size()) - 1;
+        for (std::size_t i = 1; i < part.indptr.size(); ++i) filtered.indptr.push_back(before + part.indptr[i]);
+        filtered.places.insert(filtered.places.end(), part.places.begin(), part.places.end());
+        const std::int64_t last = first_task_from((chunk + 1) * per_chunk);
+        for (std::int64_t task = first_task_from(chunk * per_chunk); task < last; ++task) arrays.shared[task] += shared;
+    }
+    return {};
+}
+
+}  // namespace truerank

@@ -1,0 +1,274 @@
+// The first step of ranking: the scores of rows are counted for the tasks that read them, as if nothing were filtered.
+//
+// How a chunk is read depends on how the matrix lies in memory. There are three ways:
+//
+// - scan_single_tasks: every task has a row of its own, which is read in place. This is the common case, and runs at
+//   the speed of memory, so that all else (true scores, filters, what is written) is kept out of the stream of reads.
+// - scan_columns: columns are contiguous. Rows are lanes, many of which are counted side by side along the columns.
+// - scan_groups: all others, where rows have several tasks or candidates of their own, or scores have to be copied.
+//
+// Where a chunk has whole rows, the second step (row_finish.hpp) follows at once, while rows are in the cache.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <vector>
+
+#include "engine/rows/row_finish.hpp"
+#include "engine/rows/row_problem.hpp"
+#include "kernels/measured.hpp"
+
+namespace truerank {
+
+// So few columns at a time stay in the cache while several layers pass over them.
+constexpr std::int64_t kColumnsPerPass = 5 * static_cast<std::int64_t>(measured::kColumnsPerVisit);
+
+// How the work is cut into chunks. A chunk has `chunk_groups` groups of tasks (if column_major, so many rows of the
+// matrix) and, of each row, `chunk_columns` columns or candidates.
+struct Plan {
+    bool column_major = false;  // columns are contiguous: many rows are counted at once
+    bool single_tasks = false;  // every task has a row of its own, which is read in place
+    bool serial = false;        // too little work for a second thread
+    Duration duration = Duration::any;
+    std::int64_t chunks = 0;
+    std::int64_t chunk_groups = 1;
+    std::int64_t groups_at_once = 1;  // groups that are scanned side by side
+    std::int64_t row_length = 0;      // columns, or the most candidates, that a row has
+    std::int64_t chunk_columns = 0;
+    std::int64_t chunks_per_row = 1;
+    // Whether chunks have whole rows, so that no other thread adds to the counts of their tasks.
+    bool whole_rows() const { return chunks_per_row == 1; }
+};
+
+template <class T>
+class RowCounting {
+  public:
+    RowCounting(const RowProblem<T>& problem, const Plan& plan, RowTotals<T>& totals, RowFinish<T>& finish)
+        : p_(problem), plan_(plan), totals_(totals), finish_(finish) {}
+
+    // Counts for the tasks of a chunk.
+    void scan(RankWorker<T>& worker, std::int64_t chunk) {
+        const std::int64_t begin = chunk % plan_.chunks_per_row * plan_.chunk_columns;
+        const std::int64_t end = std::min(plan_.row_length, begin + plan_.chunk_columns);
+        const std::int64_t first = chunk / plan_.chunks_per_row * plan_.chunk_groups;
+        if (!plan_.column_major) {
+            return scan_rows(worker, first, std::min(p_.groups(), first + plan_.chunk_groups), begin, end);
+        }
+        // Of the chunk's rows, as many as fill whole vectors may be lanes; the others are read one by one.
+        const std::int64_t height = std::min(plan_.chunk_groups, p_.scores.rows - first);
+        const std::int64_t lanes = height - height % static_cast<std::int64_t>(p_.kernels.lane_multiple);
+        const std::int64_t top = p_.first_group_from(first), bottom = p_.first_group_from(first + height);
+        std::int64_t middle = p_.first_group_from(first + lanes), layers = 0;
+        for (std::int64_t g = top; g < middle; ++g) {
+            layers = std::max(layers, static_cast<std::int64_t>(p_.group(g).size()));
+        }
+        if (middle == top || layers > measured::kMaxLayers || (middle - top) * measured::kMaxRowsPerGroup < lanes) {
+            middle = top;
+        } else {
+            scan_columns(worker, top, middle, layers, first, lanes, begin, end);
+            if (plan_.whole_rows()) finish_.finish_groups(worker, top, middle);
+        }
+        scan_rows(worker, middle, bottom, begin, end);
+    }
+
+  private:
+    // Counts for the tasks of some groups in columns (or candidates) begin to end.
+    void scan_rows(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end) {
+        if (plan_.single_tasks) return scan_single_tasks(worker, first, last, begin, end);
+        // Filtered scores are read again, while they are in the cache.
+        const bool finishes_rows = plan_.whole_rows() && p_.filter;
+        for (std::int64_t g = first; g < last && !worker.stopped(plan_.groups_at_once * (end - begin));
+             g += plan_.groups_at_once) {
+            const std::int64_t next = std::min(last, g + plan_.groups_at_once);
+            if (next < last) prefetch_true_scores(next);
+            scan_groups(worker, g, next, begin, p_.has_own_lists() ? p_.candidates_of(p_.group(g)[0]) : end);
+            if (finishes_rows) finish_.finish_groups(worker, g, next);
+        }
+        if (plan_.whole_rows() && !finishes_rows) finish_.finish_groups(worker, first, last);
+    }
+    // Counts for groups of any size and in any layout: side by side, where their scores are copied.
+    void scan_groups(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t begin,
+                     std::int64_t end) {
+        const auto n = static_cast<std::size_t>(last - first);
+        if (worker.row_true_scores.size() < n) worker.row_true_scores.resize(n);
+        worker.rows.resize(n);
+        for (std::size_t i = 0; i < n; ++i) {
+            const TaskIds ids = p_.group(first + static_cast<std::int64_t>(i));
+            worker.rows[i] = p_.row(ids[0]);
+            p_.gather_true_scores(ids, worker.row_true_scores[i]);
+        }
+        const ListedColumns columns = p_.candidate_columns(p_.group(first)[0], begin, end);
+        if (columns.are_consecutive() && p_.reader.contiguous_rows()) {
+            for (std::size_t i = 0; i < n; ++i) {
+                p_.count(p_.reader.in_place(worker.rows[i], columns.start), columns.size, worker.row_true_scores[i]);
+            }
+        } else {
+            p_.pack(worker, worker.rows, columns, [&](std::int64_t i, const T* scores, std::int64_t width) {
+                p_.count(scores, width, worker.row_true_scores[static_cast<std::size_t>(i)]);
+            });
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            const TaskIds ids = p_.group(first + static_cast<std::int64_t>(i));
+            const TrueScores<T>& true_scores = worker.row_true_scores[i];
+            for (std::size_t t = 0; t < ids.size(); ++t) {
+                totals_.add(ids[t], true_scores.counts_of(t), true_scores.nan, plan_.whole_rows());
+                if (p_.audit) totals_.add_audit(ids[t], true_scores);
+            }
+        }
+    }
+    // Groups of one task each, their columns, and whether rows lie apart.
+    struct SingleRows {
+        std::int64_t first, last, begin, end;
+        bool apart;
+    };
+    // Counts for tasks that have rows of their own, read in place. What would break the stream that the hardware
+    // prefetches is done before it (true scores are read), or after several rows at a time (filtered scores are read
+    // again, counts are written).
+    void scan_single_tasks(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t begin,
+                           std::int64_t end) {
+        const std::int64_t row_bytes = std::max<std::int64_t>(1, (end - begin) * static_cast<std::int64_t>(sizeof(T)));
+        const bool is_final = plan_.whole_rows() && !p_.tasks.is_partial();
+        // Filtered scores are read again after so few rows that these are still in the cache.
+        const std::int64_t cached_rows =
+            p_.filter ? std::clamp<std::int64_t>(measured::kCachedBytes / row_bytes, 1, measured::kRowsAtOnce)
+                      : measured::kRowsAtOnce;
+        const std::int64_t rows_at_once = is_final ? measured::kRowsAtOnce : cached_rows;
+        worker.row_counts.resize(measured::kRowsAtOnce);
+        const std::span<RowCounts> counts(worker.row_counts);
+        read_true_scores(worker, first, last, row_bytes);
+        const SingleRows rows{first, last, begin, end, last - first > 1 && std::abs(p_.scores.row_stride) > row_bytes};
+        for (std::int64_t start = first; start < last; start += rows_at_once) {
+            const std::int64_t next = std::min(last, start + rows_at_once);
+            for (std::int64_t g = start; g < next; g += cached_rows) {
+                const std::int64_t stop = std::min(next, g + cached_rows);
+                const auto counts_from = counts.subspan(static_cast<std::size_t>(g - start));
+                if (!count_single_tasks(worker, rows, g, stop, counts_from)) return;
+                for (std::int64_t i = 0; is_final && p_.filter && i < stop - g; ++i) {
+                    RowCounts& row_counts = counts_from[static_cast<std::size_t>(i)];
+                    row_counts = row_counts - finish_.count_filtered(worker, p_.group(g + i)[0]);
+                }
+            }
+            for (std::int64_t g = start; g < next; ++g) {
+                const RowCounts& row_counts = counts[static_cast<std::size_t>(g - start)];
+                if (is_final) {
+                    finish_.write(worker, p_.group(g)[0], row_counts);
+                } else {
+                    totals_.add(p_.group(g)[0], row_counts.counts, row_counts.nan, plan_.whole_rows());
+                }
+            }
+            if (plan_.whole_rows() && !is_final) finish_.finish_groups(worker, start, next);
+        }
+    }
+    // Counts the rows of groups from g to stop - 1. Returns whether it was not stopped.
+    bool count_single_tasks(RankWorker<T>& worker, const SingleRows& rows, std::int64_t g, std::int64_t stop,
+                            std::span<RowCounts> counts) const {
+        for (std::size_t i = 0; g < stop; ++g, ++i) {
+            if (worker.stopped(rows.end - rows.begin)) return false;
+            counts[i] = {{}, 0, p_.scores.columns};
+            const T true_score = worker.single_true_scores.empty()
+                                     ? p_.true_score_of(p_.group(g)[0])
+                                     : worker.single_true_scores[static_cast<std::size_t>(g - rows.first)];
+            if (rows.apart) {
+                count_apart_row(true_score, g, rows, counts[i]);
+            } else {
+                p_.count(p_.reader.in_place(p_.row(p_.group(g)[0]), rows.begin), rows.end - rows.begin, true_score,
+                         true, counts[i]);
+            }
+        }
+        return true;
+    }
+    // Reads the true scores of a chunk: read one by one, each from somewhere ahead in its row, they break the stream
+    // (an eighth slower). Where rows are shorter than a page, they are near enough to it, and to read them first costs
+    // a fifth; then the list stays empty.
+    void read_true_scores(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t row_bytes) const {
+        worker.single_true_scores.clear();
+        if (row_bytes < static_cast<std::int64_t>(kPageBytes) || p_.tasks.is_partial()) return;
+        for (std::int64_t g = first; g < last; ++g) {
+            worker.single_true_scores.push_back(p_.true_score_of(p_.group(g)[0]));
+        }
+    }
+    // Counts the single task of a group in columns of its row, some columns at a time, where rows are far apart, as
+    // those of a slice are. Meanwhile the same columns of a later row are prefetched: the hardware does that along a
+    // row only.
+    void count_apart_row(T true_score, std::int64_t g, const SingleRows& rows, RowCounts& row_counts) const {
+        constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+        const std::int64_t row_bytes = std::max<std::int64_t>(1, (rows.end - rows.begin) * size);
+        const std::int64_t rows_ahead = divide_up(measured::kAheadBytesOfApartRows, row_bytes);
+        const std::int64_t later = g + rows_ahead < rows.last ? p_.row(p_.group(g + rows_ahead)[0]) : -1;
+        constexpr std::int64_t columns_at_once = measured::kBytesOfApartRows / size;
+        for (std::int64_t from = rows.begin; from < rows.end; from += columns_at_once) {
+            const std::int64_t to = std::min(rows.end, from + columns_at_once);
+            if (later >= 0) prefetch_scores(later, from, to, row_bytes <= measured::kNarrowBytes);
+            p_.count(p_.reader.in_place(p_.row(p_.group(g)[0]), from), to - from, true_score, false, row_counts);
+        }
+    }
+    // Prefetches scores of a row.
+    void prefetch_scores(std::int64_t at_row, std::int64_t begin, std::int64_t end, bool narrow) const {
+        const char* const last = p_.reader.at(at_row, end);
+        for (const char* at = p_.reader.at(at_row, begin); at < last; at += kLineBytes) {
+            if (narrow) {
+                __builtin_prefetch(at, 0, 3);
+            } else {
+                __builtin_prefetch(at, 0, 2);
+            }
+        }
+    }
+    // The true scores of a group may be anywhere in its row. They are prefetched while the group before it is counted.
+    void prefetch_true_scores(std::int64_t g) const {
+        if (p_.tasks.is_partial()) return;
+        const TaskIds ids = p_.group(g);
+        for (std::size_t t = 0; t < std::min<std::size_t>(ids.size(), 64); ++t) {
+            __builtin_prefetch(p_.reader.at(p_.row(ids[t]), p_.tasks.targets[ids[t]]));
+        }
+    }
+    // Scans groups whose rows are among top to top + lanes - 1, in a matrix whose columns are contiguous. Each row is a
+    // lane, and a pass over the columns serves one task of each row: `layers` passes serve all.
+    void scan_columns(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t layers,
+                      std::int64_t top, std::int64_t lanes, std::int64_t begin, std::int64_t end) {
+        const auto width = static_cast<std::size_t>(lanes);
+        worker.layer_true_scores.resize(width);
+        worker.lane_counts.resize(3 * width);
+        std::int64_t* const above = worker.lane_counts.data();
+        std::int64_t* const tied = above + lanes;
+        std::int64_t* const nan = tied + lanes;
+        const std::int64_t scratch_bytes = 3 * lanes * static_cast<std::int64_t>(sizeof(T));
+        worker.lane_scratch.resize(static_cast<std::size_t>(divide_up(scratch_bytes, kLineBytes)));
+        const std::int64_t columns_at_once = layers == 1 ? end - begin : kColumnsPerPass;
+        for (std::int64_t b = begin; b < end; b += columns_at_once) {
+            const std::int64_t columns = std::min(columns_at_once, end - b);
+            for (std::int64_t layer = 0; layer < layers; ++layer) {
+                std::fill(worker.lane_counts.begin(),
+                          worker.lane_counts.begin() + static_cast<std::ptrdiff_t>(2 * width), 0);
+                if (layer == 0) std::fill_n(nan, width, 0);
+                for (std::int64_t g = first; g < last; ++g) {
+                    const TaskIds ids = p_.group(g);
+                    const auto t = static_cast<std::size_t>(layer);
+                    if (t < ids.size()) {
+                        worker.layer_true_scores[static_cast<std::size_t>(p_.row(ids[t]) - top)] =
+                            p_.true_score_of(ids[t]);
+                    }
+                }
+                p_.kernels.count_columns(p_.reader.at(top, b), p_.scores.column_stride,
+                                         static_cast<std::size_t>(columns), width, worker.layer_true_scores.data(),
+                                         above, tied, layer == 0 ? nan : nullptr, worker.lane_scratch.data());
+                for (std::int64_t g = first; g < last; ++g) {
+                    const TaskIds ids = p_.group(g);
+                    const auto t = static_cast<std::size_t>(layer);
+                    if (t >= ids.size()) continue;
+                    const std::int64_t lane = p_.row(ids[t]) - top;
+                    totals_.add(ids[t], {above[lane], tied[lane]}, nan[lane], plan_.whole_rows());
+                }
+            }
+        }
+    }
+
+    const RowProblem<T>& p_;
+    const Plan& plan_;
+    RowTotals<T>& totals_;
+    RowFinish<T>& finish_;
+};
+
+}  // namespace truerank

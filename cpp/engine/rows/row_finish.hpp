@@ -1,0 +1,204 @@
+// The second step of ranking: what is filtered is taken out of the counts of tasks, and the rules are applied.
+//
+// Most of a row is not filtered, so that the first step counts all of it, and this one reads the filtered scores once
+// more, while the row is in the cache, and subtracts what they count. A target that is filtered stays a candidate. Then
+// the counts become final (write): a NaN is refused, counted as worst or left out, and ascending order turns above into
+// below. In partial counts, those of part of a matrix, nothing is final: the target's own column is left out, and the
+// sums are added to those of other parts (finish_partial).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/rows/row_problem.hpp"
+
+namespace truerank {
+
+template <class T>
+class RowFinish {
+  public:
+    RowFinish(const RowProblem<T>& problem, RowTotals<T>& totals) : p_(problem), totals_(totals) {}
+
+    // Makes the counts of the tasks of some groups final.
+    void finish_groups(RankWorker<T>& worker, std::int64_t first, std::int64_t last) {
+        for (std::int64_t g = first; g < last && !worker.stopped(1); ++g) {
+            const TaskIds ids = p_.group(g);
+            if (!p_.filter) {
+                for (std::size_t i = 0; i < ids.size(); ++i) finish(worker, ids[i], {});
+                continue;
+            }
+            for (std::size_t i = 0, j; i < ids.size() && !worker.stopped(1); i = j) {
+                const std::int64_t list = p_.filter.list(ids[i]);
+                for (j = i + 1; j < ids.size() && p_.filter.list(ids[j]) == list;) ++j;
+                finish_tasks(worker, ids.subspan(i, j - i));
+            }
+        }
+    }
+    // What the filtered columns of a single task count. Its target is not among them: it stays a candidate.
+    RowCounts count_filtered(RankWorker<T>& worker, std::int64_t task) const {
+        const ListedColumns columns = filtered_columns(worker, task);
+        RowCounts filtered;
+        filtered.candidates = columns.size;
+        if (columns.size == 0) return filtered;
+        const std::int64_t one_row[] = {p_.row(task)};
+        const T true_score = p_.true_score_of(task);
+        p_.pack(worker, one_row, columns, [&](std::int64_t, const T* scores, std::int64_t width) {
+            p_.count(scores, width, true_score, false, filtered);
+        });
+        keep_target(task, true_score, filtered);
+        return filtered;
+    }
+    // Applies the rules to what was counted in a whole row, in descending order, and writes the counts of its task.
+    void write(RankWorker<T>& worker, std::int64_t task, const RowCounts& row) const {
+        auto [above, tied] = row.counts;
+        std::int64_t candidates = row.candidates;
+        if (p_.rules.ascending) above = candidates - row.nan - above - tied;
+        if (row.nan > 0) {
+            const bool nan_true_score = p_.is_nan(p_.true_score_of(task));
+            fail(worker, kind_of_nan(p_.rules.nan, nan_true_score), task);
+            if (nan_true_score) {
+                above = candidates - 1;
+                tied = 1;
+            }
+            if (p_.rules.nan == NanRule::omit) candidates -= row.nan;
+        }
+        totals_.counts.above[task] = above;
+        totals_.counts.tied[task] = tied;
+        totals_.counts.candidates[task] = candidates;
+    }
+
+  private:
+    // Finishes tasks that share row, candidates and filter.
+    void finish_tasks(RankWorker<T>& worker, TaskIds ids) {
+        if (ids.size() == 1 && !p_.audit) return finish(worker, ids[0], count_filtered(worker, ids[0]));
+        const ListedColumns columns = filtered_columns(worker, ids[0]);
+        TrueScores<T>& filtered = worker.filtered_counts;
+        if (columns.size > 0) {
+            const std::int64_t one_row[] = {p_.row(ids[0])};
+            p_.gather_true_scores(ids, filtered);
+            p_.pack(worker, one_row, columns,
+                    [&](std::int64_t, const T* scores, std::int64_t width) { p_.count(scores, width, filtered); });
+        }
+        for (std::size_t t = 0; t < ids.size(); ++t) {
+            const std::int64_t task = ids[t];
+            RowCounts of_task;
+            if (columns.size > 0) {
+                of_task = {filtered.counts_of(t), filtered.nan, columns.size};
+                const T true_score = p_.true_score_of(task);
+                const bool keeps_target = keep_target(task, true_score, of_task);
+                if (p_.audit) subtract_audit(task, filtered, keeps_target, p_.order.key(true_score));
+            }
+            finish(worker, task, of_task);
+        }
+    }
+    // Takes the target of a task out of what its filtered columns count, if it is among them; returns whether it was.
+    // In partial counts it is left out in any case. Whether it is filtered is asked where a score that is filtered
+    // equals its own, and only now, since the list is in the cache: every step of a search in it would wait for memory.
+    bool keep_target(std::int64_t task, T true_score, RowCounts& filtered) const {
+        std::int64_t& equal = p_.is_nan(true_score) ? filtered.nan : filtered.counts.tied;
+        const bool is_kept = !p_.tasks.is_partial() && equal > 0 && p_.filters_target(task);
+        equal -= is_kept;
+        filtered.candidates -= is_kept;
+        return is_kept;
+    }
+    void subtract_audit(std::int64_t task, const TrueScores<T>& filtered, bool keeps_target, Key<T> true_score_key) {
+        totals_.counts.inf[task] -= p_.infinities(filtered) - (keeps_target && p_.is_infinite(true_score_key));
+        Best& best = totals_.best[static_cast<std::size_t>(task)];
+        if (filtered.best == best.key) best.count -= filtered.at_best;
+        best.count += keeps_target && true_score_key == best.key;
+    }
+    // Makes the counts of a task final, less what its filtered columns count.
+    void finish(RankWorker<T>& worker, std::int64_t task, const RowCounts& filtered) {
+        if (p_.candidates && p_.has_target(task) && !p_.candidates.task_has(task, p_.tasks.targets[task])) {
+            return fail(worker, Fault::Kind::not_a_candidate, task);
+        }
+        if (p_.tasks.is_partial()) return finish_partial(worker, task, filtered);
+        const Counts& counts = totals_.counts;
+        const RowCounts all{{counts.above[task], counts.tied[task]}, totals_.nan_of(task), p_.candidates_of(task)};
+        const RowCounts row = all - filtered;
+        if (p_.audit) {
+            counts.nan[task] = row.nan;
+            counts.at_best[task] = totals_.best[static_cast<std::size_t>(task)].count;
+        }
+        write(worker, task, row);
+    }
+    // The columns of a task that are both in its filter and among its candidates.
+    ListedColumns filtered_columns(RankWorker<T>& worker, std::int64_t task) const {
+        if (!p_.candidates) return p_.columns_of(p_.filter, p_.filter.task_span(task));
+        // Those of the shorter list are looked up in the longer.
+        const Span filter = p_.filter.task_span(task), candidates = p_.candidates.task_span(task);
+        const bool is_shorter = filter.length <= candidates.length;
+        const Selection& walked = is_shorter ? p_.filter : p_.candidates;
+        const Selection& searched = is_shorter ? p_.candidates : p_.filter;
+        const auto [start, length] = is_shorter ? filter : candidates;
+        const auto [searched_start, searched_length] = is_shorter ? candidates : filter;
+        std::int64_t place = searched_start;
+        const std::int64_t end = place + searched_length;
+        worker.common_columns.clear();
+        for (std::int64_t at = start; at < start + length; ++at) {
+            const std::int64_t column = walked.column(at);
+            place = searched.seek(place, end, column);
+            if (place < end && searched.column(place) == column) worker.common_columns.push_back(column);
+        }
+        Selection common;
+        common.indices = worker.common_columns.data();
+        return p_.columns_of(common, {0, static_cast<std::int64_t>(worker.common_columns.size())});
+    }
+    // Notes a fault, unless its kind is none.
+    void fail(RankWorker<T>& worker, Fault::Kind kind, std::int64_t task) const {
+        worker.fault.take({kind, task, p_.row(task), -1});
+    }
+    // Adds a part's counts without the target's own column, whatever its score there: the true score is counted once,
+    // when all parts are together.
+    void finish_partial(RankWorker<T>& worker, std::int64_t task, RowCounts less) {
+        const Counts& counts = totals_.counts;
+        if (p_.has_target(task)) {
+            const Key<T> true_score_key = p_.order.key(p_.true_score_of(task));
+            const Key<T> key = p_.order.key(p_.reader.load(p_.row(task), p_.target_column(task)));
+            const bool is_nan = p_.order.is_key_of_nan(key), nan_true_score = p_.order.is_key_of_nan(true_score_key);
+            const bool differs = is_nan != nan_true_score || (!is_nan && key != true_score_key);
+            const bool counted = !p_.filters_target(task);
+            less.candidates += counted;
+            less.nan += counted && is_nan;
+            if (counted && !is_nan && !nan_true_score) {
+                less.counts.above += key > true_score_key;
+                less.counts.tied += key == true_score_key;
+            }
+            if (differs) ++counts.differing[task];
+            if (p_.audit && !is_nan) {
+                Best& best = totals_.best[static_cast<std::size_t>(task)];
+                const bool is_best = key == best.key;
+                counts.inf[task] -= counted && p_.is_infinite(key);
+                best.count -= counted && is_best;
+                if (is_best && differs) find_best_without_target(worker, task, best);
+            }
+        }
+        const std::int64_t nan = totals_.nan_of(task) - less.nan;
+        if (nan > 0 && p_.rules.nan == NanRule::raise) return fail(worker, Fault::Kind::nan_score, task);
+        counts.above[task] -= less.counts.above;
+        counts.tied[task] -= less.counts.tied;
+        counts.candidates[task] += p_.candidates_of(task) - less.candidates;
+        counts.nan[task] += nan;
+        if (p_.audit) counts.add_best(task, totals_.best[static_cast<std::size_t>(task)], p_.rules.ascending);
+    }
+    // Finds the best score again without the target's column, whose score is not the true score. That is slow, and
+    // rarely needed.
+    void find_best_without_target(RankWorker<T>& worker, std::int64_t task, Best& best) const {
+        if (worker.stopped(p_.scores.columns)) return;
+        best = {p_.worst_key()};
+        const ListedColumns columns = p_.candidate_columns(task);
+        for (std::int64_t j = 0; j < columns.size; ++j) {
+            const std::int64_t column = columns(j);
+            const Key<T> key = p_.order.key(p_.reader.load(p_.row(task), column));
+            if (column == p_.target_column(task) || p_.order.is_key_of_nan(key)) continue;
+            if (p_.rules.ascending ? key > best.key : key < best.key) continue;
+            best.add({key, !p_.filter.task_has(task, column + p_.tasks.first_column)}, p_.rules.ascending);
+        }
+    }
+
+    const RowProblem<T>& p_;
+    RowTotals<T>& totals_;
+};
+
+}  // namespace truerank

@@ -1,0 +1,282 @@
+// The mean of the top k scores of each row and of each column, which CSLS subtracts.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "engine/sweep/embeddings.hpp"
+#include "engine/sweep/sweep.hpp"
+#include "kernels/measured.hpp"
+
+namespace truerank {
+namespace {
+
+// The k highest of the scores offered to each of several lists. A list is a heap with the lowest of its scores in
+// front.
+template <class C>
+class TopScores {
+  public:
+    explicit TopScores(std::int64_t k) : k_(k) {}
+    std::int64_t k() const { return k_; }
+    std::int64_t bytes() const { return k_ * static_cast<std::int64_t>(sizeof(C)); }
+
+    // Whether nearly all of some lists have k scores, so that their thresholds leave few scores to be offered.
+    bool are_full(std::int64_t first, std::int64_t n) const {
+        std::int64_t full = 0;
+        for (std::int64_t i = first; i < first + n; ++i) {
+            full += thresholds_[static_cast<std::size_t>(i)] > -std::numeric_limits<C>::infinity();
+        }
+        return 32 * (n - full) <= n;
+    }
+
+    // `padding`: the number of thresholds after the last list's that no score reaches, so that all are read as whole
+    // vectors.
+    void reset(std::int64_t lists, std::int64_t padding) {
+        sizes_.assign(static_cast<std::size_t>(lists), 0);
+        thresholds_.assign(static_cast<std::size_t>(lists + padding), std::numeric_limits<C>::infinity());
+        std::fill_n(thresholds_.begin(), lists, -std::numeric_limits<C>::infinity());
+        values_.resize(static_cast<std::size_t>(lists * k_));
+    }
+    // The thresholds from a list on. No score below its list's threshold is among the k highest: to be kept, a score
+    // must be above the k-th.
+    C* thresholds_from(std::int64_t list) { return thresholds_.data() + list; }
+    void offer(std::int64_t list, C value) {
+        if (value >= thresholds_[static_cast<std::size_t>(list)]) insert(list, value);
+    }
+    // Takes the scores of a list of another, to which it leaves the threshold alone.
+    void take(std::int64_t list, TopScores& other, std::int64_t from) {
+        const auto i = static_cast<std::size_t>(list), j = static_cast<std::size_t>(from);
+        const C* const values = other.values_.data() + from * k_;
+        thresholds_[i] = std::max(thresholds_[i], other.thresholds_[j]);
+        if (sizes_[i] == 0) {
+            sizes_[i] = other.sizes_[j];
+            std::copy_n(values, sizes_[i], values_.data() + list * k_);
+        } else {
+            for (std::int64_t at = 0; at < other.sizes_[j]; ++at) insert(list, values[at]);
+        }
+        other.sizes_[j] = 0;
+    }
+    C mean(std::int64_t list) {
+        C* const values = values_.data() + list * k_;
+        const std::int64_t n = sizes_[static_cast<std::size_t>(list)];
+        std::sort(values, values + n, std::greater<C>());
+        double sum = 0;
+        for (std::int64_t i = 0; i < n; ++i) sum += static_cast<double>(values[i]);
+        return n == 0 ? C{0} : static_cast<C>(sum / static_cast<double>(n));
+    }
+
+  private:
+    // Keeps a score if it is among the k highest of the list, whatever is known of those of other lists.
+    void insert(std::int64_t list, C value) {
+        const auto i = static_cast<std::size_t>(list);
+        C* const values = values_.data() + list * k_;
+        if (sizes_[i] == k_) {
+            if (!(value > values[0])) return;  // the threshold cannot be above +inf
+            std::pop_heap(values, values + k_, std::greater<C>());
+            values[k_ - 1] = value;
+        } else {
+            values[sizes_[i]++] = value;
+        }
+        std::push_heap(values, values + sizes_[i], std::greater<C>());
+        if (sizes_[i] < k_) return;
+        thresholds_[i] = std::max(thresholds_[i], std::nextafter(values[0], std::numeric_limits<C>::infinity()));
+    }
+
+    std::int64_t k_;
+    std::vector<std::int64_t> sizes_;
+    std::vector<C> thresholds_, values_;
+};
+
+template <class C>
+class TopScoresSink : public Sink<C>, public BoundedTasks<C> {
+  public:
+    struct Shared {
+        TopScores<C> left, right;
+        const SortedTasks& sorted;
+        NanRule nan_rule;
+        Fault fault{};
+        std::mutex mutex{};
+    };
+
+    TopScoresSink(const SimilarityKernels<C>& kernels, Shared& shared)
+        : kernels_(kernels),
+          shared_(shared),
+          rows_(shared.left.k()),
+          columns_(shared.right.k()),
+          reached_(kernels.lanes),
+          not_counted_(kernels.lanes) {}
+
+    // Lists go on from cell to cell: a worker takes them along. Another that is at the same rows or columns finds them
+    // empty, and knows which scores are too low.
+    void begin_cell(const Cell& cell, const std::vector<std::int64_t>&) override {
+        cell_ = &cell;
+        const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
+        rows_.reset(cell.last_query - cell.first_query, 0);
+        columns_.reset(cell.end - cell.begin, lanes);
+        const std::lock_guard<std::mutex> lock(shared_.mutex);
+        for (std::int64_t i = 0; i < cell.last_query - cell.first_query; ++i) {
+            rows_.take(i, shared_.left, cell.first_query + i);
+        }
+        const std::int64_t first_column = cell.candidates.start + cell.begin;
+        for (std::int64_t j = 0; j < cell.end - cell.begin; ++j) columns_.take(j, shared_.right, first_column + j);
+    }
+
+    void begin_panel(const Panel& panel) override { panel_ = panel; }
+
+    std::int64_t take_scores(C* scores, std::int64_t first_query, std::int64_t queries) override {
+        const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
+        const std::int64_t begin = panel_.begin - cell_->begin;
+        const unsigned reached =
+            kernels_.rows_at_least(scores, static_cast<std::size_t>(queries), rows_.thresholds_from(first_query),
+                                   columns_.thresholds_from(begin));
+        std::int64_t work = queries * lanes;
+        for (std::int64_t i = 0; i < queries; ++i) {
+            if ((reached >> i & 1) == 0) continue;
+            const C* const row = scores + i * lanes;
+            const std::int64_t query = first_query + i;
+            kernels_.lanes_at_least(row, *rows_.thresholds_from(query), columns_.thresholds_from(begin),
+                                    reached_.data());
+            for (std::int64_t j = 0; j < panel_.width; ++j) {
+                if (reached_[static_cast<std::size_t>(j)] == 0) continue;
+                work += measured::kScoresPerOffer;
+                if (row[j] == row[j]) {
+                    rows_.offer(query, row[j]);
+                    columns_.offer(begin + j, row[j]);
+                } else if (shared_.nan_rule == NanRule::raise) {
+                    const auto position = static_cast<std::size_t>(cell_->first_query + query);
+                    fault_.take({Fault::Kind::nan_score, -1, shared_.sorted.queries[position].row, panel_.columns[j]});
+                }
+            }
+        }
+        return work;
+    }
+
+    // What bounds need, and what they tell (engine/bounds/bounded_panels.hpp): no more than which scores certainly are
+    // in no list. Of the rows,
+    BoundedTasks<C>* query_tasks() override { return this; }
+    bool counts() const override { return false; }
+    const C* thresholds() override {
+        const std::int64_t queries = cell_->last_query - cell_->first_query;
+        if (not_counted_.size() < static_cast<std::size_t>(queries)) {
+            not_counted_.resize(static_cast<std::size_t>(queries));
+        }
+        return knows(rows_, cell_->candidates.start + panel_.begin, 0, queries) ? rows_.thresholds_from(0) : nullptr;
+    }
+    std::uint32_t* counters() override { return not_counted_.data(); }
+    void take_scores(const OpenPair* pairs, const C* scores, std::size_t n) override {
+        for (std::size_t i = 0; i < n; ++i) rows_.offer(pairs[i].task, scores[i]);
+    }
+    LayeredTasks<C>* lane_tasks() override { return &lanes_; }
+
+    void end_cell() override {
+        const std::lock_guard<std::mutex> lock(shared_.mutex);
+        for (std::int64_t i = 0; i < cell_->last_query - cell_->first_query; ++i) {
+            shared_.left.take(cell_->first_query + i, rows_, i);
+        }
+        const std::int64_t first_column = cell_->candidates.start + cell_->begin;
+        for (std::int64_t j = 0; j < cell_->end - cell_->begin; ++j) shared_.right.take(first_column + j, columns_, j);
+        shared_.fault.take(fault_);
+    }
+
+  private:
+    // and of the columns: one layer, in which each lane has a list.
+    class Lanes : public LayeredTasks<C> {
+      public:
+        explicit Lanes(TopScoresSink& sink) : sink_(sink) {}
+        bool counts() const override { return false; }
+        std::size_t layers() const override { return 1; }
+        std::int64_t tasks() const override { return sink_.panel_.width; }
+        const C* thresholds() override {
+            const bool known = sink_.knows(sink_.columns_, sink_.cell_->first_query, first(), tasks());
+            return known ? sink_.columns_.thresholds_from(first()) : nullptr;
+        }
+        std::uint32_t* counters() override { return sink_.counters(); }
+        void take_scores(const OpenPair* pairs, const C* scores, std::size_t n) override {
+            for (std::size_t i = 0; i < n; ++i) sink_.columns_.offer(first() + pairs[i].task, scores[i]);
+        }
+
+      private:
+        // The list of the panel's first column.
+        std::int64_t first() const { return sink_.panel_.begin - sink_.cell_->begin; }
+
+        TopScoresSink& sink_;
+    };
+
+    // Whether so many scores were offered to some lists before that bounds spare most of what is to come.
+    bool knows(const TopScores<C>& lists, std::int64_t before, std::int64_t first, std::int64_t n) const {
+        return are_bounds_forced() || (before >= measured::kCandidatesPerEntry * lists.k() && lists.are_full(first, n));
+    }
+
+    const SimilarityKernels<C>& kernels_;
+    Shared& shared_;
+    TopScores<C> rows_, columns_;
+    std::vector<typename TaskCounters<C>::Counter> reached_;
+    std::vector<std::uint32_t> not_counted_;
+    const Cell* cell_ = nullptr;
+    Panel panel_{};
+    Lanes lanes_{*this};
+    Fault fault_{};
+};
+
+// All queries and entities. For bounds, lists must have so many scores that few of what is to come are higher. So the
+// first rows and columns come before all others: with them all lists get scores of some columns, or of some rows.
+std::vector<Group> make_groups(const Grid& grid, std::int64_t k, std::int64_t lanes) {
+    const std::int64_t first = divide_up(measured::kCandidatesPerEntry * k, lanes) * lanes;
+    const std::int64_t rows = grid.left_size(), columns = grid.right_size(), bound = grid.embeddings.entities.rows;
+    if (2 * first > std::min(rows, columns)) return {{0, rows, {grid.right, {0, columns}, bound}}};
+    const ListedColumns first_columns(grid.right, {0, first}, bound);
+    const ListedColumns others(grid.right, {first, columns - first}, bound);
+    return {{0, rows, first_columns}, {0, first, others}, {first, rows, others}};
+}
+
+template <class C>
+Fault mean_topk_as(const Grid& grid, std::int64_t k, NanRule nan, Execution execution, C* left, C* right) {
+    const Scoring<C> scoring(grid.embeddings);
+    SortedTasks sorted;
+    sorted.groups = make_groups(grid, k, scoring.lanes());
+    // Each query has one task, so that the memory for tasks limits the number of queries in a cell.
+    for (const std::int64_t id : grid.left) {
+        sorted.queries.push_back({id, static_cast<std::int64_t>(sorted.queries.size())});
+    }
+    sorted.queries.push_back({-1, grid.left_size()});
+    // No list is longer than the other side.
+    typename TopScoresSink<C>::Shared shared{TopScores<C>(std::min(k, grid.right_size())),
+                                             TopScores<C>(std::min(k, grid.left_size())), sorted, nan};
+    shared.left.reset(grid.left_size(), 0);
+    shared.right.reset(grid.right_size(), 0);
+    // The lists of a block of columns stay in the last-level cache, roughly, as those of the queries do: where these
+    // are fewer columns than a block would have at most.
+    constexpr std::int64_t list_bytes = std::int64_t{16} << 20, largest_block = 1 << 16;
+    const std::int64_t block = std::max<std::int64_t>(1, list_bytes / shared.right.bytes());
+    if (execution.block == 0 && block < std::min(largest_block, grid.right_size())) execution.block = block;
+    sweep<C>(scoring, sorted, execution, shared.left.bytes(),
+             [&] { return std::make_unique<TopScoresSink<C>>(scoring.kernels, shared); });
+    if (shared.fault) return shared.fault;
+    const auto write_means = [&](TopScores<C>& lists, std::int64_t n, C* means) {
+        constexpr std::int64_t work_per_entry = 16;
+        const std::int64_t size = std::max<std::int64_t>(1, kWorkBetweenPolls / (work_per_entry * lists.k()));
+        const std::int64_t chunks = divide_up(n, size);
+        const Team team(n * lists.k() < kWorkBetweenPolls ? 1 : execution.threads, chunks);
+        parallel_for(team, chunks, execution.interrupted, [&](std::int64_t chunk, int worker, Stop& stop) {
+            if (stop.requested(worker == 0, kWorkBetweenPolls)) return;
+            for (std::int64_t i = chunk * size; i < std::min(n, (chunk + 1) * size); ++i) means[i] = lists.mean(i);
+        });
+    };
+    write_means(shared.left, grid.left_size(), left);
+    write_means(shared.right, grid.right_size(), right);
+    return {};
+}
+
+}  // namespace
+
+Fault mean_topk(const Grid& grid, std::int64_t k, NanRule nan, const Execution& execution, void* left, void* right) {
+    if (grid.embeddings.wide()) {
+        return mean_topk_as(grid, k, nan, execution, static_cast<double*>(left), static_cast<double*>(right));
+    }
+    return mean_topk_as(grid, k, nan, execution, static_cast<float*>(left), static_cast<float*>(right));
+}
+
+}  // namespace truerank

@@ -1,0 +1,189 @@
+// Certified bounds of sums of maxima, for late interaction.
+//
+// A document has one step for the levels of all its tokens, so that the greatest sum over levels of a query's token
+// belongs to the greatest product of quantised vectors. Its error is, at most, the one with the document's worst token.
+// The maxima of a query's tokens, each times the token's own step, are added up, and so are their errors: that is the
+// interval in which the value of the pair lies. docs/contributing/bounds.md has the proof.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "engine/bounds/quantiser.hpp"
+#include "engine/tokens/tokens.hpp"
+#include "kernels/maxima.hpp"
+
+namespace truerank {
+
+template <class C>
+class TokenBounds {
+  public:
+    TokenBounds(const Quantiser<C>& quantiser, const TokenBlock& block)
+        : q_(quantiser), block_(block), maxima_(block, maxima_kernels<C>().take_levels, q_.kernels.lanes) {}
+
+    // The coarsest levels come first. Finer ones take longer, and leave fewer pairs open.
+    bool has_finer() const { return form_ > 0; }
+    void use_finer() {
+        --form_;
+        forget_queries();
+        forget_documents();
+    }
+    // The block has other queries, or other documents. They are quantised when they are first asked about.
+    void forget_queries() { query_state_ = State::unknown; }
+    void forget_documents() { document_state_ = State::unknown; }
+    // Quantises the queries and the documents, unless they are. Returns whether all of them can be.
+    bool quantise() {
+        if (query_state_ == State::unknown) query_state_ = load_queries() ? State::quantised : State::unusable;
+        if (query_state_ == State::unusable) return false;
+        if (document_state_ == State::unknown) document_state_ = load_documents() ? State::quantised : State::unusable;
+        return document_state_ == State::quantised;
+    }
+
+    // Takes the greatest sums over levels of pairs; false if it was stopped.
+    bool take(const WantedPairs& pairs, const Poll& poll) {
+        const std::size_t work = kTileQueries * q_.kernels.lanes * (1 + q_.size() / 64);
+        const std::size_t groups = form().groups(q_.size());
+        const auto sum = [&](std::size_t tile, std::size_t panel, std::int32_t* out) {
+            form().sum(query_levels_[tile], document_levels_[panel], groups, starts_.data() + tile * kTileQueries, out);
+        };
+        return maxima_.take(pairs, sum, work, poll);
+    }
+    // The interval of the value of a pair whose sums were taken.
+    std::pair<double, double> interval(std::size_t query, std::size_t document) const {
+        const QueryFacts& of_query = query_facts_[query];
+        const DocumentFacts& of_document = document_facts_[document];
+        const std::size_t first = block_.queries.begin(query), tokens = block_.queries.length(query);
+        const double sum = sum_levels_(maxima_.of(document) + first, steps_.data() + first, tokens);
+        const double value = of_document.step * sum + of_query.offset;
+        const double error = of_query.norm * of_document.residue + of_query.residue * of_document.norm + of_query.slack;
+        return {value - error, value + error};
+    }
+    ValueThresholds thresholds(C score) const { return q_.scale.thresholds(static_cast<double>(score), 0); }
+
+  private:
+    // Whether all queries, or documents, of the block have been quantised in the present form.
+    enum class State { unknown, quantised, unusable };
+    // Of the tokens of a query, sums: of norms, of residues, and of what the shift adds to their products; and what
+    // rounding may do to that, whatever the document.
+    struct QueryFacts {
+        double norm = 0, residue = 0, offset = 0, slack = 0;
+    };
+    // The step of a document's tokens, and the largest of their residues and of the norms of their levels.
+    struct DocumentFacts {
+        double step = 0, residue = 0, norm = 0;
+    };
+    // So many tokens, so that no term is lost in what their errors have to spare.
+    static constexpr std::size_t kMostTokens = std::size_t{1} << 20;
+    // The norm of the levels of words, so that sums fit into 32 bits: no sum is greater than the product of two.
+    static constexpr float kWordNorm = 32000;
+
+    const LevelForm& form() const { return q_.forms[form_]; }
+    // The grid of vectors, of which one has this extent, with a step of no less than this.
+    LevelGrid grid_of(const Extent& extent, int greatest, float least_step) const {
+        const bool is_byte = form().bytes == 1;
+        const float most = is_byte ? static_cast<float>(greatest) : kWordNorm;
+        const float largest = is_byte ? extent.largest : static_cast<float>(q_.norm_of(extent));
+        return q_.product_grid(std::max(q_.step_of(largest, most), least_step), most);
+    }
+
+    bool load_queries() {
+        const std::size_t size = q_.size(), tokens = block_.queries.ids.size();
+        query_levels_.assign(block_.queries.tiles(), form().size(size, kTileQueries));
+        starts_.assign(block_.queries.tiles() * kTileQueries, 0);
+        steps_.resize(tokens);
+        query_facts_.assign(block_.queries.size(), {});
+        shifted_.resize(size);
+        row_.resize(size);
+        for (std::size_t query = 0; query < block_.queries.size(); ++query) {
+            if (block_.queries.length(query) > kMostTokens) return false;
+            QueryFacts& facts = query_facts_[query];
+            for (std::size_t token = block_.queries.begin(query); token < block_.queries.end(query); ++token) {
+                if (!load_query_token(token, facts)) return false;
+            }
+            facts.norm *= q_.kUp;
+            facts.residue *= q_.kUp;
+            facts.slack = facts.norm * q_.shift_norm * 0x1p-30 + 0x1p-100;
+        }
+        return true;
+    }
+    bool load_query_token(std::size_t token, QueryFacts& facts) {
+        const C* const row = q_.scoring.queries.row(block_.queries.ids[token], false, row_.data());
+        const Extent extent = q_.kernels.shift(row, q_.zeros.data(), q_.size(), shifted_.data());
+        if (!q_.is_usable(extent)) return false;
+        const LevelGrid grid = grid_of(extent, form().query_greatest, q_.word_step(form(), shifted_.data()));
+        const Quantised made = q_.quantise(shifted_.data(), extent, grid, form(), 0, token % kTileQueries, kTileQueries,
+                                           query_levels_[token / kTileQueries]);
+        starts_[token] = -made.levels * form().zero;
+        steps_[token] = made.step;
+        facts.norm += made.norm;
+        facts.residue += made.residue;
+        // Each token has a sum of its own: with as many terms as all have, a single one would round too often.
+        facts.offset += q_.shift_product(row);
+        return true;
+    }
+
+    bool load_documents() {
+        const std::size_t size = q_.size(), lanes = q_.kernels.lanes;
+        document_levels_.assign((block_.documents.ids.size() + lanes - 1) / lanes, form().size(size, lanes));
+        document_facts_.assign(block_.documents.size(), {});
+        row_.resize(size);
+        for (std::size_t document = 0; document < block_.documents.size(); ++document) {
+            if (!load_document(document)) return false;
+        }
+        return true;
+    }
+    bool load_document(std::size_t document) {
+        const std::size_t size = q_.size(), lanes = q_.kernels.lanes, tokens = block_.documents.length(document);
+        shifted_.resize(std::max(shifted_.size(), tokens * size));
+        extents_.resize(std::max(extents_.size(), tokens));
+        Extent most{};
+        for (std::size_t i = 0; i < tokens; ++i) {
+            const std::int64_t id = block_.documents.ids[block_.documents.begin(document) + i];
+            const C* const row = q_.scoring.candidates.row(id, false, row_.data());
+            const Extent extent = q_.kernels.shift(row, q_.shift.data(), size, shifted_.data() + i * size);
+            if (!q_.is_usable(extent)) return false;
+            extents_[i] = extent;
+            most = {std::max(most.largest, extent.largest), std::max(most.squares, extent.squares)};
+        }
+        const LevelGrid grid = grid_of(most, form().greatest, 0);
+        DocumentFacts& facts = document_facts_[document];
+        facts.step = static_cast<double>(grid.step);
+        for (std::size_t i = 0; i < tokens; ++i) {
+            const std::size_t token = block_.documents.begin(document) + i;
+            const Quantised made = q_.quantise(shifted_.data() + i * size, extents_[i], grid, form(), form().zero,
+                                               form().place(token % lanes), lanes, document_levels_[token / lanes]);
+            const double levels = made.norm + made.residue;
+            facts.norm = std::max(facts.norm, levels);
+            const double residue =
+                made.residue + q_.kFloatError * levels + q_.scale.gamma() * (made.norm + q_.shift_norm);
+            facts.residue = std::max(facts.residue, residue);
+        }
+        return true;
+    }
+
+    const Quantiser<C>& q_;
+    const TokenBlock& block_;
+    double (*const sum_levels_)(const std::int32_t*, const float*, std::size_t) = maxima_kernels<C>().sum_levels;
+    std::size_t form_ = q_.forms.size() - 1;
+
+    State query_state_ = State::unknown;
+    LevelGroups query_levels_;          // of tiles
+    std::vector<std::int32_t> starts_;  // of the sums of each token
+    std::vector<float> steps_;          // of each token
+    std::vector<QueryFacts> query_facts_;
+
+    State document_state_ = State::unknown;
+    LevelGroups document_levels_;  // of panels
+    std::vector<DocumentFacts> document_facts_;
+
+    TokenMaxima<std::int32_t> maxima_;
+    std::vector<float> shifted_;  // the tokens that are being quantised, less the shift
+    std::vector<Extent> extents_;
+    std::vector<C> row_;
+};
+
+}  // namespace truerank

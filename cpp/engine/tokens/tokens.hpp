@@ -1,0 +1,147 @@
+// Lists of tokens, of queries and of documents, laid one after the other, the panels that they fill, and maxima of what
+// is summed up for their pairs.
+//
+// Late interaction has several vectors for each query and document, one for each of its tokens. Kernels take vectors
+// in tiles of six and in panels of many lanes. Lists are laid densely into both, so that a tile may hold the tokens of
+// two queries, and a panel those of several documents; unlike lengths then cost nothing. Spans say which lanes are
+// whose.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/sweep/sweep.hpp"
+#include "kernels/decisions.hpp"
+#include "kernels/maxima.hpp"
+#include "kernels/similarity.hpp"
+
+namespace truerank {
+
+// The tokens of some queries, or of some documents: the rows of the matrix that they are, list by list.
+struct TokenLists {
+    std::vector<std::int64_t> ids;
+    std::vector<std::size_t> ends;  // of lists
+
+    void clear() {
+        ids.clear();
+        ends.clear();
+    }
+    // Adds a list of the matrix in which list i has the rows from starts[i] to starts[i + 1].
+    void add(std::span<const std::int64_t> starts, std::int64_t list) {
+        const auto i = static_cast<std::size_t>(list);
+        for (std::int64_t id = starts[i]; id < starts[i + 1]; ++id) ids.push_back(id);
+        ends.push_back(ids.size());
+    }
+    std::size_t size() const { return ends.size(); }
+    std::size_t tiles() const { return (ids.size() + kTileQueries - 1) / kTileQueries; }
+    std::size_t begin(std::size_t list) const { return list == 0 ? 0 : ends[list - 1]; }
+    std::size_t end(std::size_t list) const { return ends[list]; }
+    std::size_t length(std::size_t list) const { return end(list) - begin(list); }
+};
+
+// Some of up to kPanelLanes documents, one bit for each.
+using DocumentMask = std::uint64_t;
+
+// A panel that tokens of documents fill.
+struct TokenPanel {
+    std::size_t first, width;       // its tokens, in their lists
+    std::size_t first_span, spans;  // which lanes are whose: in TokenBlock::spans
+    DocumentMask documents = 0;
+};
+
+// The lists that one thread works on, of some queries and of up to kPanelLanes documents.
+struct TokenBlock {
+    TokenLists queries, documents;
+    std::vector<TokenPanel> panels;
+    std::vector<LaneSpan> spans;
+
+    // Lays the tokens of the documents into panels of so many lanes.
+    void fill_panels(std::size_t lanes) {
+        panels.clear();
+        spans.clear();
+        std::size_t document = 0;
+        for (std::size_t at = 0; at < documents.ids.size(); at += lanes) {
+            const std::size_t end = std::min(documents.ids.size(), at + lanes);
+            TokenPanel panel{at, end - at, spans.size(), 0};
+            for (;; ++document) {
+                const std::size_t begin = documents.begin(document), last = documents.end(document);
+                spans.push_back({static_cast<std::uint32_t>(std::max(at, begin) - at),
+                                 static_cast<std::uint32_t>(std::min(end, last) - at),
+                                 static_cast<std::uint32_t>(document), begin < at, last <= end});
+                panel.documents |= DocumentMask{1} << document;
+                if (last >= end) break;
+            }
+            document += documents.end(document) == end;
+            panel.spans = spans.size() - panel.first_span;
+            panels.push_back(panel);
+        }
+    }
+};
+
+// Pairs of a query and a document of which something is asked: consecutive queries of a block, from `first` on, and the
+// documents of each.
+struct WantedPairs {
+    std::size_t first = 0;
+    std::vector<DocumentMask> documents;
+    // Lists the tiles that have tokens of queries with any of these documents.
+    void list_tiles(const TokenLists& queries, DocumentMask any, std::vector<std::size_t>& tiles) const {
+        tiles.clear();
+        std::size_t next = 0;
+        for (std::size_t i = 0; i < documents.size(); ++i) {
+            if ((documents[i] & any) == 0) continue;
+            const std::size_t query = first + i, last = (queries.end(query) - 1) / kTileQueries;
+            for (next = std::max(next, queries.begin(query) / kTileQueries); next <= last; ++next) {
+                tiles.push_back(next);
+            }
+        }
+    }
+};
+
+// The maxima of the tokens of queries over those of documents, of scores or of sums over levels.
+template <class T>
+class TokenMaxima {
+  public:
+    using Take = void (*)(const T* sums, const LaneSpan* spans, std::size_t n, std::size_t stride, T* maxima,
+                          T* running);
+
+    // `take` is one of MaximaKernels, for panels of so many lanes.
+    TokenMaxima(const TokenBlock& block, Take take, std::size_t lanes)
+        : block_(block), take_(take), sums_(kTileQueries * lanes) {}
+
+    // Takes the maxima of pairs; false if it was stopped. `sum(tile, panel, out)` sums up a tile of the queries' tokens
+    // and a panel of the documents'. Panels come one after the other, each with all of its tiles. `tile_work` is what a
+    // tile is worth between polls.
+    template <class Sum>
+    bool take(const WantedPairs& pairs, const Sum& sum, std::size_t tile_work, const Poll& poll) {
+        rows_ = block_.queries.tiles() * kTileQueries;
+        maxima_.resize(block_.documents.size() * rows_);
+        running_.resize(rows_ * kRunning<T>);
+        for (std::size_t i = 0; i < block_.panels.size(); ++i) {
+            const TokenPanel& panel = block_.panels[i];
+            pairs.list_tiles(block_.queries, panel.documents, tiles_);
+            for (const std::size_t tile : tiles_) {
+                const std::size_t row = tile * kTileQueries;
+                sum(tile, i, sums_.data());
+                take_(sums_.data(), block_.spans.data() + panel.first_span, panel.spans, rows_, maxima_.data() + row,
+                      running_.data() + row * kRunning<T>);
+            }
+            if (poll.stops(static_cast<std::int64_t>(tiles_.size() * tile_work))) return false;
+        }
+        return true;
+    }
+    // Those of all tokens of the queries over a document. Only those of pairs that were taken are known.
+    const T* of(std::size_t document) const { return maxima_.data() + document * rows_; }
+
+  private:
+    const TokenBlock& block_;
+    Take take_;
+    std::vector<T> sums_;
+    std::size_t rows_ = 0;  // of tiles: tokens of the queries, and some more
+    std::vector<T> maxima_, running_;
+    std::vector<std::size_t> tiles_;
+};
+
+}  // namespace truerank
