@@ -8,7 +8,10 @@
 // - opaque: GCC sees through the intrinsic, and takes apart or puts together what is loaded at once.
 #pragma once
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #if defined(__x86_64__) || defined(_M_X64)
 #include <immintrin.h>
@@ -27,7 +30,10 @@ namespace {
 // byte_pairs: the products of bytes without a sign and bytes with one, added up two by two in words of 16 bits, which
 // have to hold them. broadcast: the same levels of a query in all lanes. rough_inverse_root: 1 / sqrt(x) of normal
 // numbers x > 0, with no greater relative error than root_error. lane_bits: one bit for each lane of a mask.
-// lanes_greater and lanes_at_least: one bit for each lane, of a comparison that does not hold with a NaN.
+// lanes_greater and lanes_at_least: one bit for each lane, of a comparison that does not hold with a NaN. store_lanes
+// load_halves loads the halves of a vector; those of AVX2 and AVX-512 are of 16 bytes. store_lanes
+// stores those lanes whose bits are set, one after the other, and returns how many; as many as a vector has may be
+// written.
 template <class Self>
 struct PlainInstructions {
     using Ints = Simd<std::int32_t>::type;
@@ -80,6 +86,16 @@ struct PlainInstructions {
     static TRUERANK_INLINE std::uint64_t lanes_at_least(const Floats& a, const Floats& b) {
         return Self::lane_bits(a >= b);
     }
+    template <class Vector>
+    static TRUERANK_INLINE void load_halves(Vector& vector, const void* low, const void* high) {
+        std::memcpy(&vector, low, sizeof vector / 2);
+        std::memcpy(reinterpret_cast<char*>(&vector) + sizeof vector / 2, high, sizeof vector / 2);
+    }
+    static TRUERANK_INLINE std::size_t store_lanes(const Ints& lanes, std::uint64_t bits, std::uint32_t* out) {
+        std::size_t n = 0;
+        for (; bits != 0; bits &= bits - 1) out[n++] = static_cast<std::uint32_t>(lanes[std::countr_zero(bits)]);
+        return n;
+    }
 };
 
 // Of AMX there is nothing: no machine at hand has it. Its tiles would take panels as they are (bounded_panel.hpp), with
@@ -107,6 +123,10 @@ struct WideInstructions : PlainInstructions<Self> {
     }
     static TRUERANK_INLINE void broadcast(Distances& all, const std::int64_t& levels) {
         __asm__("vpbroadcastq %1, %0" : "=v"(all) : "m"(levels));
+    }
+    template <class Vector>
+    static TRUERANK_INLINE void load_halves(Vector& vector, const void* low, const void* high) {
+        vector = (Vector)_mm256_loadu2_m128i(static_cast<const __m128i*>(high), static_cast<const __m128i*>(low));
     }
     static TRUERANK_INLINE void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {  // set: VNNI
         __asm__(TRUERANK_VNNI "vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(e), "v"(q));
@@ -143,6 +163,12 @@ struct Instructions : WideInstructions<Instructions> {
     }
     static TRUERANK_INLINE std::uint64_t lanes_at_least(const Floats& a, const Floats& b) {
         return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GE_OQ);
+    }
+    // In a register first: to memory, some processors compress slowly.
+    static TRUERANK_INLINE std::size_t store_lanes(const Ints& lanes, std::uint64_t bits, std::uint32_t* out) {
+        const __m512i chosen = _mm512_maskz_compress_epi32(static_cast<__mmask16>(bits), (__m512i)lanes);
+        _mm512_storeu_si512(out, chosen);
+        return static_cast<std::size_t>(std::popcount(bits));
     }
 };
 

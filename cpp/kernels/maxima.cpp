@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kernels/arithmetic.hpp"
+#include "kernels/instructions.hpp"
 #include "kernels/steps.hpp"
 
 namespace truerank {
@@ -94,6 +95,52 @@ void take(const T* sums, const LaneSpan* spans, std::size_t n, std::size_t strid
     }
 }
 
+// `Lane` is as for take().
+template <class Lane>
+void list_greatest(const std::int32_t* sums, std::size_t rows, const TokenRange* ranges, std::size_t n,
+                   const std::int32_t* margins, std::int32_t* running, std::uint32_t* places, std::uint32_t* ends) {
+    using Ints = Simd<std::int32_t>::type;
+    using Unaligned = Simd<std::int32_t>::unaligned;
+    constexpr std::uint32_t size = kBytes / sizeof(std::int32_t), lanes = kBlockLanes<Lane>, vectors = lanes / size;
+    constexpr std::uint64_t all = (std::uint64_t{1} << size) - 1;
+    const Ints none = Ints{} + std::numeric_limits<std::int32_t>::min();
+    Ints numbers{};
+    TRUERANK_UNROLL
+    for (std::uint32_t i = 0; i < size; ++i) numbers[i] = static_cast<std::int32_t>(i);
+    std::uint32_t* to = places;
+    for (std::size_t row = 0; row < rows; ++row) {
+        const auto at = [&](std::uint32_t v) __attribute__((always_inline)) {
+            const std::size_t panel = v / vectors;
+            return *reinterpret_cast<const Unaligned*>(sums + (panel * kTileQueries + row) * lanes +
+                                                       v % vectors * size);
+        };
+        for (std::size_t i = 0; i < n; ++i) {
+            const TokenRange& range = ranges[i];
+            const std::uint32_t first = range.begin / size, last = (range.end - 1) / size;
+            const std::uint32_t before = range.begin % size, end = (range.end - 1) % size;
+            Ints most = numbers >= static_cast<std::int32_t>(before) ? at(first) : none;
+            if (first == last) {
+                most = numbers <= static_cast<std::int32_t>(end) ? most : none;
+            } else {
+                for (std::uint32_t v = first + 1; v < last; ++v) most = greater_of(most, at(v));
+                const Ints rest = at(last);
+                most = greater_of(most, numbers <= static_cast<std::int32_t>(end) ? rest : none);
+            }
+            std::int32_t greatest = greatest_lane<std::int32_t>(most);
+            if (range.continues) greatest = std::max(greatest, running[row]);
+            running[row] = greatest;
+            const Ints below = Ints{} + (greatest - margins[row * n + i] - 1);
+            for (std::uint32_t v = first; v <= last; ++v) {
+                std::uint64_t bits = Instructions::lanes_greater(at(v), below);
+                if (v == first) bits &= all << before;
+                if (v == last) bits &= all >> (size - 1 - end);
+                to += Instructions::store_lanes(numbers + static_cast<std::int32_t>(v * size), bits, to);
+            }
+            ends[row * n + i] = static_cast<std::uint32_t>(to - places);
+        }
+    }
+}
+
 double sum_levels(const std::int32_t* maxima, const float* scales, std::size_t n) {
     using Doubles = typename Simd<double>::type;
     using Ints = typename Simd<std::int32_t, kBytes / 2>::type;
@@ -115,8 +162,10 @@ double sum_levels(const std::int32_t* maxima, const float* scales, std::size_t n
 }
 
 template <class T>
-constexpr MaximaKernels<T> kTable = {
-    .take = take<T, T>, .take_levels = take<std::int32_t, T>, .sum_levels = sum_levels};
+constexpr MaximaKernels<T> kTable = {.take = take<T, T>,
+                                     .take_levels = take<std::int32_t, T>,
+                                     .list_greatest = list_greatest<T>,
+                                     .sum_levels = sum_levels};
 
 }  // namespace
 

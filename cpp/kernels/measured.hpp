@@ -200,6 +200,8 @@ inline constexpr std::int64_t kCandidatesPerEntry = 64;
 
 // For fewer tokens of queries it takes longer to quantise a document than to score it.
 inline constexpr std::int64_t kLeastBoundedTokens = 64;
+// So many bytes of documents' tokens and of their levels, but no fewer panels, are screened at once.
+inline constexpr std::size_t kScreenedBytes = 1 << 19, kLeastScreenedPanels = 8;
 // Where bytes leave a larger share of the pairs of a task and a document open, words take less time. So many queries
 // are looked at for that.
 inline constexpr double kOpenOfTokens = 0.2;

@@ -33,53 +33,61 @@ TRUERANK_INLINE void accumulate_pairs_by(const T* queries, const T* panel, std::
     }
 }
 
-// Some components of rows that lie apart, side by side: lane i of the k-th vector is component k of row i.
-template <class A, class T>
-TRUERANK_INLINE void load_transposed(const T* const* rows, std::size_t k, typename A::Vector (&block)[A::size]) {
+// The sums of up to Side vectors of pairs, n in all: each sum is a chain of additions, and several chains take no
+// longer than one. `A` is the arithmetic of vectors of kTransposedBytes.
+template <class A, class Step, std::size_t Side, class T>
+TRUERANK_INLINE void accumulate_side_by_side(const T* const* queries, const T* const* candidates, std::size_t n,
+                                             std::size_t depth, T* sums) {
+    using Vector = typename A::Vector;
+    constexpr std::size_t size = A::size, ahead = 256;
+    const T *query[Side * size], *candidate[Side * size];
+    for (std::size_t i = 0; i < Side * size; ++i) {
+        // The last pair stands in for those that are missing.
+        query[i] = queries[std::min(i, n - 1)];
+        candidate[i] = candidates[std::min(i, n - 1)];
+    }
+    Vector sum[Side] = {}, q[size], e[size];
+    std::size_t k = 0;
+    for (; k + size <= depth; k += size) {
+        TRUERANK_UNROLL
+        for (std::size_t s = 0; s < Side; ++s) {
+            for (std::size_t i = 0; i < size; ++i) prefetch(address_after(query[s * size + i], k * sizeof(T) + ahead));
+            Transposition<A>::load(query + s * size, k, q);
+            Transposition<A>::load(candidate + s * size, k, e);
+            TRUERANK_UNROLL
+            for (std::size_t c = 0; c < size; c += Step::components) {
+                sum[s] = Step::template next<A>(sum[s], q + c, e + c);
+            }
+        }
+    }
+    for (std::size_t s = 0; k < depth && s < Side; ++s) {
+        T rest[2][size * size] = {};
+        const T *query_rest[size], *candidate_rest[size];
+        for (std::size_t i = 0; i < size; ++i) {
+            query_rest[i] = rest[0] + i * size;
+            candidate_rest[i] = rest[1] + i * size;
+            std::copy_n(query[s * size + i] + k, depth - k, rest[0] + i * size);
+            std::copy_n(candidate[s * size + i] + k, depth - k, rest[1] + i * size);
+        }
+        Transposition<A>::load(query_rest, 0, q);
+        Transposition<A>::load(candidate_rest, 0, e);
+        for (std::size_t c = 0; k + c < depth; c += Step::components) {
+            sum[s] = Step::template next<A>(sum[s], q + c, e + c);
+        }
+    }
     TRUERANK_UNROLL
-    for (std::size_t i = 0; i < A::size; ++i) block[i] = A::load(rows[i] + k);
-    Transposition<A>::transpose(block);
+    for (std::size_t s = 0; s < Side; ++s) A::store(sums + s * size, sum[s]);
 }
 
-// `A` is the arithmetic of vectors of kTransposedBytes.
 template <class A, class Step, class T>
 TRUERANK_INLINE void accumulate_rows_by(const T* const* queries, const T* const* candidates, std::size_t n,
                                         std::size_t depth, T* sums) {
-    using Vector = typename A::Vector;
-    constexpr std::size_t size = A::size, ahead = 256;
-    for (std::size_t first = 0; first < n; first += size) {
-        const T *query[size], *candidate[size];
-        for (std::size_t i = 0; i < size; ++i) {
-            // The last pair stands in for those that are missing.
-            query[i] = queries[std::min(first + i, n - 1)];
-            candidate[i] = candidates[std::min(first + i, n - 1)];
-        }
-        Vector sum{}, q[size], e[size];
-        std::size_t k = 0;
-        for (; k + size <= depth; k += size) {
-            for (std::size_t i = 0; i < size; ++i) prefetch(address_after(query[i], k * sizeof(T) + ahead));
-            load_transposed<A>(query, k, q);
-            load_transposed<A>(candidate, k, e);
-            TRUERANK_UNROLL
-            for (std::size_t c = 0; c < size; c += Step::components) sum = Step::template next<A>(sum, q + c, e + c);
-        }
-        if (k < depth) {
-            T rest[2][size * size] = {};
-            const T *query_rest[size], *candidate_rest[size];
-            for (std::size_t i = 0; i < size; ++i) {
-                query_rest[i] = rest[0] + i * size;
-                candidate_rest[i] = rest[1] + i * size;
-                std::copy_n(query[i] + k, depth - k, rest[0] + i * size);
-                std::copy_n(candidate[i] + k, depth - k, rest[1] + i * size);
-            }
-            load_transposed<A>(query_rest, 0, q);
-            load_transposed<A>(candidate_rest, 0, e);
-            for (std::size_t c = 0; k + c < depth; c += Step::components) {
-                sum = Step::template next<A>(sum, q + c, e + c);
-            }
-        }
-        A::store(sums + first, sum);
+    constexpr std::size_t size = A::size;
+    std::size_t i = 0;
+    for (; i + size < n; i += 2 * size) {
+        accumulate_side_by_side<A, Step, 2>(queries + i, candidates + i, n - i, depth, sums + i);
     }
+    if (i < n) accumulate_side_by_side<A, Step, 1>(queries + i, candidates + i, n - i, depth, sums + i);
 }
 
 // From the n-th on: a mask of the last n of `Size` lanes.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "kernels/arithmetic.hpp"
+#include "kernels/instructions.hpp"
 #include "kernels/measured.hpp"
 
 namespace truerank {
@@ -22,11 +23,28 @@ struct Transposition {
     using Mask = typename A::Mask;
     static constexpr int size = static_cast<int>(A::size);
 
+    // Lane i of block[c] becomes component first + c of rows[i]. Where a vector has two pieces of 16 bytes, each is
+    // loaded to where it belongs, and is transposed there.
+    template <class T>
+    static TRUERANK_INLINE void load(const T* const* rows, std::size_t first, Vector* block) {
+        TRUERANK_UNROLL
+        for (int i = 0; i < size; ++i) {
+            if constexpr (pieces == 2) {
+                const int row = i % piece;
+                const std::size_t from = first + static_cast<std::size_t>(i / piece * piece);
+                Instructions::load_halves(block[i], rows[row] + from, rows[row + piece] + from);
+            } else {
+                block[i] = A::load(rows[i] + first);
+            }
+        }
+        transpose_pieces(block);
+        make_opaque(block);
+    }
+
     // block[i] lane k becomes block[k] lane i. The instruction sets shuffle best inside pieces of 16 bytes: first the
     // squares inside pieces are transposed, then the pieces.
     static TRUERANK_INLINE void transpose(Vector* block) {
-        inside_pieces<1>(block);
-        if constexpr (piece == 4) inside_pieces<2>(block);
+        transpose_pieces(block);
         if constexpr (pieces == 2) {
             TRUERANK_UNROLL
             for (int i = 0; i < piece; ++i) {
@@ -35,24 +53,30 @@ struct Transposition {
                 block[i + piece] = shuffle<Halves<true>>(a, b);
             }
         }
-        TRUERANK_UNROLL
-        for (int i = 0; i < size; ++i) block[i] = opaque(block[i]);
+        make_opaque(block);
     }
 
   private:
     static constexpr int piece = 16 / static_cast<int>(sizeof(typename A::Bits)), pieces = size / piece;
     static_assert(pieces <= 2);
 
-    // The same vector, of which the compiler knows nothing. GCC would trace the lanes that arithmetic takes one by one
+    static TRUERANK_INLINE void transpose_pieces(Vector* block) {
+        inside_pieces<1>(block);
+        if constexpr (piece == 4) inside_pieces<2>(block);
+    }
+    // The same vectors, of which the compiler knows nothing. GCC would trace the lanes that arithmetic takes one by one
     // (Arithmetic::fma) through the shuffles, and load them one by one.
-    static TRUERANK_INLINE Vector opaque(Vector vector) {
+    static TRUERANK_INLINE void make_opaque(Vector* block) {
+        TRUERANK_UNROLL
+        for (int i = 0; i < size; ++i) {
 #if defined(__clang__)
+            static_cast<void>(block);
 #elif defined(__x86_64__)
-        __asm__("" : "+x"(vector));
+            __asm__("" : "+x"(block[i]));
 #elif defined(__aarch64__)
-        __asm__("" : "+w"(vector));
+            __asm__("" : "+w"(block[i]));
 #endif
-        return vector;
+        }
     }
 
     // Lane l of the result is lane Index::of(l) of the lanes of a, followed by those of b.
@@ -139,8 +163,7 @@ TRUERANK_INLINE void for_transposed(const T* const* vectors, std::size_t depth, 
     std::size_t k = 0;
     for (; k + size <= depth; k += size) {
         Vector e[size];
-        TRUERANK_UNROLL
-        for (std::size_t i = 0; i < size; ++i) e[i] = A::load(vectors[i] + k);
+        Transposition<A>::load(vectors, k, e);
         // A block is as much of one vector as this is of all.
         if (adjacent) {
             TRUERANK_UNROLL
@@ -148,17 +171,18 @@ TRUERANK_INLINE void for_transposed(const T* const* vectors, std::size_t depth, 
                 prefetch(next + k * size * sizeof(T) + at);
             }
         }
-        Transposition<A>::transpose(e);
         TRUERANK_UNROLL
         for (std::size_t c = 0; c < size; c += Step) use(k + c, e + c);
     }
     if (k == depth) return;
     T rest[size * size] = {};
-    for (std::size_t i = 0; i < size; ++i) std::copy_n(vectors[i] + k, depth - k, rest + i * size);
+    const T* rows[size];
+    for (std::size_t i = 0; i < size; ++i) {
+        rows[i] = rest + i * size;
+        std::copy_n(vectors[i] + k, depth - k, rest + i * size);
+    }
     Vector e[size];
-    TRUERANK_UNROLL
-    for (std::size_t i = 0; i < size; ++i) e[i] = A::load(rest + i * size);
-    Transposition<A>::transpose(e);
+    Transposition<A>::load(rows, 0, e);
     TRUERANK_UNROLL
     for (std::size_t i = 0; i < size; ++i) A::store(rest + i * size, e[i]);
     for (std::size_t c = 0; k + c < depth; c += Step) {

@@ -17,17 +17,19 @@ struct TokenSums {
     std::vector<std::size_t> starts{0};
     std::vector<T> sums;
 
-    TokenSums(std::size_t lanes, Random& random) {
+    // Infinities are the largest numbers, or those that are given.
+    TokenSums(std::size_t lanes, Random& random, T largest = greatest) {
         for (std::int64_t documents = 1 + random.below(9); documents > 0; --documents) {
             const std::int64_t most = random.one_in(4) ? 5 * static_cast<std::int64_t>(lanes) : 20;
             starts.push_back(starts.back() + 1 + static_cast<std::size_t>(random.one_in(3) ? 0 : random.below(most)));
         }
         // Few numbers, infinities among them, or only the least.
         const std::int64_t kind = random.below(3);
+        const T smallest = largest == greatest ? least : -largest;
         for (std::size_t i = 0; i < rows * tokens(); ++i) {
             sums.push_back(static_cast<T>(random.below(201) - 100));
-            if (kind == 1 && random.one_in(9)) sums[i] = random.one_in(2) ? least : greatest;
-            if (kind == 2) sums[i] = least;
+            if (kind == 1 && random.one_in(9)) sums[i] = random.one_in(2) ? smallest : largest;
+            if (kind == 2) sums[i] = smallest;
         }
     }
     std::size_t tokens() const { return starts.back(); }
@@ -78,6 +80,59 @@ void expect_maxima(Checks& checks, TokenSums<T>& given, std::size_t lanes, Take 
                   given.tokens(), sizeof(T), lanes);
 }
 
+// The places of sums near the greatest of their range, of documents that go on from one group of panels to the next.
+void expect_greatest(Checks& checks, TokenSums<std::int32_t>& given, std::size_t lanes,
+                     decltype(MaximaKernels<float>::list_greatest) list, Random& random) {
+    const std::size_t rows = 1 + static_cast<std::size_t>(random.below(kTileQueries));
+    const std::size_t panels = 1 + static_cast<std::size_t>(random.below(4)), group = panels * lanes;
+    std::vector<std::int32_t> running(kTileQueries);
+    bool right = true;
+    for (std::size_t begin = 0; begin < given.tokens(); begin += group) {
+        const std::size_t end = std::min(begin + group, given.tokens());
+        std::vector<std::int32_t> sums(panels * kTileQueries * lanes, given.greatest);  // and so is the padding
+        for (std::size_t row = 0; row < given.rows; ++row) {
+            for (std::size_t t = 0; t < end - begin; ++t) {
+                sums[(t / lanes * kTileQueries + row) * lanes + t % lanes] = given.at(row, begin + t);
+            }
+        }
+        std::vector<TokenRange> ranges;
+        std::vector<std::size_t> documents;
+        for (std::size_t d = 0; d < given.documents(); ++d) {
+            const std::size_t first = std::max(given.starts[d], begin), last = std::min(given.starts[d + 1], end);
+            // One that goes on is asked for everywhere, another perhaps not.
+            if (first >= last || (last - first == given.starts[d + 1] - given.starts[d] && random.one_in(4))) continue;
+            ranges.push_back({static_cast<std::uint32_t>(first - begin), static_cast<std::uint32_t>(last - begin),
+                              static_cast<std::uint32_t>(d), given.starts[d] < begin});
+            documents.push_back(d);
+        }
+        std::vector<std::int32_t> margins;
+        for (std::size_t i = 0; i < rows * ranges.size(); ++i) {
+            margins.push_back(static_cast<std::int32_t>(random.one_in(9) ? 1 << 30 : random.below(60)));
+        }
+        const std::size_t most = rows * (end - begin);
+        std::vector<std::uint32_t> places(most + lanes), ends(rows * ranges.size()), expected;
+        list(sums.data(), rows, ranges.data(), ranges.size(), margins.data(), running.data(), places.data(),
+             ends.data());
+        std::size_t at = 0;
+        for (std::size_t row = 0; row < rows; ++row) {
+            for (std::size_t i = 0; i < ranges.size(); ++i, ++at) {
+                std::int32_t greatest = given.least;
+                for (std::size_t t = given.starts[documents[i]]; t < begin + ranges[i].end; ++t) {
+                    greatest = std::max(greatest, given.at(row, t));
+                }
+                for (std::size_t t = ranges[i].begin; t < ranges[i].end; ++t) {
+                    const std::int64_t below = std::int64_t{greatest} - given.at(row, begin + t);
+                    if (below <= margins[at]) expected.push_back(static_cast<std::uint32_t>(t));
+                }
+                right = right && ends[at] == expected.size();
+            }
+        }
+        right = right && std::equal(expected.begin(), expected.end(), places.begin());
+    }
+    checks.expect(right, "the greatest of %zu documents with %zu tokens, %zu lanes", given.documents(), given.tokens(),
+                  lanes);
+}
+
 template <class T>
 void check_as(Checks& checks, Random& random) {
     const MaximaKernels<T>& kernels = maxima_kernels<T>();
@@ -87,6 +142,8 @@ void check_as(Checks& checks, Random& random) {
         expect_maxima(checks, sums, lanes, kernels.take, random);
         TokenSums<std::int32_t> levels(lanes, random);
         expect_maxima(checks, levels, lanes, kernels.take_levels, random);
+        TokenSums<std::int32_t> small(lanes, random, 1 << 29);
+        expect_greatest(checks, small, lanes, kernels.list_greatest, random);
     }
     for (std::size_t n = 0; n < 40; ++n) {
         std::vector<std::int32_t> maxima(n);

@@ -12,6 +12,7 @@
 
 #include "engine/bounds/bounds.hpp"
 #include "engine/sweep/embeddings.hpp"
+#include "kernels/sums.hpp"
 #include "tests/tests.hpp"
 
 namespace truerank::tests {
@@ -460,7 +461,7 @@ void check_lists_of_vectors(Checks& checks, Random& random) {
     };
     constexpr Lists kLists[] = {{7, 9, 60, 90, 1, 18},  {100, 3, 50, 20, 1, 30}, {1, 40, 3000, 1, 1, 6},
                                 {3, 2, 30, 3, 5000, 6}, {9, 9, 150, 1, 200, 64}, {2, 3, 5, 4, 1, 0},
-                                {9, 3, 150, 4, 1, 2}};
+                                {9, 3, 150, 4, 1, 2},   {3, 9, 60, 20, 3000, 64}};
     for (const Lists& lists : kLists) {
         for (const char* kind : {"integers", "any", "near", "unequal", "infinite", "void"}) {
             const std::string name = kind;
@@ -493,11 +494,38 @@ void check_lists_of_vectors(Checks& checks, Random& random) {
                 check_ranks(checks, problem, rule, random);
                 check_parts(checks, problem, random);
                 check_topk(checks, problem, rule, random);
+                check_scores(checks, problem, random);
             }
-            check_scores(checks, problem, random);
             choose_levels("");
         }
     }
+}
+
+// Two tokens of a document whose sums over levels are as far apart, and the wrong way round, as the errors of levels
+// allow: rounding makes nearly all components of the one smaller by 0.49 of a step, and those of the other greater.
+template <class T>
+void check_furthest_sums(Checks& checks, Random& random) {
+    if (byte_products() == ByteProducts::none) return;
+    constexpr std::int64_t depth = 40, tokens = 3, documents = 10;
+    const auto greatest = static_cast<T>(sum_kernels<T>().bytes[static_cast<int>(byte_products())].greatest);
+    Problem<T> problem({3, documents * tokens, depth}, Similarity::dot, true, 0, random);
+    std::fill(problem.queries.begin(), problem.queries.end(), T{1});
+    for (std::int64_t i = 0; i < documents * tokens; ++i) {
+        // The components of every other document are the negatives, so that their mean is 0.
+        const T sign = i / tokens % 2 == 0 ? T{1} : T{-1};
+        for (std::int64_t k = 0; k < depth; ++k) {
+            const T down = static_cast<T>(10.49), up = static_cast<T>(k == 0 ? 9.51 : 10.51);
+            const T components[tokens] = {down, up, k == 0 ? -greatest : T{0}};  // with the last, a step is 1
+            problem.entities[static_cast<std::size_t>(i * depth + k)] = sign * components[i % tokens];
+        }
+    }
+    problem.score();
+    std::vector<std::int64_t> of_documents;
+    for (std::int64_t i = 0; i <= documents; ++i) of_documents.push_back(i * tokens);
+    problem.join({0, 1, 2, 3}, std::move(of_documents));
+    choose_levels("int8!");
+    check_scores(checks, problem, random);
+    choose_levels("");
 }
 
 // Where both sides are long, some rows and columns are scored before all others. No vector is zero: the first row and
@@ -609,6 +637,8 @@ void check_vectors(Checks& checks) {
     const BoundsTally after = bounds_tally;
     const std::int64_t bounded = after.bounded - before.bounded, open = after.open - before.open;
     checks.expect(open > 0 && bounded > open, "no pairs of lists were decided by bounds, or none stayed open");
+    check_furthest_sums<float>(checks, random);
+    check_furthest_sums<double>(checks, random);
     check_means_of_long_sides<float>(checks, random);
     check_means_of_long_sides<double>(checks, random);
     check_bytes<std::int8_t>(checks, DType::int8, random);

@@ -164,7 +164,7 @@ void sweep(const Scoring<C>& scoring, const SortedTasks& sorted, const Execution
         const Team team(threads, chunks, multiply_adds < brief ? Duration::brief : Duration::any);
         std::vector<std::unique_ptr<Sink<C>>> sinks;
         for (int i = 0; i < team.size(); ++i) sinks.push_back(make_sink());
-        const bool is_bounded = bounds_may_gain && sinks[0]->query_tasks() != nullptr;
+        const bool is_bounded = bounds_may_gain && (has_tokens || sinks[0]->query_tasks() != nullptr);
         const std::optional<Quantiser<C>> quantiser = is_bounded ? Quantiser<C>::make(scoring) : std::nullopt;
         std::vector<std::unique_ptr<Worker>> workers;
         for (int i = 0; i < team.size(); ++i) {

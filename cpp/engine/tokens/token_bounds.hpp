@@ -26,12 +26,10 @@ class TokenBounds {
         : q_(quantiser), block_(block), maxima_(block, maxima_kernels<C>().take_levels, q_.kernels.lanes) {}
 
     // The coarsest levels come first. Finer ones take longer, and leave fewer pairs open.
+    bool has_bytes() const { return form().bytes == 1; }
     bool has_finer() const { return form_ > 0; }
-    void use_finer() {
-        --form_;
-        forget_queries();
-        forget_documents();
-    }
+    void use_finer() { use(form_ - 1); }
+    void use_coarsest() { use(q_.forms.size() - 1); }
     // The block has other queries, or other documents. They are quantised when they are first asked about.
     void forget_queries() { query_state_ = State::unknown; }
     void forget_documents() { document_state_ = State::unknown; }
@@ -46,11 +44,21 @@ class TokenBounds {
     // Takes the greatest sums over levels of pairs; false if it was stopped.
     bool take(const WantedPairs& pairs, const Poll& poll) {
         const std::size_t work = kTileQueries * q_.kernels.lanes * (1 + q_.size() / 64);
-        const std::size_t groups = form().groups(q_.size());
-        const auto sum = [&](std::size_t tile, std::size_t panel, std::int32_t* out) {
-            form().sum(query_levels_[tile], document_levels_[panel], groups, starts_.data() + tile * kTileQueries, out);
-        };
-        return maxima_.take(pairs, sum, work, poll);
+        const auto sum_up = [&](std::size_t tile, std::size_t panel, std::int32_t* out) { sum(tile, panel, out); };
+        return maxima_.take(pairs, sum_up, work, poll);
+    }
+    // The sums over levels of a tile of the queries' tokens and a panel of the documents'.
+    void sum(std::size_t tile, std::size_t panel, std::int32_t* out) const {
+        form().sum(query_levels_[tile], document_levels_[panel], form().groups(q_.size()),
+                   starts_.data() + tile * kTileQueries, out);
+    }
+    // By how much, at most, the sum of the document's token with the greatest score, or with one that ties with it, is
+    // less than the greatest sum: twice the error of a token, in steps.
+    std::int32_t margin(std::size_t token, std::size_t document) const {
+        const DocumentFacts& of_document = document_facts_[document];
+        const QueryToken& of_token = query_tokens_[token];
+        const double error = of_token.norm * of_document.residue + of_token.residue * of_document.norm;
+        return static_cast<std::int32_t>(std::min(2 * q_.kUp * error / of_document.step + 2, kMostMargin));
     }
     // The interval of the value of a pair whose sums were taken.
     std::pair<double, double> interval(std::size_t query, std::size_t document) const {
@@ -67,10 +75,19 @@ class TokenBounds {
   private:
     // Whether all queries, or documents, of the block have been quantised in the present form.
     enum class State { unknown, quantised, unusable };
+    void use(std::size_t form) {
+        form_ = form;
+        forget_queries();
+        forget_documents();
+    }
     // Of the tokens of a query, sums: of norms, of residues, and of what the shift adds to their products; and what
     // rounding may do to that, whatever the document.
     struct QueryFacts {
         double norm = 0, residue = 0, offset = 0, slack = 0;
+    };
+    // The norm and the residue of one token, in its steps.
+    struct QueryToken {
+        double norm, residue;
     };
     // The step of a document's tokens, and the largest of their residues and of the norms of their levels.
     struct DocumentFacts {
@@ -80,6 +97,9 @@ class TokenBounds {
     static constexpr std::size_t kMostTokens = std::size_t{1} << 20;
     // The norm of the levels of words, so that sums fit into 32 bits: no sum is greater than the product of two.
     static constexpr float kWordNorm = 32000;
+    // Of bytes: two sums are never further apart.
+    static constexpr double kMostMargin = 0x1p30;
+    static_assert(2.0 * 127 * 127 * Quantiser<C>::kDeepest < kMostMargin);
 
     const LevelForm& form() const { return q_.forms[form_]; }
     // The grid of vectors, of which one has this extent, with a step of no less than this.
@@ -95,6 +115,7 @@ class TokenBounds {
         query_levels_.assign(block_.queries.tiles(), form().size(size, kTileQueries));
         starts_.assign(block_.queries.tiles() * kTileQueries, 0);
         steps_.resize(tokens);
+        query_tokens_.resize(tokens);
         query_facts_.assign(block_.queries.size(), {});
         shifted_.resize(size);
         row_.resize(size);
@@ -119,6 +140,8 @@ class TokenBounds {
                                            query_levels_[token / kTileQueries]);
         starts_[token] = -made.levels * form().zero;
         steps_[token] = made.step;
+        const auto step = static_cast<double>(made.step);
+        query_tokens_[token] = {made.norm / step, made.residue / step};
         facts.norm += made.norm;
         facts.residue += made.residue;
         // Each token has a sum of its own: with as many terms as all have, a single one would round too often.
@@ -174,6 +197,7 @@ class TokenBounds {
     LevelGroups query_levels_;          // of tiles
     std::vector<std::int32_t> starts_;  // of the sums of each token
     std::vector<float> steps_;          // of each token
+    std::vector<QueryToken> query_tokens_;
     std::vector<QueryFacts> query_facts_;
 
     State document_state_ = State::unknown;

@@ -22,6 +22,7 @@
 #include "engine/sweep/sweep.hpp"
 #include "engine/tokens/token_bounds.hpp"
 #include "engine/tokens/token_plan.hpp"
+#include "engine/tokens/token_screen.hpp"
 #include "engine/tokens/tokens.hpp"
 #include "kernels/maxima.hpp"
 #include "kernels/measured.hpp"
@@ -61,6 +62,10 @@ class TokenScores {
                                         pack(panel), depth(), true, out);
         };
         return maxima_.take(pairs, sum, work, poll);
+    }
+    // Likewise, of the tokens that a screen leaves.
+    bool take_screened(const WantedPairs& pairs, TokenScreen<C>& screen, const Poll& poll) {
+        return screen.take(pairs, maxima_.make_room(), poll);
     }
     // The score of a pair whose maxima were taken. The sum is in the order of the tokens, and is rounded once.
     C score(std::size_t query, std::size_t document) const {
@@ -102,7 +107,9 @@ class TokenWorker {
     // Without a quantiser, no pair is decided by bounds.
     TokenWorker(const Scoring<C>& scoring, const SortedTasks& sorted, const Quantiser<C>* quantiser)
         : scoring_(scoring), sorted_(sorted), exact_(scoring, block_) {
-        if (quantiser != nullptr) bounds_ = std::make_unique<TokenBounds<C>>(*quantiser, block_);
+        if (quantiser == nullptr) return;
+        bounds_ = std::make_unique<TokenBounds<C>>(*quantiser, block_);
+        if (bounds_->has_bytes()) screen_ = std::make_unique<TokenScreen<C>>(scoring, *bounds_, block_);
     }
     const BoundsTally& tally() const { return tally_; }
 
@@ -119,17 +126,18 @@ class TokenWorker {
             const Panel panel{cell.begin, cell.end - cell.begin, columns_.data()};
             sink.begin_panel(panel);
             tally_.pairs += (cell.last_task - cell.first_task) * panel.width;
-            const C* const thresholds = bounds_ ? sink.query_tasks()->thresholds() : nullptr;
+            BoundedTasks<C>* const tasks = bounds_ ? sink.query_tasks() : nullptr;
+            const C* const thresholds = tasks != nullptr ? tasks->thresholds() : nullptr;
             if (thresholds != nullptr && !std::exchange(was_asked, true)) {
                 const auto before = Gauge::Clock::now();
                 if (!std::exchange(was_tried_, true) && !are_bounds_forced()) try_bounds(thresholds, poll);
-                tries_bounds = are_bounds_forced() || gauge_.tries_bounds();
+                tries_bounds = are_bounds_forced() || (!only_screens_ && gauge_.tries_bounds());
                 start += Gauge::Clock::now() - before;
             }
             const bool is_bounded = tries_bounds && thresholds != nullptr && bounds_->quantise();
             was_bounded = was_bounded || is_bounded;
             token_pairs += token_pairs_of(wanted_);
-            if (!(is_bounded ? decide(thresholds, *sink.query_tasks(), poll) : score(panel, sink, poll))) return;
+            if (!(is_bounded ? decide(thresholds, *tasks, poll) : score(panel, sink, poll))) return;
             sink.end_cell();
             poll.stops(0, (cell.last_query - cell.first_query) * panel.width);
         }
@@ -154,6 +162,7 @@ class TokenWorker {
         }
         exact_.load_queries();
         if (bounds_) bounds_->forget_queries();
+        if (screen_) screen_->load_queries();
     }
     void load_documents(const TokenChunk& chunk) {
         block_.documents.clear();
@@ -187,9 +196,51 @@ class TokenWorker {
         return static_cast<std::int64_t>(tokens * candidate_tokens_);
     }
 
+    // Takes the maxima of pairs: of all their tokens, or of those that the screen leaves.
+    bool take_exact(const WantedPairs& pairs, const Poll& poll) {
+        return screens() ? exact_.take_screened(pairs, *screen_, poll) : exact_.take(pairs, poll);
+    }
+    bool screens() { return screen_ && screens_ && bounds_->has_bytes() && bounds_->quantise(); }
+    // The same of all pairs of the cell, by what takes less time.
+    bool take_cell(const Poll& poll) {
+        if (!screen_) return exact_.take(wanted_, poll);
+        if (!are_bounds_forced()) {
+            if (!std::exchange(was_screen_tried_, true)) try_screen(some_queries(), poll);
+            screens_ = screening_.tries_bounds();
+        }
+        const auto start = Gauge::Clock::now();
+        const bool is_screened = screens(), was_stopped = !take_exact(wanted_, poll);
+        const auto time = Gauge::Clock::now() - start;
+        const std::int64_t pairs = token_pairs_of(wanted_);
+        is_screened ? screening_.record_bounded(time, pairs) : screening_.record_scored(time, pairs);
+        return !was_stopped;
+    }
+    // Sees whether to screen takes less time than to score all tokens; returns the shorter time.
+    Gauge::Clock::duration try_screen(const WantedPairs& some, const Poll& poll) {
+        const auto time = [&] {
+            const auto start = Gauge::Clock::now();
+            take_exact(some, poll);
+            return Gauge::Clock::now() - start;
+        };
+        screens_ = false;
+        const auto whole = time();
+        screening_.record_scored(whole, token_pairs_of(some));
+        screens_ = screen_ != nullptr;
+        if (!screens()) return whole;
+        const auto screened = time();
+        screens_ = screened < whole;
+        if (!screens_) screening_.record_lost(screened, token_pairs_of(some));
+        return std::min(whole, screened);
+    }
+    WantedPairs some_queries() const {
+        WantedPairs some = wanted_;
+        some.documents.resize(std::min(some.documents.size(), measured::kTriedQueries));
+        return some;
+    }
+
     // Scores all pairs of a cell, and hands the scores on.
     bool score(const Panel& panel, Sink<C>& sink, const Poll& poll) {
-        if (!exact_.take(wanted_, poll)) return false;
+        if (!take_cell(poll)) return false;
         const std::int64_t lanes = scoring_.lanes(), rows = kTileQueries;
         const auto queries = static_cast<std::int64_t>(wanted_.documents.size());
         scores_.resize(static_cast<std::size_t>(rows * lanes));
@@ -240,7 +291,7 @@ class TokenWorker {
         tally_.open += static_cast<std::int64_t>(open_.size());
         tally_.scored += static_cast<std::int64_t>(open_.size());
         if (open_.empty()) return true;
-        if (!exact_.take(open_pairs_, poll)) return false;
+        if (!take_exact(open_pairs_, poll)) return false;
         for (const Open& open : open_) {
             const C value = exact_.score(wanted_.first + open.query, open.document);
             tasks.take_scores(&open.pair, &value, 1);
@@ -264,13 +315,18 @@ class TokenWorker {
         }
         return mask;
     }
-    // Chooses the coarsest levels that leave few pairs open, by some of the cell's queries, and sees how long these
-    // take to be scored.
+    // Sees how long some of the cell's queries take to be scored, and chooses the coarsest levels that leave few pairs
+    // open, unless finer ones take as long.
     void try_bounds(const C* thresholds, const Poll& poll) {
-        WantedPairs some = wanted_;
-        some.documents.resize(std::min(some.documents.size(), measured::kTriedQueries));
+        const WantedPairs some = some_queries();
         const std::size_t queries = some.documents.size();
-        for (; bounds_->quantise() && bounds_->take(some, poll); bounds_->use_finer()) {
+        const auto scored = try_screen(some, poll);
+        gauge_.record_scored(scored, token_pairs_of(some));
+        for (bool are_finer = false; bounds_->quantise(); are_finer = true) {
+            const auto start = Gauge::Clock::now();
+            bounds_->take(some, poll);
+            only_screens_ = screens_ && are_finer && Gauge::Clock::now() - start >= scored;
+            if (only_screens_) return bounds_->use_coarsest();
             std::int64_t open = 0;
             for (std::size_t query = 0; query < queries; ++query) {
                 take_intervals(query);
@@ -279,11 +335,9 @@ class TokenWorker {
                 }
             }
             const auto pairs = static_cast<double>(first_task_[queries] * static_cast<std::int64_t>(members_.size()));
-            if (!bounds_->has_finer() || static_cast<double>(open) <= measured::kOpenOfTokens * pairs) break;
+            if (!bounds_->has_finer() || static_cast<double>(open) <= measured::kOpenOfTokens * pairs) return;
+            bounds_->use_finer();
         }
-        const auto start = Gauge::Clock::now();
-        exact_.take(some, poll);
-        gauge_.record_scored(Gauge::Clock::now() - start, token_pairs_of(some));
     }
 
     const Scoring<C>& scoring_;
@@ -296,6 +350,11 @@ class TokenWorker {
     std::unique_ptr<TokenBounds<C>> bounds_;  // null where no pair is decided by bounds
     bool was_tried_ = false;
     Gauge gauge_;
+    std::unique_ptr<TokenScreen<C>> screen_;  // null where bounds are null, or have no bytes
+    bool was_screen_tried_ = false;
+    bool screens_ = are_bounds_forced();  // whether it takes less time than to score all tokens
+    bool only_screens_ = false;           // whether it takes less time than bounds do
+    Gauge screening_;
     BoundsTally tally_;
 
     // The cell: the tasks of its queries, its candidates and where they are in the block, and its pairs.

@@ -116,8 +116,7 @@ class TokenMaxima {
     // tile is worth between polls.
     template <class Sum>
     bool take(const WantedPairs& pairs, const Sum& sum, std::size_t tile_work, const Poll& poll) {
-        rows_ = block_.queries.tiles() * kTileQueries;
-        maxima_.resize(block_.documents.size() * rows_);
+        make_room();
         running_.resize(rows_ * kRunning<T>);
         for (std::size_t i = 0; i < block_.panels.size(); ++i) {
             const TokenPanel& panel = block_.panels[i];
@@ -131,6 +130,13 @@ class TokenMaxima {
             if (poll.stops(static_cast<std::int64_t>(tiles_.size() * tile_work))) return false;
         }
         return true;
+    }
+    // Makes room for the maxima, and returns where they are: that of a token is [document * rows + token], with as many
+    // rows as the tiles have.
+    T* make_room() {
+        rows_ = block_.queries.tiles() * kTileQueries;
+        maxima_.resize(block_.documents.size() * rows_);
+        return maxima_.data();
     }
     // Those of all tokens of the queries over a document. Only those of pairs that were taken are known.
     const T* of(std::size_t document) const { return maxima_.data() + document * rows_; }
