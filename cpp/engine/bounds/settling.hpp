@@ -28,16 +28,6 @@
 
 namespace truerank {
 
-// Open pairs, and how many they are: room for more is kept.
-struct OpenPairs {
-    std::vector<OpenPair> list;
-    std::size_t count = 0;
-    OpenPair* room(std::size_t more) {
-        if (list.size() < count + more + kOpenRoom) list.resize(count + more + kOpenRoom);
-        return list.data() + count;
-    }
-};
-
 // What settle() asks about an open pair, and whom it tells what came out: about a task of its query,
 template <class C>
 struct RowSide {

@@ -11,6 +11,7 @@
 #include "engine/bounds/quantiser.hpp"
 #include "engine/sweep/sweep_worker.hpp"
 #include "engine/tokens/token_plan.hpp"
+#include "engine/tokens/token_scores.hpp"
 #include "engine/tokens/token_worker.hpp"
 #include "kernels/measured.hpp"
 

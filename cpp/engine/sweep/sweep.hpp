@@ -69,6 +69,16 @@ SortedTasks sort_tasks(const Tasks& tasks, const Embeddings& embeddings);
 // Lists the first task of each of a cell's queries, and where those of the last one end, counted from the cell's first.
 void list_first_tasks(const Cell& cell, const SortedTasks& sorted, std::vector<std::int64_t>& first_task);
 
+// Open pairs, and how many they are: room for more is kept.
+struct OpenPairs {
+    std::vector<OpenPair> list;
+    std::size_t count = 0;
+    OpenPair* room(std::size_t more) {
+        if (list.size() < count + more + kOpenRoom) list.resize(count + more + kOpenRoom);
+        return list.data() + count;
+    }
+};
+
 // The tasks of a cell's queries, for bounds: what their pairs are compared with, and what becomes of these.
 template <class C>
 class BoundedTasks {

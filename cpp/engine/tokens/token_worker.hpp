@@ -1,17 +1,14 @@
-// Late interaction (MaxSim): queries and documents are lists of vectors, one for each token. This is what one thread of
-// a sweep over them does.
+// Late interaction: queries and documents are lists of vectors, one for each token. This is what one thread of a sweep
+// over them does.
 //
-// The score of a pair is the sum, over the tokens of the query, of the greatest score of that token with any of the
-// document's. The scores of tokens are those of a sweep, to the bit; sums are in double precision and in the order of
-// the tokens, and are rounded once. Sinks, cells and panels are those of a sweep, in which documents are candidates: so
-// all that counts, lists or writes scores of vectors does so with these.
+// Sinks, cells and panels are those of a sweep, in which documents are candidates: so all that counts, lists or writes
+// scores of vectors does so with these.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -22,84 +19,13 @@
 #include "engine/sweep/sweep.hpp"
 #include "engine/tokens/token_bounds.hpp"
 #include "engine/tokens/token_plan.hpp"
+#include "engine/tokens/token_scores.hpp"
 #include "engine/tokens/token_screen.hpp"
 #include "engine/tokens/tokens.hpp"
-#include "kernels/maxima.hpp"
+#include "kernels/decisions.hpp"
 #include "kernels/measured.hpp"
 
 namespace truerank {
-
-// Scores of late interaction, as they are defined: the tokens of a block are scored, and the maxima of these scores
-// are added up.
-template <class C>
-class TokenScores {
-  public:
-    TokenScores(const Scoring<C>& scoring, const TokenBlock& block)
-        : scoring_(scoring), block_(block), maxima_(block, maxima_kernels<C>().take, scoring.kernels.lanes) {}
-
-    // Takes other queries of the block.
-    void load_queries() {
-        const TokenLists& queries = block_.queries;
-        constexpr std::int64_t tile = kTileQueries;
-        const auto tokens = static_cast<std::int64_t>(queries.ids.size());
-        packed_queries_.resize(queries.tiles() * kTileQueries * depth());
-        for (std::int64_t i = 0; i < tokens; i += tile) {
-            scoring_.queries.pack(queries.ids.data() + i, std::min(tile, tokens - i), tile, scoring_.packing(),
-                                  packed_queries_.data() + i * scoring_.depth(), nullptr, scratch_);
-        }
-    }
-    // Takes other documents. Their panels are packed as they are needed, and all are kept where the documents serve
-    // several cells.
-    void load_documents(bool are_kept) {
-        packed_as_.assign(are_kept ? block_.panels.size() : 1, kNoPanel);
-        packed_panels_.resize(packed_as_.size() * panel_size());
-    }
-    // Takes the maxima of pairs; false if it was stopped.
-    bool take(const WantedPairs& pairs, const Poll& poll) {
-        const std::size_t work = kTileQueries * scoring_.kernels.lanes * (1 + depth() / 16);
-        const auto sum = [&](std::size_t tile, std::size_t panel, C* out) {
-            scoring_.kernels.accumulate(scoring_.similarity, packed_queries_.data() + tile * kTileQueries * depth(),
-                                        pack(panel), depth(), true, out);
-        };
-        return maxima_.take(pairs, sum, work, poll);
-    }
-    // Likewise, of the tokens that a screen leaves.
-    bool take_screened(const WantedPairs& pairs, TokenScreen<C>& screen, const Poll& poll) {
-        return screen.take(pairs, maxima_.make_room(), poll);
-    }
-    // The score of a pair whose maxima were taken. The sum is in the order of the tokens, and is rounded once.
-    C score(std::size_t query, std::size_t document) const {
-        const C* const maxima = maxima_.of(document);
-        double sum = 0;
-        for (std::size_t token = block_.queries.begin(query); token < block_.queries.end(query); ++token) {
-            sum += static_cast<double>(maxima[token]);
-        }
-        return static_cast<C>(sum);
-    }
-
-  private:
-    static constexpr std::size_t kNoPanel = std::numeric_limits<std::size_t>::max();
-
-    std::size_t depth() const { return static_cast<std::size_t>(scoring_.depth()); }
-    std::size_t panel_size() const { return depth() * scoring_.kernels.lanes; }
-    const C* pack(std::size_t panel) {
-        const std::size_t place = packed_as_.size() > 1 ? panel : 0;
-        C* const packed = packed_panels_.data() + place * panel_size();
-        if (std::exchange(packed_as_[place], panel) != panel) {
-            const TokenPanel& tokens = block_.panels[panel];
-            scoring_.candidates.pack(block_.documents.ids.data() + tokens.first,
-                                     static_cast<std::int64_t>(tokens.width), scoring_.lanes(), scoring_.packing(),
-                                     packed, nullptr, scratch_);
-        }
-        return packed;
-    }
-
-    const Scoring<C>& scoring_;
-    const TokenBlock& block_;
-    std::vector<C> packed_queries_, packed_panels_, scratch_;
-    std::vector<std::size_t> packed_as_;  // the panel that lies at each place
-    TokenMaxima<C> maxima_;
-};
 
 template <class C>
 class TokenWorker {
@@ -146,12 +72,6 @@ class TokenWorker {
     }
 
   private:
-    // A pair of a task and a document that bounds leave open.
-    struct Open {
-        OpenPair pair;
-        std::size_t query, document;  // in the cell, in the block
-    };
-
     void load_queries(const TokenChunk& chunk) {
         if (first_query_ == chunk.first_query && last_query_ == chunk.last_query) return;
         first_query_ = chunk.first_query;
@@ -265,36 +185,35 @@ class TokenWorker {
     // Decides pairs by bounds, and scores those that stay open.
     bool decide(const C* thresholds, BoundedTasks<C>& tasks, const Poll& poll) {
         if (!bounds_->take(wanted_, poll)) return false;
-        open_.clear();
-        open_pairs_ = {wanted_.first, std::vector<DocumentMask>(wanted_.documents.size())};
-        const bool counts = tasks.counts();
-        std::uint32_t* const counters = tasks.counters();
-        for (std::size_t query = 0; query < wanted_.documents.size(); ++query) {
+        const std::size_t queries = wanted_.documents.size();
+        open_.count = 0;
+        open_ends_.resize(queries);
+        open_pairs_ = {wanted_.first, std::vector<DocumentMask>(queries)};
+        for (std::size_t query = 0; query < queries; ++query) {
             const auto first = static_cast<std::size_t>(first_task_[query]),
-                       last = static_cast<std::size_t>(first_task_[query + 1]);
-            masks_.resize(last - first);
+                       n = static_cast<std::size_t>(first_task_[query + 1]) - first;
+            masks_.resize(n);
             take_intervals(query);
-            for (std::size_t task = first; task < last; ++task) {
-                masks_[task - first] = mask_of(thresholds[task], counts);
-            }
+            for (std::size_t i = 0; i < n; ++i) masks_[i] = mask_of(thresholds[first + i], tasks.counts());
             tasks.take_masks(masks_.data(), static_cast<std::int64_t>(query), 1);
-            for (std::size_t task = first; task < last; ++task) {
-                counters[task] += static_cast<std::uint32_t>(std::popcount(masks_[task - first].above));
-                for (std::uint64_t bits = masks_[task - first].open(); bits != 0; bits &= bits - 1) {
-                    const auto lane = static_cast<std::uint32_t>(std::countr_zero(bits));
-                    open_.push_back({{static_cast<std::uint32_t>(task), lane}, query, members_[lane]});
-                    open_pairs_.documents[query] |= DocumentMask{1} << members_[lane];
-                }
+            const std::size_t before = open_.count;
+            open_.count += collect_(masks_.data(), first, n, tasks.counters(), open_.room(n * kPanelLanes));
+            open_ends_[query] = open_.count;
+            for (std::size_t i = before; i < open_.count; ++i) {
+                open_pairs_.documents[query] |= DocumentMask{1} << members_[open_.list[i].lane];
             }
         }
         tally_.bounded += first_task_.back() * static_cast<std::int64_t>(members_.size());
-        tally_.open += static_cast<std::int64_t>(open_.size());
-        tally_.scored += static_cast<std::int64_t>(open_.size());
-        if (open_.empty()) return true;
+        tally_.open += static_cast<std::int64_t>(open_.count);
+        tally_.scored += static_cast<std::int64_t>(open_.count);
+        if (open_.count == 0) return true;
         if (!take_exact(open_pairs_, poll)) return false;
-        for (const Open& open : open_) {
-            const C value = exact_.score(wanted_.first + open.query, open.document);
-            tasks.take_scores(&open.pair, &value, 1);
+        for (std::size_t query = 0, i = 0; query < queries; ++query) {
+            for (; i < open_ends_[query]; ++i) {
+                const OpenPair& open = open_.list[i];
+                const C value = exact_.score(wanted_.first + query, members_[open.lane]);
+                tasks.take_scores(&open, &value, 1);
+            }
         }
         return true;
     }
@@ -366,30 +285,10 @@ class TokenWorker {
 
     double low_[kPanelLanes], high_[kPanelLanes];
     std::vector<PairMasks> masks_;
-    std::vector<Open> open_;
+    OpenPairs open_;
+    std::vector<std::size_t> open_ends_;  // of each query
     WantedPairs open_pairs_;
+    const decltype(DecisionKernels<C>::collect) collect_ = decision_kernels<C>().collect;
 };
-
-// The scores of some pairs of a query and a document: the same bits as in a sweep.
-template <class C>
-void score_token_pairs(const Scoring<C>& scoring, const std::int64_t* rows, const std::int64_t* columns, std::int64_t n,
-                       C* out, const Poll& poll) {
-    const Embeddings& embeddings = scoring.embeddings;
-    TokenBlock block;
-    TokenScores<C> exact(scoring, block);
-    for (std::int64_t i = 0; i < n; ++i) {
-        if (i == 0 || rows[i] != rows[i - 1]) {
-            block.queries.clear();
-            block.queries.add(embeddings.query_tokens, rows[i]);
-            exact.load_queries();
-        }
-        block.documents.clear();
-        block.documents.add(embeddings.entity_tokens, columns[i]);
-        block.fill_panels(scoring.kernels.lanes);
-        exact.load_documents(false);
-        if (!exact.take({0, {1}}, poll)) return;
-        out[i] = exact.score(0, 0);
-    }
-}
 
 }  // namespace truerank
