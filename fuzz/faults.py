@@ -75,7 +75,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         (MAXIMA, "if (span.continues) most =", "if (false) most ="),
         (MAXIMA, "if (trace != trace) find_nans", "if (false) find_nans"),
         (
-            "cpp/engine/tokens/token_worker.hpp",
+            "cpp/engine/tokens/token_scores.hpp",
             "sum += static_cast<double>(maxima[token]);",
             "sum = static_cast<C>(sum + static_cast<double>(maxima[token]));",
         ),
