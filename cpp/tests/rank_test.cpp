@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "kernels/measured.hpp"
 #include "tests/tests.hpp"
@@ -26,24 +27,6 @@ constexpr DType dtype_of() {
     if constexpr (std::is_same_v<T, std::uint32_t>) return DType::uint32;
     return DType::uint64;
 }
-
-struct Lists {
-    std::vector<std::int64_t> indptr{0}, indices;
-    Selection selection;
-    void end_list() { indptr.push_back(static_cast<std::int64_t>(indices.size())); }
-    const Selection& selection_over(std::int64_t columns) {
-        selection.indptr = indptr.data();
-        selection.indices = indices.data();
-        selection.size = static_cast<std::int64_t>(indptr.size()) - 1;
-        selection.entries = static_cast<std::int64_t>(indices.size());
-        selection.longest = columns;
-        return selection;
-    }
-    bool has(std::int64_t list, std::int64_t column) const {
-        const auto at = static_cast<std::size_t>(list);
-        return std::binary_search(indices.begin() + indptr[at], indices.begin() + indptr[at + 1], column);
-    }
-};
 
 struct Layout {
     const char* name;
@@ -101,57 +84,154 @@ struct Matrix {
     }
 };
 
+// Tasks with their lists, each of which has its task's target among the candidates.
+struct DrawnTasks {
+    std::vector<std::int64_t> rows, targets;
+    ColumnLists filter, candidates;
+
+    DrawnTasks(const Case& c, Random& random) {
+        for (std::int64_t task = 0; task < c.tasks; ++task) {
+            rows.push_back(random.below(c.rows));
+            targets.push_back(random.below(c.columns));
+            for (std::int64_t column = 0; column < c.columns; ++column) {
+                if (random.one_in(9)) filter.indices.push_back(column);
+                if (random.one_in(2) || column == targets.back()) candidates.indices.push_back(column);
+            }
+            filter.end_list();
+            candidates.end_list();
+        }
+    }
+    Tasks tasks(const Case& c) {
+        return {c.tasks, rows.data(), targets.data(), c.has_filter ? filter.selection_over(c.columns) : Selection{},
+                c.has_candidates ? candidates.selection_over(c.columns) : Selection{}};
+    }
+};
+
+void expect_of_case(Checks& checks, bool right, const char* what, const char* name, const Case& c) {
+    checks.expect(
+        right, "%s, %s, %lld x %lld, %lld tasks, %s, ascending %d, filter %d, candidates %d, audit %d, rule %d", what,
+        name, static_cast<long long>(c.rows), static_cast<long long>(c.columns), static_cast<long long>(c.tasks),
+        c.layout.name, c.ascending, c.has_filter, c.has_candidates, c.audit, static_cast<int>(c.rule));
+}
+
+template <class T>
+bool is_infinite(T score) {
+    return has_nan<T> && std::isinf(static_cast<double>(number(score)));
+}
+
 template <class T>
 void check_case(Checks& checks, const char* name, const Case& c, Random& random) {
     Matrix<T> matrix(c, random);
-    std::vector<std::int64_t> rows, targets;
-    Lists filter, candidate_lists;
-    for (std::int64_t task = 0; task < c.tasks; ++task) {
-        rows.push_back(random.below(c.rows));
-        targets.push_back(random.below(c.columns));
-        if (T& true_score = matrix.at(rows.back(), targets.back()); is_nan(number(true_score))) {
-            true_score = score_of<T>(2);
-        }
-        for (std::int64_t column = 0; column < c.columns; ++column) {
-            if (random.one_in(9)) filter.indices.push_back(column);
-            if (random.one_in(2) || column == targets.back()) candidate_lists.indices.push_back(column);
-        }
-        filter.end_list();
-        candidate_lists.end_list();
+    DrawnTasks drawn(c, random);
+    const auto& [rows, targets, filter, candidate_lists] = drawn;
+    const std::size_t n = rows.size();
+    for (std::size_t task = 0; task < n; ++task) {
+        T& true_score = matrix.at(rows[task], targets[task]);
+        if (is_nan(number(true_score))) true_score = score_of<T>(2);
     }
     matrix.lay_out();
-    const std::size_t n = static_cast<std::size_t>(c.tasks);
     std::vector<std::int64_t> counts[6];
     for (auto& of_tasks : counts) of_tasks.assign(n, 0);
     const Fault fault =
-        rank(matrix.view,
-             {c.tasks, rows.data(), targets.data(), c.has_filter ? filter.selection_over(c.columns) : Selection{},
-              c.has_candidates ? candidate_lists.selection_over(c.columns) : Selection{}},
-             {c.ascending, c.rule}, c.threads, [] { return false; },
+        rank(matrix.view, drawn.tasks(c), {c.ascending, c.rule}, c.threads, [] { return false; },
              {counts[0].data(), counts[1].data(), counts[2].data(), c.audit ? counts[3].data() : nullptr,
               c.audit ? counts[4].data() : nullptr, c.audit ? counts[5].data() : nullptr});
 
     bool right = fault.kind == Fault::Kind::none;
     for (std::size_t task = 0; task < n; ++task) {
         const auto true_score = number(matrix.at(rows[task], targets[task]));
-        std::int64_t above = 0, tied = 0, candidates = 0;
+        std::int64_t expected[6] = {};
+        Best best{c.ascending ? Order<T>::top() : Order<T>::bottom()};  // before the filter; counted after it
         for (std::int64_t column = 0; column < c.columns; ++column) {
-            const auto list = static_cast<std::int64_t>(task);
-            const bool is_target = column == targets[task];
-            if (c.has_candidates && !candidate_lists.has(list, column)) continue;
-            if (c.has_filter && !is_target && filter.has(list, column)) continue;
-            const auto score = number(matrix.at(rows[task], column));
-            if (is_nan(score) && c.rule == NanRule::omit) continue;
-            above += c.ascending ? score < true_score : score > true_score;
-            tied += score == true_score;
-            candidates += 1;
+            if (c.has_candidates && !candidate_lists.has(task, column)) continue;
+            const T score = matrix.at(rows[task], column);
+            const auto x = number(score);
+            const bool is_filtered = c.has_filter && column != targets[task] && filter.has(task, column);
+            if (!is_nan(x)) best.add({Order<T>::key(score), !is_filtered}, c.ascending);
+            if (is_filtered) continue;
+            expected[0] += c.ascending ? x < true_score : x > true_score;
+            expected[1] += x == true_score;
+            expected[2] += !is_nan(x) || c.rule != NanRule::omit;
+            expected[3] += is_nan(x);
+            expected[4] += is_infinite(score);
         }
-        right = right && counts[0][task] == above && counts[1][task] == tied && counts[2][task] == candidates;
+        expected[5] = best.count;
+        for (std::size_t i = 0; i < (c.audit ? 6 : 3); ++i) right = right && counts[i][task] == expected[i];
     }
-    checks.expect(
-        right, "rank, %s, %lld x %lld, %lld tasks, %s, ascending %d, filter %d, candidates %d, audit %d, rule %d", name,
-        static_cast<long long>(c.rows), static_cast<long long>(c.columns), static_cast<long long>(c.tasks),
-        c.layout.name, c.ascending, c.has_filter, c.has_candidates, c.audit, static_cast<int>(c.rule));
+    expect_of_case(checks, right, "rank", name, c);
+}
+
+// Counts against given scores, which no candidate need have, of the columns on both sides of a cut. A target may be
+// filtered, outside of all parts, or NaN where the given score is none, and the other way round: what is above a NaN
+// means nothing.
+template <class T>
+void check_parts(Checks& checks, const char* name, const Case& c, Random& random) {
+    Matrix<T> matrix(c, random);
+    matrix.lay_out();
+    DrawnTasks drawn(c, random);
+    auto& [rows, targets, filter, candidate_lists] = drawn;
+    const std::size_t n = rows.size();
+    std::vector<T> given;
+    for (std::size_t task = 0; task < n; ++task) {
+        given.push_back(random.one_in(2) ? matrix.at(rows[task], targets[task])
+                                         : random_score<T>(Distribution::ties, random));
+        if (random.one_in(5)) targets[task] = -1;
+    }
+    std::vector<std::int64_t> counts[8];
+    for (auto& of_tasks : counts) of_tasks.assign(n, 0);
+    const std::int64_t worst = c.ascending ? Order<T>::top() : Order<T>::bottom();
+    counts[6].assign(n, worst);
+    Counts sums{counts[0].data(), counts[1].data(), counts[2].data(), counts[3].data()};
+    sums.differing = counts[4].data();
+    if (c.audit) {
+        sums.inf = counts[5].data();
+        sums.best = counts[6].data();
+        sums.at_best = counts[7].data();
+    }
+    const std::int64_t cut = 1 + random.below(c.columns - 1);
+    bool right = true;
+    for (const auto& [first, last] : {std::pair<std::int64_t, std::int64_t>{0, cut}, {cut, c.columns}}) {
+        Scores part = matrix.view;
+        part.data += first * part.column_stride;
+        part.columns = last - first;
+        Tasks tasks = drawn.tasks(c);
+        tasks.true_scores = reinterpret_cast<const char*>(given.data());
+        tasks.first_column = first;
+        tasks.filter = tasks.filter.within(first, last);
+        tasks.candidates = tasks.candidates.within(first, last);
+        right = right && !rank(part, tasks, {c.ascending, c.rule}, c.threads, [] { return false; }, sums);
+    }
+    for (std::size_t task = 0; task < n; ++task) {
+        const auto true_score = number(given[task]);
+        std::int64_t expected[6] = {};
+        // The given score is counted once, when all parts are together.
+        Best best{worst}, sum{counts[6][task], counts[7][task]};
+        for (Best* const of : {&best, &sum}) {
+            if (!is_nan(true_score)) of->add({Order<T>::key(given[task]), 1}, c.ascending);
+        }
+        for (std::int64_t column = 0; column < c.columns; ++column) {
+            const T score = matrix.at(rows[task], column);
+            const auto x = number(score);
+            if (column == targets[task]) {
+                expected[4] += !(x == true_score || (is_nan(x) && is_nan(true_score)));
+                continue;
+            }
+            if (c.has_candidates && !candidate_lists.has(task, column)) continue;
+            const bool is_filtered = c.has_filter && filter.has(task, column);
+            if (!is_nan(x)) best.add({Order<T>::key(score), !is_filtered}, c.ascending);
+            if (is_filtered) continue;
+            expected[0] += x > true_score;
+            expected[1] += x == true_score;
+            expected[2] += 1;
+            expected[3] += is_nan(x);
+            expected[5] += is_infinite(score);
+        }
+        for (std::size_t i = is_nan(true_score) ? 2 : 0; i < (c.audit ? 6 : 5); ++i) {
+            right = right && counts[i][task] == expected[i];
+        }
+        right = right && (!c.audit || (best.key == sum.key && best.count == sum.count));
+    }
+    expect_of_case(checks, right, "partial counts", name, c);
 }
 
 // A fault names the row and column of a NaN that the rule does not allow.
@@ -179,7 +259,7 @@ void check_last_groups(Checks& checks) {
     for (const std::int64_t tasks : {65, 129}) {
         const auto n = static_cast<std::size_t>(tasks);
         std::vector<std::int64_t> targets, above(n, -7), tied(n, -7), candidates(n, -7);
-        Lists filter;  // the target, and the column after it
+        ColumnLists filter;  // the target, and the column after it
         for (std::int64_t task = 0; task < tasks; ++task) {
             targets.push_back(task);
             filter.indices.push_back(task);
@@ -202,6 +282,35 @@ void check_last_groups(Checks& checks) {
                           "rank, group %lld of %lld in a long row", static_cast<long long>(task),
                           static_cast<long long>(tasks));
         }
+    }
+}
+
+// Rows with lists of candidates of their own are not cut, however long these are.
+void check_long_lists(Checks& checks) {
+    constexpr std::int64_t length = 2 * measured::kChunkBytes + 7;
+    std::vector<std::int8_t> row(2 * length);
+    for (std::int64_t column = 0; column < 2 * length; ++column) {
+        row[static_cast<std::size_t>(column)] = static_cast<std::int8_t>(column % 101);
+    }
+    // The candidates of the first task are the first half of the columns, those of the second the others.
+    const std::vector<std::int64_t> targets{50, length + 90}, starts{0, length, 2 * length};
+    Selection candidate_lists;
+    candidate_lists.indptr = starts.data();
+    candidate_lists.ranges = true;
+    candidate_lists.size = 2;
+    candidate_lists.entries = 2 * length;
+    candidate_lists.longest = length;
+    std::vector<std::int64_t> above(2), tied(2), candidates(2);
+    rank({reinterpret_cast<const char*>(row.data()), 2, 2 * length, 0, 1, DType::int8, false},
+         {2, nullptr, targets.data(), {}, candidate_lists}, {false, NanRule::raise}, 2, [] { return false; },
+         {above.data(), tied.data(), candidates.data()});
+    for (std::size_t t = 0; t < 2; ++t) {
+        const std::int8_t true_score = row[static_cast<std::size_t>(targets[t])];
+        const auto first = row.begin() + starts[t], last = row.begin() + starts[t + 1];
+        const auto expected_above = std::count_if(first, last, [&](std::int8_t score) { return score > true_score; });
+        const auto expected_tied = std::count(first, last, true_score);
+        checks.expect(above[t] == expected_above && tied[t] == expected_tied && candidates[t] == length,
+                      "rank, long list %zu", t);
     }
 }
 
@@ -247,7 +356,7 @@ void check_filtered_nan_target(Checks& checks) {
     const float nan = std::numeric_limits<float>::quiet_NaN();
     const std::vector<float> scores{2, nan, 3, nan, 1};
     const std::vector<std::int64_t> one_row(2, 0), targets{1, 1};
-    Lists filter;
+    ColumnLists filter;
     filter.indices = {0, 1, 3};
     filter.end_list();
     Selection left_out = filter.selection_over(3);
@@ -291,6 +400,7 @@ void check_rank(Checks& checks) {
                                  rule,
                                  random.one_in(2) ? 0 : 3};
                     check_case<T>(checks, name, c, random);
+                    if (columns > 1) check_parts<T>(checks, name, c, random);
                 }
             }
         }
@@ -302,6 +412,7 @@ void check_rank(Checks& checks) {
     }
     check_fault(checks);
     check_last_groups(checks);
+    check_long_lists(checks);
     check_nan_in_last_columns(checks);
     check_filtered_nan_target(checks);
 }

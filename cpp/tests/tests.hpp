@@ -2,6 +2,7 @@
 // compared with loops that are easy to read; no Python is needed.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "engine/selection.hpp"
 #include "kernels/count.hpp"
 
 namespace truerank::tests {
@@ -142,6 +144,24 @@ std::vector<T> random_scores(std::size_t n, Distribution distribution, Random& r
     for (T& score : scores) score = random_score<T>(distribution, random);
     return scores;
 }
+
+// Lists of columns, one for each task, and a selection of them.
+struct ColumnLists {
+    std::vector<std::int64_t> indptr{0}, indices;
+    Selection selection;
+    void end_list() { indptr.push_back(static_cast<std::int64_t>(indices.size())); }
+    const Selection& selection_over(std::int64_t columns) {
+        selection.indptr = indptr.data();
+        selection.indices = indices.data();
+        selection.size = static_cast<std::int64_t>(indptr.size()) - 1;
+        selection.entries = static_cast<std::int64_t>(indices.size());
+        selection.longest = columns;
+        return selection;
+    }
+    bool has(std::size_t list, std::int64_t column) const {
+        return std::binary_search(indices.begin() + indptr[list], indices.begin() + indptr[list + 1], column);
+    }
+};
 
 // Calls f.operator()<T>(name) for the types that scores have.
 template <class F>

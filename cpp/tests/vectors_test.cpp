@@ -295,22 +295,27 @@ void check_ranks(Checks& checks, const Problem<T>& problem, NanRule rule, Random
 }
 
 // Counts against given scores, which no candidate need have, for the entities on both sides of a cut; in every other
-// call with an audit.
+// call with an audit, and with a filter.
 template <class T>
 void check_parts(Checks& checks, const Problem<T>& problem, Random& random) {
     std::vector<std::int64_t> rows, targets;
     random_tasks(problem, rows, targets, random);
     const std::size_t n = rows.size();
+    const std::int64_t entities = problem.sizes.entities, cut = random.below(entities + 1);
+    const bool audit = random.one_in(2), filters = random.one_in(2);
     std::vector<T> given;
+    ColumnLists filter;
     for (std::size_t i = 0; i < n; ++i) {
+        for (std::int64_t j = 0; filters && j < entities; ++j) {
+            if (random.one_in(5)) filter.indices.push_back(j);
+        }
+        filter.end_list();
         const T score = problem.at(rows[i], targets[i]);
         given.push_back(random.one_in(4)   ? std::nextafter(score, T{0})
                         : random.one_in(9) ? -std::numeric_limits<T>::infinity()
                                            : score);
         if (random.one_in(3)) targets[i] = -1;
     }
-    const std::int64_t entities = problem.sizes.entities, cut = random.below(entities + 1);
-    const bool audit = random.one_in(2);
     std::vector<std::int64_t> sums[6];
     for (auto& sum : sums) sum.assign(n, 0);
     std::vector<Best> best;  // the true score is counted once, when all parts are together
@@ -321,6 +326,7 @@ void check_parts(Checks& checks, const Problem<T>& problem, Random& random) {
         Tasks tasks{static_cast<std::int64_t>(n), rows.data(), targets.data()};
         tasks.true_scores = reinterpret_cast<const char*>(given.data());
         tasks.first_column = first;
+        if (filters) tasks.filter = filter.selection_over(entities).within(first, last);
         std::vector<std::int64_t> found[8];
         for (auto& counts : found) counts.assign(n, 0);
         Counts counts{found[0].data(), found[1].data(), found[2].data(), found[3].data()};
@@ -348,19 +354,21 @@ void check_parts(Checks& checks, const Problem<T>& problem, Random& random) {
                 expected[4] += !(score == given[i]);
                 continue;
             }
+            const bool is_filtered = filters && filter.has(i, j);
+            if (audit && !is_nan(score)) expected_best.add({Order<T>::key(score), !is_filtered}, false);
+            if (is_filtered) continue;
             expected[0] += score > given[i];
             expected[1] += score == given[i];
             expected[2] += 1;
             expected[3] += is_nan(score);
             expected[5] += audit && std::isinf(score);
-            if (audit && !is_nan(score)) expected_best.add({Order<T>::key(score), 1}, false);
         }
         for (std::size_t c = 0; c < 6; ++c) right = right && sums[c][i] == expected[c];
         right = right && best[i].key == expected_best.key && best[i].count == expected_best.count;
     }
-    checks.expect(right, "partial counts, %s, similarity %d, %lld of %lld, audit %d",
+    checks.expect(right, "partial counts, %s, similarity %d, %lld of %lld, audit %d, filter %d",
                   sizeof(T) == 4 ? "float" : "double", static_cast<int>(problem.similarity),
-                  static_cast<long long>(cut), static_cast<long long>(entities), audit);
+                  static_cast<long long>(cut), static_cast<long long>(entities), audit, filters);
 }
 
 template <class T>
@@ -528,6 +536,28 @@ void check_furthest_sums(Checks& checks, Random& random) {
     choose_levels("");
 }
 
+// All tokens of a document have one step, so that its longest decides how large sums of words become: it may come
+// first or last. All vectors have one direction, so that no greater sums are possible.
+template <class T>
+void check_longest_tokens(Checks& checks, Random& random) {
+    constexpr std::int64_t lists = 30, tokens = 3, depth = 64;
+    Problem<T> problem({lists * tokens, lists * tokens, depth}, Similarity::dot, true, 0, random);
+    std::vector<std::int64_t> starts{0};
+    for (std::int64_t list = 0; list < lists; ++list) starts.push_back(starts.back() + tokens);
+    for (std::vector<T>* const vectors : {&problem.queries, &problem.entities}) {
+        for (std::size_t i = 0; i < vectors->size(); i += depth) {
+            std::fill_n(vectors->begin() + static_cast<std::ptrdiff_t>(i), depth, static_cast<T>(1 + random.below(9)));
+        }
+    }
+    problem.score();
+    problem.join(starts, starts);
+    for (const std::string& levels : usable_levels()) {
+        choose_levels((levels + "!").c_str());
+        check_ranks(checks, problem, NanRule::raise, random);
+    }
+    choose_levels("");
+}
+
 // Where both sides are long, some rows and columns are scored before all others. No vector is zero: the first row and
 // the first column have their best scores among the others, too.
 template <class T>
@@ -639,6 +669,8 @@ void check_vectors(Checks& checks) {
     checks.expect(open > 0 && bounded > open, "no pairs of lists were decided by bounds, or none stayed open");
     check_furthest_sums<float>(checks, random);
     check_furthest_sums<double>(checks, random);
+    check_longest_tokens<float>(checks, random);
+    check_longest_tokens<double>(checks, random);
     check_means_of_long_sides<float>(checks, random);
     check_means_of_long_sides<double>(checks, random);
     check_bytes<std::int8_t>(checks, DType::int8, random);
