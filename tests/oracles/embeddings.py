@@ -234,7 +234,11 @@ def top_k(
     candidates: Lists | None = None,
     nan: str = "raise",
 ) -> tuple[Array, Array]:
-    """Return ids and scores of the top k of every task, by sorting Python numbers."""
+    """Return ids and scores of the top k of every task, by sorting Python numbers.
+
+    numpy must not sort float16 in an oracle: with AVX-512, `np.sort` of numpy 2.4 returns arrays of
+    few distinct values out of order.
+    """
     table = scores.tolist()
     if rows is None:
         rows = range(len(table))
