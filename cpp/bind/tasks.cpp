@@ -21,6 +21,9 @@ constexpr std::string_view kFaultKinds[] = {"none", "target", "nan", "nan_true_s
 constexpr const char* kCountNames[] = {"above", "tied", "candidates", "nan", "inf", "at_best", "best", "differing"};
 py::handle count_names[std::size(kCountNames)];
 
+// From 4 MB on the system gives memory in large pages, since numpy asks for them.
+constexpr std::int64_t kBlockCounts = (std::int64_t{4} << 20) / sizeof(std::int64_t);
+
 TaskArrays make_tasks(std::optional<Int64Array> rows, std::optional<Int64Array> targets,
                       std::optional<SelectionArrays> filter, std::optional<SelectionArrays> candidates) {
     require(!filter || !filter->ranges, "filter: ranges");
@@ -68,7 +71,10 @@ Tasks TaskArrays::view(std::int64_t tasks) const {
             filter ? filter->view(tasks) : Selection{}, candidates ? candidates->view(tasks) : Selection{}};
 }
 
-void CountArrays::reserve(std::int64_t arrays) { reserved_ = Int64Array(arrays * tasks_); }
+void CountArrays::reserve(std::int64_t arrays) {
+    reserved_ = Int64Array(arrays * tasks_);
+    used_ = 0;
+}
 
 std::int64_t* CountArrays::add(Count count, std::optional<std::int64_t> value) {
     // This is twice as fast as py::array, which is noticeable in small counts.
@@ -89,11 +95,18 @@ std::int64_t* CountArrays::add(Count count, std::optional<std::int64_t> value) {
 }
 
 Counts CountArrays::add_counts(const AuditedRules& rules, std::optional<std::int64_t> value) {
+    // One block of 4 MB or more has large pages; of several smaller ones each page is a fault, in every call. Whoever
+    // keeps one of the three arrays keeps the block, which is the memory of all. Those of an audit have a block of
+    // their own: it goes once they are copied.
+    constexpr std::int64_t arrays = 3;
+    const bool has_blocks = !reserved_ && arrays * tasks_ >= kBlockCounts;
+    if (has_blocks) reserve(arrays);
     Counts counts;
     counts.above = add(Count::above, value);
     counts.tied = add(Count::tied, value);
     counts.candidates = add(Count::candidates, value);
     if (!rules.audit) return counts;
+    if (has_blocks) reserve(arrays);
     counts.nan = add(Count::nan);
     counts.inf = add(Count::inf);
     counts.at_best = add(Count::at_best);

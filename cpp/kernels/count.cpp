@@ -6,18 +6,50 @@
 namespace truerank {
 namespace {
 
+// Whether a few floats or doubles, or sums that they are in, are NaN: it takes less time than to ask each.
+template <class T>
+TRUERANK_INLINE bool has_nan_sum(const T* scores, std::size_t n) {
+    using L = Lanes<T>;
+    typename L::Scores sum[4] = {};
+    std::size_t i = 0;
+    for (; i + 4 * L::size <= n; i += 4 * L::size) {
+#pragma GCC unroll 4
+        for (std::size_t u = 0; u < 4; ++u) sum[u] += L::load(scores + i + u * L::size);
+    }
+    for (; i + L::size <= n; i += L::size) sum[0] += L::load(scores + i);
+    if (i < n) {
+        T copy[L::size];
+        typename L::Counts valid;
+        sum[1] += L::load(L::tail(scores, n, n - i, copy, valid));
+    }
+    typename L::Counts nan = {};
+    L::add(nan, L::is_nan_score(sum[0] + sum[1] + (sum[2] + sum[3])));
+    return L::sum(nan) != 0;
+}
+
+// How the NaN among scores are counted.
+enum class Nans {
+    // Each score is asked.
+    asked,
+    // A sum of floats or doubles is a NaN where one of them is, and an addition takes less time than a comparison whose
+    // result is counted: so scores are added up, and only where a sum is a NaN are those in it asked. (It is one
+    // without a NaN, too, where infinities of both signs meet, or sums that are too large.)
+    summed,
+    // Scores above are counted, and scores below in place of those that are equal: the rest is equal or a NaN. Mostly
+    // it is the true score alone; else the scores, which are in the cache, are asked.
+    left,
+};
+
 // Counts for one true score in one pass over the scores at the speed of memory. Returns the number of NaN.
-//
-// A sum of floats or doubles is a NaN where one of them is, and an addition takes less time than a comparison whose
-// result is counted: so scores may be added up, and only where a sum is a NaN are those in it compared. (It is one
-// without a NaN, too, where infinities of both signs meet, or sums that are too large.)
-template <bool AddsUp, class T>
+// `has_true_score`: it is among the scores.
+template <Nans nans_are, class T>
 TRUERANK_INLINE std::int64_t count_one_in(const T* scores, std::size_t n, T true_score, bool more_follow,
-                                          PartialCounts* counts) {
+                                          bool has_true_score, PartialCounts* counts) {
     using L = Lanes<T>;
     constexpr std::size_t line = kLine / sizeof(T);
     constexpr std::size_t step = 2 * line;
-    constexpr std::size_t at_once = AddsUp ? measured::kSummedBytes / sizeof(T) : L::max_additions * L::size;
+    constexpr std::size_t at_once =
+        nans_are == Nans::summed ? measured::kSummedBytes / sizeof(T) : L::max_additions * L::size;
     const typename L::Scores true_vector = L::broadcast(true_score);
     const bool is_long = n >= kPageBytes / sizeof(T);
     std::size_t ahead = 0;
@@ -31,15 +63,19 @@ TRUERANK_INLINE std::int64_t count_one_in(const T* scores, std::size_t n, T true
     do {
         const std::size_t start = i, stop = i + std::min(n - i, at_once);
         // Several of each, which take turns: otherwise an addition waits for the one before it.
-        typename L::Counts above[2] = {}, tied[2] = {}, nan = {};
+        typename L::Counts above[2] = {}, others[2] = {}, nan = {};
         typename L::Scores sum[4] = {};
         const auto count_vector = [&](const T* from, std::size_t k, auto... valid) __attribute__((always_inline)) {
             const typename L::Scores vector = L::load_once(from);
             L::add(above[k % 2], vector > true_vector, valid...);
-            L::add(tied[k % 2], vector == true_vector, valid...);
-            if constexpr (AddsUp) {
+            if constexpr (nans_are == Nans::left) {
+                L::add(others[k % 2], vector < true_vector, valid...);
+            } else {
+                L::add(others[k % 2], vector == true_vector, valid...);
+            }
+            if constexpr (nans_are == Nans::summed) {
                 sum[k % 4] += vector;
-            } else if constexpr (has_nan<T>) {
+            } else if constexpr (nans_are == Nans::asked && has_nan<T>) {
                 L::add(nan, L::is_nan_score(vector), valid...);
             }
         };
@@ -70,30 +106,39 @@ TRUERANK_INLINE std::int64_t count_one_in(const T* scores, std::size_t n, T true
             count_vector(from, 0, valid);
             i = n;
         }
-        if constexpr (AddsUp) L::add(nan, L::is_nan_score(sum[0] + sum[1] + (sum[2] + sum[3])));
-        const auto sums = L::sums(above[0] + above[1], tied[0] + tied[1], nan);
+        if constexpr (nans_are == Nans::summed) L::add(nan, L::is_nan_score(sum[0] + sum[1] + (sum[2] + sum[3])));
+        const auto sums = L::sums(above[0] + above[1], others[0] + others[1], nan);
         counts->above += sums.first;
-        counts->tied += sums.second;
-        if constexpr (AddsUp) {
-            if (sums.third != 0) nans += nan_among(scores + start, i - start);
-        } else {
-            nans += sums.third;
+        std::int64_t tied = sums.second, some_nans = sums.third;
+        if constexpr (nans_are == Nans::left) {
+            tied = static_cast<std::int64_t>(i - start) - sums.first - sums.second;
+            if (tied > has_true_score && has_nan_sum(scores + start, i - start)) {
+                some_nans = nan_among(scores + start, i - start);
+            }
+            tied -= some_nans;
+        } else if constexpr (nans_are == Nans::summed) {
+            if (some_nans != 0) some_nans = nan_among(scores + start, i - start);
         }
+        counts->tied += tied;
+        nans += some_nans;
     } while (i < n);
     return nans;
 }
 
 template <class T>
 std::int64_t count_one(const void* from, std::size_t n, typename Order<T>::Bits bits, bool more_follow,
-                       PartialCounts* counts) {
+                       bool has_true_score, PartialCounts* counts) {
     const auto* const scores = static_cast<const T*>(from);
-    const T true_score = std::bit_cast<T>(bits);
+    const auto count = [&]<Nans nans_are>() __attribute__((always_inline)) {
+        return count_one_in<nans_are>(scores, n, std::bit_cast<T>(bits), more_follow, has_true_score, counts);
+    };
     if constexpr (std::is_floating_point_v<T>) {
-        if (n >= measured::kLeastSummedBytes / sizeof(T)) {
-            return count_one_in<true>(scores, n, true_score, more_follow, counts);
-        }
+        constexpr std::size_t summed = measured::kLeastSummedBytes / sizeof(T);
+        static_assert(summed <= Lanes<T>::max_additions);  // So the rest is that of all scores.
+        return n < summed ? count.template operator()<Nans::left>() : count.template operator()<Nans::summed>();
+    } else {
+        return count.template operator()<Nans::asked>();
     }
-    return count_one_in<false>(scores, n, true_score, more_follow, counts);
 }
 
 // Returns the best of `best` and the keys, and adds to `equal` how many of these equal it. In ascending order keys are

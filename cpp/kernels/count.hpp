@@ -154,8 +154,9 @@ template <class Bits>
 struct CountKernels {
     // Counts the scores among scores[0..n) that are above the true score, which is not a NaN, and those that equal it;
     // adds them to `counts`. Returns how many of the scores are NaN. Where more scores that will be counted follow
-    // them in memory, those are prefetched.
-    std::int64_t (*count_one)(const void* scores, std::size_t n, Bits true_score, bool more_follow,
+    // them in memory, those are prefetched. `has_true_score`: one of them is the true score itself, which spares a
+    // look for NaN where no other equals it.
+    std::int64_t (*count_one)(const void* scores, std::size_t n, Bits true_score, bool more_follow, bool has_true_score,
                               PartialCounts* counts);
 
     // The same for k true scores, given by their keys, which are sorted and distinct; without any, only the NaN are

@@ -91,7 +91,8 @@ void check_one(Checks& checks, const char* name, Random& random) {
             const T true_score = repeat == 2 ? score_of<T>(2) : random_true_score<T>(distribution, random);
             const PlainCounts<T> expected = plain(scores, n, number(true_score));
             PartialCounts result{1000, 2000};
-            const std::int64_t nan = count_kernels<T>().count_one(scores, n, bits_of(true_score), n % 2 == 0, &result);
+            const std::int64_t nan =
+                count_kernels<T>().count_one(scores, n, bits_of(true_score), n % 2 == 0, false, &result);
             checks.expect(
                 result.above == 1000 + expected.above && result.tied == 2000 + expected.tied && nan == expected.nan,
                 "count_one, %s, %zu scores, distribution %d", name, n, static_cast<int>(distribution));
@@ -100,10 +101,10 @@ void check_one(Checks& checks, const char* name, Random& random) {
     const std::vector<T> equal(kLongest, score_of<T>(3));
     PartialCounts result;
     const std::int64_t nans =
-        count_kernels<T>().count_one(equal.data(), kLongest, bits_of(score_of<T>(3)), true, &result);
+        count_kernels<T>().count_one(equal.data(), kLongest, bits_of(score_of<T>(3)), true, true, &result);
     checks.expect(result.above == 0 && result.tied == kLongest && nans == 0, "count_one, %s, equal scores", name);
     result = {};
-    count_kernels<T>().count_one(equal.data(), kLongest, bits_of(score_of<T>(2)), false, &result);
+    count_kernels<T>().count_one(equal.data(), kLongest, bits_of(score_of<T>(2)), false, false, &result);
     checks.expect(result.above == kLongest && result.tied == 0, "count_one, %s, lower true score", name);
 }
 
@@ -138,10 +139,45 @@ void check_sums(Checks& checks, const char* name, Random& random) {
                     const PlainCounts<T> expected = plain(scores, n, true_score);
                     PartialCounts result;
                     const std::int64_t nan =
-                        count_kernels<T>().count_one(scores, n, bits_of(true_score), true, &result);
+                        count_kernels<T>().count_one(scores, n, bits_of(true_score), true, false, &result);
                     checks.expect(result.above == expected.above && result.tied == expected.tied && nan == expected.nan,
                                   "count_one, %s, %zu scores, kind %zu in %zu places", name, n, kind, places);
                 }
+            }
+        }
+    }
+}
+
+// Short rows of every length, in which NaN are told from scores that equal the true one: it is among them, once or
+// several times, or it is not.
+template <class T>
+void check_short(Checks& checks, const char* name, Random& random) {
+    constexpr std::size_t longest = measured::kLeastSummedBytes / sizeof(T) + 2;
+    std::vector<T> extremes;
+    for (int i = 0; i < 40; ++i) extremes.push_back(extreme<T>(random));
+    for (std::size_t n = 0; n <= longest; n += n < 200 ? 1 : 37) {
+        for (int kind = 0; kind < 12; ++kind) {
+            // Up to three copies of the true score, among others above and below it, and then up to two extreme ones.
+            std::vector<T> memory(n + 3);
+            const auto distribution = n % 2 == 0 ? Distribution::ties : Distribution::extremes;
+            const T true_score = kind % 4 == 3 ? random_true_score<T>(distribution, random) : score_of<T>(2);
+            for (T& score : memory) score = score_of<T>(random.one_in(2) ? 1 : 3);
+            T* const scores = memory.data() + n % 3;
+            const auto anywhere = [&] { return static_cast<std::size_t>(random.below(static_cast<std::int64_t>(n))); };
+            for (int copies = kind % 4; n > 0 && copies > 0; --copies) scores[anywhere()] = true_score;
+            for (int some = kind / 4; n > 0 && some > 0; --some) {
+                const std::size_t place = random.one_in(2) ? n - 1 : anywhere();
+                scores[place] = extremes[static_cast<std::size_t>(random.below(40))];
+            }
+            const PlainCounts<T> expected = plain(scores, n, number(true_score));
+            for (const bool has_true_score : {false, true}) {
+                if (has_true_score && expected.tied == 0) continue;
+                PartialCounts result{3, 4};
+                const std::int64_t nan =
+                    count_kernels<T>().count_one(scores, n, bits_of(true_score), n % 2 == 0, has_true_score, &result);
+                checks.expect(
+                    result.above == 3 + expected.above && result.tied == 4 + expected.tied && nan == expected.nan,
+                    "count_one, %s, %zu scores, kind %d, has_true_score %d", name, n, kind, has_true_score);
             }
         }
     }
@@ -391,6 +427,7 @@ void check_count(Checks& checks) {
     for_each_type([&]<class T>(const char* name) {
         check_keys<T>(checks, name, random);
         check_one<T>(checks, name, random);
+        check_short<T>(checks, name, random);
         if constexpr (std::is_floating_point_v<T>) check_sums<T>(checks, name, random);
         check_several<T>(checks, name, random);
         if constexpr (std::is_floating_point_v<T>) check_long<T>(checks, name, random);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -222,6 +223,54 @@ def test_counters_do_not_overflow_with_many_tasks_or_fortran_order() -> None:
     nans[0, 0] = 1
     check(nans, 0, nan="omit", audit=True)
     check(nans, 0)
+
+
+BLOCK = 174_763  # So many tasks have 4 MB of counts.
+
+
+@pytest.mark.parametrize("audit", [False, True])
+def test_counts_of_many_tasks_lie_in_one_block(audit: bool) -> None:
+    """They are what the definition says, and whoever copies one array copies no other."""
+    rng = np.random.default_rng(5)
+    scores = rng.integers(-3, 4, (BLOCK, 3)).astype(np.float32)
+    scores[::7, 1] = INF
+    scores[scores == 3] = NAN
+    targets = rng.integers(0, 3, BLOCK)
+    true = scores[np.arange(BLOCK), targets]
+    nans = np.isnan(scores).sum(axis=1)
+    above = np.where(np.isnan(true), 2, (scores > true[:, None]).sum(axis=1))
+    tied = np.maximum((scores == true[:, None]).sum(axis=1), 1)
+    for tasks in (BLOCK - 1, BLOCK):
+        ranks = tr.rank(scores[:tasks], targets[:tasks], nan="worst", audit=audit)
+        assert (ranks.above.base is None) == (tasks < BLOCK)
+        assert np.array_equal(ranks.above, above[:tasks])
+        assert np.array_equal(ranks.tied, tied[:tasks])
+        assert (ranks.candidates == 3).all()
+        for counted in (ranks.above, ranks.tied, ranks.candidates):
+            assert (counted.dtype, counted.shape) == (np.int64, (tasks,))
+            assert counted.flags.c_contiguous
+            assert counted.flags.aligned
+            assert not counted.flags.writeable
+            assert len(pickle.dumps(counted)) < 8 * tasks + 1000
+        if audit:
+            best = np.fmax.reduce(scores[:tasks], axis=1, keepdims=True)
+            assert np.array_equal(ranks.audit.nan, nans[:tasks])
+            assert np.array_equal(ranks.audit.inf, np.isinf(scores[:tasks]).sum(axis=1))
+            assert np.array_equal(ranks.audit.at_best, (scores[:tasks] == best).sum(axis=1))
+        assert pickle.loads(pickle.dumps(ranks)) == ranks
+
+
+def test_masked_targets_are_found_among_many_tasks() -> None:
+    """They are looked for in parts of 16,384 tasks, and of tasks that are last."""
+    scores = np.ones((70_000, 2), np.float32)
+    scores[::2, 0] = 0  # The true score is last of every other task, and ties in the others.
+    places = [0, 1, 16_383, 16_384, 40_001, 69_999]
+    scores[places, 0] = -INF
+    masked = tr.rank(scores, 0).masked
+    assert masked is not None
+    assert np.flatnonzero(masked).tolist() == places
+    scores[places, 0] = -1
+    assert tr.rank(scores, 0).masked is None
 
 
 def test_counters_do_not_overflow_with_five_low_true_scores() -> None:

@@ -223,19 +223,20 @@ class RowProblem {
     void count(const T* from, std::int64_t n, TrueScores<T>& true_scores) const {
         const auto size = static_cast<std::size_t>(n);
         if (true_scores.slots.size() == 1 && true_scores.keys.size() == 1) {
-            true_scores.nan += kernels.count_one(from, size, true_scores.last, true, true_scores.counts.data());
+            true_scores.nan += kernels.count_one(from, size, true_scores.last, true, false, true_scores.counts.data());
         } else {
             true_scores.nan += kernels.count_several(from, size, true_scores.keys.data(), true_scores.keys.size(),
                                                      true_scores.counts.data(), true_scores.scratch.data());
         }
         if (audit) kernels.best(from, size, rules.ascending, &true_scores.best, &true_scores.at_best);
     }
-    // The same for a single task, which needs no tables.
+    // The same for a single task, which needs no tables. If more follow in memory, they are its row, or part of it.
     void count(const T* from, std::int64_t n, T true_score, bool more_follow, RowCounts& row_counts) const {
         const auto size = static_cast<std::size_t>(n);
-        row_counts.nan += is_nan(true_score)
-                              ? kernels.count_several(from, size, nullptr, 0, nullptr, nullptr)
-                              : kernels.count_one(from, size, true_score, more_follow, &row_counts.counts);
+        const bool has_true_score = more_follow && n == scores.columns && !tasks.is_partial();
+        row_counts.nan += is_nan(true_score) ? kernels.count_several(from, size, nullptr, 0, nullptr, nullptr)
+                                             : kernels.count_one(from, size, true_score, more_follow, has_true_score,
+                                                                 &row_counts.counts);
     }
 
     // The columns of a span of a selection.

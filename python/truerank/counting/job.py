@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     CoreScores = _core.Scores | _core.FileScores | _core.Embeddings
 
 FEW_TASKS = 12  # The mean rank of so few is never far above that of chance, so no finding asks.
-_TASKS_AT_A_TIME = 1 << 16
+_TASKS_AT_A_TIME = 1 << 14
 NO_COLUMN = -1  # It stands for the target's column where there is none.
 
 
@@ -142,8 +142,13 @@ class Job(Tasks):
             return ranks
         if ranks.protocol.device not in (None, getattr(scores, "host_place", None)):
             return ranks
-        is_last = ranks.above + ranks.tied == ranks.candidates
-        (tasks,) = np.nonzero(is_last)
+        above, tied, candidates = ranks.above, ranks.tied, ranks.candidates
+        places = []  # Found in parts, whose sums stay in the cache.
+        for begin in range(0, len(above), _TASKS_AT_A_TIME):
+            part = slice(begin, begin + _TASKS_AT_A_TIME)
+            places.append(begin + np.flatnonzero(above[part] + tied[part] == candidates[part]))
+        tasks = np.concatenate(places)
+        masked_tasks = []
         for begin in range(0, len(tasks), _TASKS_AT_A_TIME):
             some = tasks[begin : begin + _TASKS_AT_A_TIME]
             rows = some if self.rows is None else self.rows[some]
@@ -153,8 +158,13 @@ class Job(Tasks):
             else:
                 true = np.ascontiguousarray(scores.take(rows, self.targets[some]))
             keys, bottom, top, floating = _core.Scores(true, scores.dtype, False).keys()
-            is_last[some] = floating & (keys == (top if self.rules.is_ascending else bottom))
-        return ranks._with({"masked": is_last}) if is_last.any() else ranks
+            if floating:
+                masked_tasks.append(some[keys == (top if self.rules.is_ascending else bottom)])
+        if not any(map(len, masked_tasks)):
+            return ranks
+        masked = np.zeros(len(above), bool)
+        masked[np.concatenate(masked_tasks)] = True
+        return ranks._with({"masked": masked})
 
 
 def prepare_job(
