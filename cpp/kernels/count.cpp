@@ -55,7 +55,9 @@ TRUERANK_INLINE std::int64_t count_one_in(const T* scores, std::size_t n, T true
     std::size_t ahead = 0;
     if (n >= measured::kLongBytes / sizeof(T)) {
         ahead = measured_here.ahead.of_long_rows;
-    } else if (is_long || more_follow) {
+    } else if (is_long) {
+        ahead = measured_here.ahead.of_rows;
+    } else if (more_follow) {
         ahead = measured_here.ahead.of_short_rows;
     }
     std::int64_t nans = 0;

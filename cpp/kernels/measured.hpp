@@ -16,12 +16,17 @@ namespace truerank::measured {
 // What differs from processor to processor. The first row of the table that fits is taken, once, with the instruction
 // set.
 //
-// How far ahead of the scores that are read a cache line is prefetched, in long rows and in short ones:
+// How far ahead of the scores that are read a cache line is prefetched: in rows of kLongBytes and more, in those of a
+// page and more, and in short ones:
 //
 // - Zen 4: in short rows 512 bytes. 256 took 2, 8, 14 and 4 % longer for rows of 1.2, 2.4, 3.6 and 6 KB, 1 % less for
-//   those of 400 bytes and 4 % less for those of 12 KB; in long rows both are equal. From 1 KB on rows of all lengths
-//   were slower by 10 to 20 %, in vectors of either width, with large pages and with small ones. It is an AMD of family
-//   25 with AVX-512; Zen 3, of the same family, has none.
+//   those of 400 bytes and 4 % less for those of 12 KB; in long rows both are equal. 384 bytes read rows of 12 KB at
+//   0.86 of the rate of a read pass, 512 at 0.79. From 1 KB on rows of all lengths were slower by 10 to 20 %, in
+//   vectors of either width, with large pages and with small ones. It is an AMD of family 25 with AVX-512; Zen 3, of
+//   the same family, has none.
+// - Zen 1: 1 KB took 0.85 of the time of 2 KB for rows of 60 KB and more, 0.91 to 0.93 for those of 4 to 12 KB, and
+//   1.05 for those of 1.2 KB; 768 bytes and 1.5 KB were slower from 4 KB on. (Zen 2, of the same family, nobody
+//   measured.)
 // - Intel with AVX-512: on Emerald Rapids 2 KB read rows of 80 KB to 4 MB at 0.97 of the rate of a read pass, 1.21 to
 //   1.24 times as fast as 256 bytes did, with one thread and with two. In short rows the hardware finds its stream anew
 //   too often: on Sapphire Rapids 2 KB read rows of 400, 1,200 and 3,600 bytes faster than 512 bytes by 5 to 12 %, rows
@@ -39,7 +44,7 @@ namespace truerank::measured {
 // Other types AVX2 compares everywhere: on Emerald Rapids AVX-512 took 1.2 to 1.36 times as long with 10 or more
 // doubles (0.9 with up to 3), and 1.29 times as long with bytes.
 struct AheadBytes {
-    std::size_t of_long_rows, of_short_rows;
+    std::size_t of_long_rows, of_rows, of_short_rows;
 };
 struct Processor {
     const char* vendor;    // as it calls itself; any, if null
@@ -50,9 +55,9 @@ struct Processor {
     bool compares_wide_floats;
 };
 inline constexpr Processor kProcessors[] = {
-    {"AuthenticAMD", 25, 64, 0, {256, 512}, false}, {"GenuineIntel", 0, 0, 64, {2048, 2048}, true},
-    {nullptr, 0, 0, 64, {256, 2048}, false},        {nullptr, 0, 0, 32, {2048, 2048}, false},
-    {nullptr, 0, 0, 0, {256, 512}, false},
+    {"AuthenticAMD", 25, 64, 0, {256, 384, 512}, false},  {"AuthenticAMD", 23, 0, 32, {1024, 1024, 2048}, false},
+    {"GenuineIntel", 0, 0, 64, {2048, 2048, 2048}, true}, {nullptr, 0, 0, 64, {256, 2048, 2048}, false},
+    {nullptr, 0, 0, 32, {2048, 2048, 2048}, false},       {nullptr, 0, 0, 0, {256, 512, 512}, false},
 };
 inline constexpr std::size_t kLongBytes = 65536;
 // The NaN among so many bytes of scores are sought by one sum; in rows shorter than kLeastSummedBytes by what is
