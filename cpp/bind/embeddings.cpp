@@ -189,8 +189,8 @@ Embeddings EmbeddingArrays::view() const {
     if (bias) embeddings.bias = checked_numbers(*bias, wide, embeddings.entities.rows, "bias: not one for each entity");
     if (tokens) {
         require(!bias && !means && similarity == Similarity::dot, "tokens: only of dot, without a bias or means");
-        embeddings.query_tokens = checked_starts(tokens->first, embeddings.queries.rows);
-        embeddings.entity_tokens = checked_starts(tokens->second, embeddings.entities.rows);
+        embeddings.take_tokens(checked_starts(tokens->first, embeddings.queries.rows),
+                               checked_starts(tokens->second, embeddings.entities.rows));
     }
     if (means) {
         embeddings.query_means =

@@ -19,7 +19,7 @@ struct GridArrays {
 
     Grid view() const {
         Grid grid{embeddings.view(), left, right};
-        require(!grid.embeddings.has_tokens(), "embeddings: lists of tokens");
+        require(!embeddings.tokens, "embeddings: lists of tokens");
         require(left.back() < grid.embeddings.queries.rows && right.back() < grid.embeddings.entities.rows,
                 "left, right: outside of the vectors");
         return grid;

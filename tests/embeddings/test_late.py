@@ -131,6 +131,49 @@ def test_single_tokens_are_scored_by_their_products(drawn: TokenLists) -> None:
     assert same_bits(got, products + np.zeros((), products.dtype))
 
 
+@given(any_lists, st.integers(0, 2**32))
+def test_single_tokens_are_what_they_are_beside_a_list_of_two(drawn: TokenLists, seed: int) -> None:
+    """Lists of one token each are vectors to the core; with a list of two they are lists again."""
+    queries, entities = drawn.queries[0], drawn.entities[0]
+    height, width = len(queries), len(entities)
+    if not height or not width:
+        return
+    ones: Any = [(x, np.arange(len(x) + 1)) for x in (queries, entities)]
+    two = np.concatenate([entities, entities[[0, 0]]])
+    more: Any = (ones[0], (two, np.append(ones[1][1], width + 2)))
+    options: Any = drawn.keywords | {"similarity": "maxsim"}
+    assert same_bits(
+        tr.score_embeddings(*ones, **options), tr.score_embeddings(*more, **options)[:, :width]
+    )
+    rng = np.random.default_rng(seed)
+    targets = rng.integers(0, width, height)
+    pairs = [tr.score_embeddings(*x, targets, **options) for x in (ones, more)]
+    assert same_bits(*pairs)
+    filter = csr([rng.integers(0, width, 2).tolist() for _ in range(height)])
+    options |= {"filter": filter, "candidates": np.union1d(targets, rng.integers(0, width, 3))}
+    for nan in ("worst", "omit"):
+        lists = [tr.topk_embeddings(*x, 3, nan=nan, **options) for x in (ones, more)]
+        assert lists[0].ids.tolist() == lists[1].ids.tolist()
+        assert same_bits(lists[0].scores, lists[1].scores)
+        if not np.isnan(pairs[0]).any():
+            ranks = [
+                tr.rank_embeddings(*x, targets, audit=True, nan=nan, **options)
+                for x in (ones, more)
+            ]
+            assert ranks[0] == ranks[1]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_a_product_that_vanishes_is_no_negative_zero(dtype: str) -> None:
+    tiny = np.finfo(dtype).tiny
+    ones: Any = [(np.array([[x]], dtype), [0, 1]) for x in (tiny, -tiny)]
+    (score,) = tr.score_embeddings(*ones, **LATE)[0]
+    top = tr.topk_embeddings(*ones, 1, **LATE).scores[0, 0]
+    pair = tr.score_embeddings(*ones, [0], **LATE)[0]
+    assert [float(x) for x in (score, top, pair)] == [0, 0, 0]
+    assert not np.signbit([score, top, pair]).any()
+
+
 def test_a_sum_is_rounded_once() -> None:
     """In float32 the small products would vanish, one by one, beside the first one."""
     queries = np.array([[2.0**24], [1], [1], [1]], np.float32)

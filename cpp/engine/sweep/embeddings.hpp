@@ -42,6 +42,14 @@ struct Embeddings {
     // query_tokens[i + 1], its tokens; entities likewise. The score of a pair is the sum, over the query's tokens, of
     // the greatest score with any token of the entity. Empty where each has one vector.
     std::span<const std::int64_t> query_tokens{}, entity_tokens{};
+    // Whether 0 is added to scores, which makes that of zeros +0.
+    bool adds_zero = false;
+    // Lists of one token each are vectors: the sum of one maximum is that score, added to 0.
+    void take_tokens(std::span<const std::int64_t> of_queries, std::span<const std::int64_t> of_entities) {
+        adds_zero = std::ssize(of_queries) == queries.rows + 1 && std::ssize(of_entities) == entities.rows + 1;
+        query_tokens = adds_zero ? std::span<const std::int64_t>() : of_queries;
+        entity_tokens = adds_zero ? std::span<const std::int64_t>() : of_entities;
+    }
     bool has_tokens() const { return !query_tokens.empty(); }
     std::int64_t query_count() const { return has_tokens() ? std::ssize(query_tokens) - 1 : queries.rows; }
     std::int64_t entity_count() const { return has_tokens() ? std::ssize(entity_tokens) - 1 : entities.rows; }

@@ -80,9 +80,11 @@ struct Addends {
     // The tile of the sums of n queries from `first` on; if `pairwise`, that of one row of pairs.
     RegisterTile<C> tile(const Scoring<C>& scoring, C* sums, std::int64_t n, std::int64_t first, bool pairwise) const {
         const bool has_means = scoring.query_means != nullptr;
+        // Without one it is 0 for all.
+        const bool has_bias = scoring.bias != nullptr || scoring.embeddings.adds_zero;
         return {.sums = sums,
                 .rows = static_cast<std::size_t>(n),
-                .bias = scoring.bias == nullptr ? nullptr : bias.data(),
+                .bias = has_bias ? bias.data() : nullptr,
                 .query_squares = query_squares.data() + first,
                 .candidate_squares = candidate_squares.data(),
                 .query_means = has_means ? query_means.data() + first : nullptr,
