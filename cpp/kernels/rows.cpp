@@ -81,11 +81,54 @@ void add_squares(const T* const* vectors, std::size_t n, std::size_t depth, doub
         const T* some[A::size];
         for (std::size_t i = 0; i < A::size; ++i) some[i] = vectors[std::min(first + i, n - 1)];
         Wide sum{};
-        for_transposed<A, 1>(some, depth, false, [&](std::size_t, const auto* e) __attribute__((always_inline)) {
+        const bool adjacent = some[A::size - 1] == some[0] + (A::size - 1) * depth;
+        for_transposed<A, 1>(some, depth, adjacent, [&](std::size_t, const auto* e) __attribute__((always_inline)) {
             const Wide x = __builtin_convertvector(*e, Wide);
             sum += x * x;
         });
         for (std::size_t i = 0; i < A::size && first + i < n; ++i) sums[first + i] = sum[i];
+    }
+}
+
+// The sum of squares in any order, its root, and a product with the inverse in place of a quotient differ from those in
+// order by less than depth + 10 roundings. So what products with a smaller and a greater inverse are both rounded to,
+// the quotient is rounded to, since rounding keeps an order.
+template <class T>
+bool normalise(const T* from, std::size_t depth, T* to) {
+    if constexpr (sizeof(T) == 8) {
+        return false;
+    } else {
+        // Half as many floats as doubles fit into a vector: GCC keeps wider ones in memory.
+        using Doubles = typename Simd<double>::type;
+        using Half = Arithmetic<T, kBytes / 2>;
+        constexpr std::size_t half = Half::size, side = 4;
+        Doubles sums[side] = {};  // each waits for its last addition
+        std::size_t k = 0;
+        for (; k + side * half <= depth; k += side * half) {
+            // As a rule the next vector follows in memory.
+            prefetch(address_after(from + k, std::max<std::size_t>(depth * sizeof(T), 512)));
+            TRUERANK_UNROLL
+            for (std::size_t s = 0; s < side; ++s) {
+                const Doubles x = __builtin_convertvector(Half::load(from + k + s * half), Doubles);
+                sums[s] += x * x;
+            }
+        }
+        double sum = 0;
+        for (; k < depth; ++k) sum += static_cast<double>(from[k]) * static_cast<double>(from[k]);
+        const Doubles total = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        for (std::size_t i = 0; i < half; ++i) sum += total[i];
+        const double inverse = 1 / (sum == 0 ? 1 : __builtin_sqrt(sum));
+        const double slack = static_cast<double>(depth + 16) * 0x1p-53 * inverse;
+        const double least = inverse - slack, most = inverse + slack;
+        std::uint32_t differ = 0;
+#pragma GCC ivdep
+        for (k = 0; k < depth; ++k) {
+            const auto x = static_cast<double>(from[k]);
+            const auto low = static_cast<T>(x * least), high = static_cast<T>(x * most);
+            differ |= static_cast<std::uint32_t>(low != high);
+            to[k] = low;
+        }
+        return differ == 0;
     }
 }
 
@@ -116,6 +159,7 @@ template <class T>
 constexpr RowKernels<T> kTable = {.pack = pack<T>,
                                   .accumulate = accumulate<T>,
                                   .add_squares = add_squares<T>,
+                                  .normalise = normalise<T>,
                                   .divide = divide<T>,
                                   .widen_half = widen<T>,
                                   .widen_bfloat16 = widen<T>};

@@ -119,6 +119,10 @@ struct RowKernels {
     // Sums up the squared components of n vectors, in double precision and in their order; for floats the products are
     // exact.
     void (*add_squares)(const T* const* vectors, std::size_t n, std::size_t depth, double* sums);
+    // Divides the components of a vector of floats by the root of that sum, unless this is 0, as `divide` does it, but
+    // in less time. Returns false, and writes anything, where it cannot tell what division gives: seldom, but always of
+    // doubles and of vectors that are not finite.
+    bool (*normalise)(const T* from, std::size_t depth, T* to);
     // Divides the n components of a vector, in double precision.
     void (*divide)(const T* from, std::size_t n, double by, T* to);
     // Widen the n components of a vector.
@@ -139,8 +143,6 @@ const RowKernels<T>& row_kernels() {
 // The components that a step through a vector takes: those of complex numbers come in pairs.
 constexpr std::int64_t components(Similarity similarity) { return similarity == Similarity::complex_l1 ? 2 : 1; }
 constexpr bool normalises(Similarity similarity) { return similarity == Similarity::cosine; }
-constexpr bool needs_squares(Similarity similarity) {
-    return similarity == Similarity::cosine || similarity == Similarity::poincare;
-}
+constexpr bool needs_squares(Similarity similarity) { return similarity == Similarity::poincare; }
 
 }  // namespace truerank

@@ -216,6 +216,46 @@ void check_rows(Checks& checks, Random& random) {
     }
 }
 
+// A vector of floats is divided by its root to the bit, or not at all, which is seldom. The last component of every
+// other vector is small, and its quotient next to the middle of two floats: which of them it becomes, the last digits
+// of the sum of squares say.
+void check_normalised(Checks& checks, Random& random) {
+    const auto& kernels = row_kernels<float>();
+    std::int64_t divided = 0, usual = 0;
+    for (std::int64_t i = 0; i < 20'000; ++i) {
+        const Kind kind = kKinds[i % 4];
+        const auto depth = static_cast<std::size_t>(random.below(kind == Kind::usual ? 300 : 40));
+        std::vector<float> vector = components_of<float>(depth, kind, random);
+        if (kind == Kind::usual && i % 8 == 0) {
+            long double square = 0;
+            for (const long double x : vector) square += x * x;
+            const double middle = (1 + (static_cast<double>(random.below(1 << 23)) + 0.5) * 0x1p-23) * 0x1p-40;
+            const auto last = static_cast<float>(middle * (1 + 2 * std::sqrt(static_cast<double>(square))));
+            const long double root = static_cast<long double>(last) / static_cast<long double>(middle);
+            // What others leave of the square, piece by piece.
+            for (long double left = root * root - square; left > 0x1p-80L * root;) {
+                vector.push_back(static_cast<float>(std::sqrt(left) * (1 - 0x1p-24L)));
+                left -= static_cast<long double>(vector.back()) * static_cast<long double>(vector.back());
+            }
+            vector.push_back(last);
+        }
+        double sum = 0;
+        for (const float x : vector) sum += static_cast<double>(x) * static_cast<double>(x);
+        std::vector<float> got(vector.size() + 1, 7);
+        const bool is_divided = kernels.normalise(vector.data(), vector.size(), got.data());
+        usual += kind == Kind::usual && i % 8 != 0;
+        divided += kind == Kind::usual && i % 8 != 0 && is_divided;
+        bool right = got.back() == 7;
+        for (std::size_t k = 0; is_divided && k < vector.size(); ++k) {
+            const double root = sum == 0 ? 1 : std::sqrt(sum);
+            right = right && same(got[k], static_cast<float>(static_cast<double>(vector[k]) / root));
+        }
+        checks.expect(right, "normalise, %zu components, kind %d", vector.size(), static_cast<int>(kind));
+    }
+    checks.expect(divided * 100 > usual * 99, "normalise: %d of %d", static_cast<int>(divided),
+                  static_cast<int>(usual));
+}
+
 // All numbers of 16 bits.
 template <class T>
 void check_widened(Checks& checks) {
@@ -512,6 +552,7 @@ void check_similarity(Checks& checks) {
     check_sums<double>(checks, random);
     check_rows<float>(checks, random);
     check_rows<double>(checks, random);
+    check_normalised(checks, random);
     check_widened<float>(checks);
     check_widened<double>(checks);
     check_finish<float>(checks, random);

@@ -123,11 +123,12 @@ class SweepWorker {
         vectors_.resize(static_cast<std::size_t>(lanes));
         scratch_.resize(std::max(scratch_.size(), static_cast<std::size_t>(lanes * depth)));
         addends_.gather_candidates(scoring_, panel.columns, panel.width);
-        scoring_.candidates.load(panel.columns, panel.width, false, scratch_.data(), vectors_.data());
+        const bool normalise = scoring_.packing().normalise;
+        scoring_.candidates.load(panel.columns, panel.width, normalise, scratch_.data(), vectors_.data());
         std::fill(vectors_.begin() + panel.width, vectors_.end(), vectors_[0]);
         row_kernels<C>().accumulate(
             scoring_.similarity, queries_.data(), query_rows_.size(), vectors_.data(), static_cast<std::size_t>(depth),
-            scoring_.candidates.adjacent(panel.columns, panel.width), scoring_.kernels.lanes, sums_.data());
+            scoring_.candidates.adjacent(panel.columns, panel.width, normalise), scoring_.kernels.lanes, sums_.data());
         take_sums(sums_.data(), 0, queries(), sink);
         return true;
     }

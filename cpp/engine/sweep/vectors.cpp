@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "engine/rows/reader.hpp"
 #include "kernels/count.hpp"
@@ -121,7 +122,7 @@ void Vectors<C>::pack(const std::int64_t* ids, std::int64_t n, std::int64_t lane
     const std::int64_t depth = this->depth();
     if (n < lanes) std::fill_n(out, depth * lanes, C{0});
     if (packing.squares) std::fill_n(squares, lanes, 0.0);
-    const bool adjacent = this->adjacent(ids, n);
+    const bool adjacent = this->adjacent(ids, n, packing.normalise);
     if (!in_place(packing.normalise)) {
         scratch.resize(std::max(scratch.size(), static_cast<std::size_t>(vectors_at_once * depth)));
     }
@@ -144,18 +145,24 @@ void Vectors<C>::load(const std::int64_t* ids, std::int64_t n, bool normalise, C
         if (!in_place_) read_(matrix_, ids[i], copy);
         vectors[i] = in_place_ ? reinterpret_cast<const C*>(matrix_.data + ids[i] * matrix_.row_stride) : copy;
     }
+    if (squares != nullptr) kernels_.add_squares(vectors, static_cast<std::size_t>(n), size, squares);
     constexpr std::int64_t at_once = 16;
-    for (std::int64_t first = 0; (normalise || squares != nullptr) && first < n; first += at_once) {
-        const std::int64_t width = std::min(at_once, n - first);
+    for (std::int64_t first = 0; normalise && first < n; first += at_once) {
+        const C* left[at_once];
+        C* copies[at_once];
+        std::size_t count = 0;
+        for (std::int64_t i = first; i < std::min(first + at_once, n); ++i) {
+            C* const copy = buffer + i * depth();
+            left[count] = std::exchange(vectors[i], copy);
+            if (kernels_.normalise(left[count], size, copy)) continue;
+            if (sizeof(C) == 4 && !in_place_) read_(matrix_, ids[i], copy);  // it was written to
+            copies[count++] = copy;
+        }
         double sums[at_once];
-        kernels_.add_squares(vectors + first, static_cast<std::size_t>(width), size, sums);
-        if (squares != nullptr) std::copy_n(sums, width, squares + first);
-        for (std::int64_t i = 0; normalise && i < width; ++i) {
-            const C*& vector = vectors[first + i];
-            C* const copy = buffer + (first + i) * depth();
-            const bool scaled = sizeof(C) == 8 && lost_digits(sums[i]) && normalise_scaled(vector, depth(), copy);
-            if (!scaled) kernels_.divide(vector, size, sums[i] == 0 ? 1 : std::sqrt(sums[i]), copy);
-            vector = copy;
+        kernels_.add_squares(left, count, size, sums);
+        for (std::size_t i = 0; i < count; ++i) {
+            if (sizeof(C) == 8 && lost_digits(sums[i]) && normalise_scaled(left[i], depth(), copies[i])) continue;
+            kernels_.divide(left[i], size, sums[i] == 0 ? 1 : std::sqrt(sums[i]), copies[i]);
         }
     }
 }

@@ -30,7 +30,8 @@ class Vectors {
               std::vector<C>& scratch) const;
 
     // Where the components of vectors ids[i], i < n, lie one after the other, as pack() has them: in place, or in
-    // `buffer`, which has room for them. Their squared components are summed up, unless `squares` is null.
+    // `buffer`, which has room for them. Their squared components, as they come, are summed up, unless `squares` is
+    // null.
     void load(const std::int64_t* ids, std::int64_t n, bool normalise, C* buffer, const C** vectors,
               double* squares = nullptr) const;
     const C* row(std::int64_t id, bool normalise, C* buffer) const {
@@ -40,9 +41,9 @@ class Vectors {
     }
     // Whether they are in place.
     bool in_place(bool normalise) const { return in_place_ && !normalise; }
-    // Whether vectors with these ids, which ascend, follow each other in memory without a gap.
-    bool adjacent(const std::int64_t* ids, std::int64_t n) const {
-        return in_place_ && n > 0 && ids[n - 1] - ids[0] == n - 1 &&
+    // Whether vectors with these ids, which ascend, follow each other in memory without a gap, and are read there.
+    bool adjacent(const std::int64_t* ids, std::int64_t n, bool normalise) const {
+        return in_place(normalise) && n > 0 && ids[n - 1] - ids[0] == n - 1 &&
                matrix_.row_stride == depth() * static_cast<std::ptrdiff_t>(sizeof(C));
     }
 
