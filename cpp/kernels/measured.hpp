@@ -183,6 +183,9 @@ inline constexpr double kSettledDepth = 1600, kSettledTimes = 10;
 // Bounds lose where a larger share of the pairs is open than d / (kPromisedDepth + kPromisedTimes * d): to settle a
 // pair takes as long as to score so many components, and so many pairs. (On Sapphire Rapids, from d = 8 to 256.)
 inline constexpr double kPromisedDepth = 300, kPromisedTimes = 6;
+// Of distances so many times this share, since they take twice as long to score. Random vectors of 300 and 512 numbers
+// had been scored, and took 0.61 and 0.63 of that time by bounds (AVX2, on an AMD of Zen's first generation).
+inline constexpr double kPromisedOfDistances = 2;
 // A task that has such a share of a panel's candidates open has its row scored, which takes about as long as settling
 // them. Only tiles are looked at for such tasks that had such a share of their pairs open in the panel before.
 inline constexpr double kOpenOfScoredRow = 0.625;

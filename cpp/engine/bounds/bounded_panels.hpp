@@ -95,7 +95,11 @@ class BoundedPanels {
     // Where bytes leave more open than this share, words gain more than their sums take.
     double few_open() const { return share_of_depth(measured::kSettledDepth, measured::kSettledTimes); }
     // Where more than this share is open, scores take less time.
-    double most_open() const { return share_of_depth(measured::kPromisedDepth, measured::kPromisedTimes); }
+    double most_open() const {
+        const bool distances = quantiser_.kind == Quantiser<C>::Kind::distances;
+        const double times = distances ? measured::kPromisedOfDistances : 1;
+        return times * share_of_depth(measured::kPromisedDepth, measured::kPromisedTimes);
+    }
     double share_of_depth(double components, double times) const {
         const auto depth = static_cast<double>(quantiser_.size());
         return depth / (components + times * depth);
