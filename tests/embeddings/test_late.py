@@ -147,17 +147,17 @@ def test_single_tokens_are_what_they_are_beside_a_list_of_two(drawn: TokenLists,
     )
     rng = np.random.default_rng(seed)
     targets = rng.integers(0, width, height)
-    pairs = [tr.score_embeddings(*x, targets, **options) for x in (ones, more)]
+    pairs = [tr.score_embeddings(*x, targets=targets, **options) for x in (ones, more)]
     assert same_bits(*pairs)
     filter = csr([rng.integers(0, width, 2).tolist() for _ in range(height)])
     options |= {"filter": filter, "candidates": np.union1d(targets, rng.integers(0, width, 3))}
     for nan in ("worst", "omit"):
-        lists = [tr.topk_embeddings(*x, 3, nan=nan, **options) for x in (ones, more)]
+        lists = [tr.topk_embeddings(*x, k=3, nan=nan, **options) for x in (ones, more)]
         assert lists[0].ids.tolist() == lists[1].ids.tolist()
         assert same_bits(lists[0].scores, lists[1].scores)
         if not np.isnan(pairs[0]).any():
             ranks = [
-                tr.rank_embeddings(*x, targets, audit=True, nan=nan, **options)
+                tr.rank_embeddings(*x, targets=targets, audit=True, nan=nan, **options)
                 for x in (ones, more)
             ]
             assert ranks[0] == ranks[1]
@@ -168,8 +168,8 @@ def test_a_product_that_vanishes_is_no_negative_zero(dtype: str) -> None:
     tiny = np.finfo(dtype).tiny
     ones: Any = [(np.array([[x]], dtype), [0, 1]) for x in (tiny, -tiny)]
     (score,) = tr.score_embeddings(*ones, **LATE)[0]
-    top = tr.topk_embeddings(*ones, 1, **LATE).scores[0, 0]
-    pair = tr.score_embeddings(*ones, [0], **LATE)[0]
+    top = tr.topk_embeddings(*ones, k=1, **LATE).scores[0, 0]
+    pair = tr.score_embeddings(*ones, targets=[0], **LATE)[0]
     assert [float(x) for x in (score, top, pair)] == [0, 0, 0]
     assert not np.signbit([score, top, pair]).any()
 
