@@ -131,9 +131,11 @@ void set_sum_thresholds(const SumTasks& tasks, std::size_t n, const SumPanel& pa
     }
 }
 
-template <class T>
-void decide_sums(const std::int32_t* sums, std::size_t blocks, std::size_t rows, const std::int64_t* first,
-                 const std::int32_t* above, const std::int32_t* below, PairMasks* masks) {
+template <class T, bool HasAddends>
+TRUERANK_INLINE void decide_sums_in(const std::int32_t* sums, std::size_t blocks, std::size_t rows,
+                                    const std::int64_t* first, const std::int32_t* above, const std::int32_t* below,
+                                    const SumAddends& addends, PairMasks* masks) {
+    const Ints doubled = Ints{} - std::int32_t{addends.doubled};
     constexpr std::size_t size = A::size, lanes = kBlockLanes<T>;
     for (std::size_t i = 0; i < rows; ++i, sums += lanes) {
         for (std::int64_t task = first[i]; task < first[i + 1]; ++task, ++masks) {
@@ -142,13 +144,27 @@ void decide_sums(const std::int32_t* sums, std::size_t blocks, std::size_t rows,
             for (std::size_t block = 0; block < blocks; ++block) {
                 TRUERANK_UNROLL
                 for (std::size_t at = 0; at < lanes; at += size) {
-                    const Ints sum = *reinterpret_cast<const typename Simd<std::int32_t>::unaligned*>(
-                        sums + block * kTileQueries * lanes + at);
+                    using Unaligned = typename Simd<std::int32_t>::unaligned;
+                    Ints sum = *reinterpret_cast<const Unaligned*>(sums + block * kTileQueries * lanes + at);
+                    if constexpr (HasAddends) {
+                        sum += sum & doubled;
+                        sum += *reinterpret_cast<const Unaligned*>(addends.of_lanes + block * lanes + at);
+                    }
                     put_bits<size>(masks->above, block * lanes + at, I::lanes_greater(sum, greater));
                     put_bits<size>(masks->not_below, block * lanes + at, I::lanes_greater(sum, least));
                 }
             }
         }
+    }
+}
+
+template <class T>
+void decide_sums(const std::int32_t* sums, std::size_t blocks, std::size_t rows, const std::int64_t* first,
+                 const std::int32_t* above, const std::int32_t* below, const SumAddends& addends, PairMasks* masks) {
+    if (addends.of_lanes == nullptr) {
+        decide_sums_in<T, false>(sums, blocks, rows, first, above, below, addends, masks);
+    } else {
+        decide_sums_in<T, true>(sums, blocks, rows, first, above, below, addends, masks);
     }
 }
 

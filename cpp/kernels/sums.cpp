@@ -251,6 +251,47 @@ Residues quantise(const float* x, std::size_t depth, const LevelGrid& grid, cons
     return quantise_as<std::uint8_t, 8>(x, depth, grid, zero, end, stride, to);
 }
 
+template <class Level>
+TRUERANK_INLINE ByteLevels take_bytes_as(const std::uint8_t* x, std::size_t depth, std::uint8_t flip, int zero,
+                                         std::size_t groups, std::size_t stride, unsigned char* to) {
+    using Words = I::Words;
+    using Ints = I::Ints;
+    constexpr std::size_t size = kBytes / 2, unit = 4, units = size * sizeof(Level) / unit;
+    using Bytes = typename Simd<std::int8_t, size>::type;
+    Ints sum{}, squares{};
+    for (std::size_t k = 0, group = 0; k < depth; k += size, group += units) {
+        Bytes bytes = Bytes{} + static_cast<std::int8_t>(flip);  // levels of 0
+        std::memcpy(&bytes, x + k, std::min(size, depth - k));
+        bytes ^= static_cast<std::int8_t>(flip);
+        const Words words = __builtin_convertvector(bytes, Words);
+        I::add_word_products(sum, (Ints)words, (Ints)(Words{} + 1));
+        I::add_word_products(squares, (Ints)words, (Ints)words);
+        unsigned char levels[size * sizeof(Level)];
+        if constexpr (sizeof(Level) == 1) {
+            bytes ^= static_cast<std::int8_t>(zero);  // 0, or 128, which adding flips as well
+            std::memcpy(levels, &bytes, sizeof levels);
+        } else {
+            std::memcpy(levels, &words, sizeof levels);
+        }
+        const std::size_t n = std::min(units, groups - group);
+        for (std::size_t i = 0; i < n; ++i) std::memcpy(to + (group + i) * stride, levels + i * unit, unit);
+    }
+    ByteLevels result{};
+    for (std::size_t i = 0; i < kBytes / sizeof(std::int32_t); ++i) {
+        result.levels += sum[i];
+        result.squares += squares[i];
+    }
+    return result;
+}
+
+ByteLevels take_bytes(const std::uint8_t* x, std::size_t depth, std::uint8_t flip, const LevelForm& form, int zero,
+                      std::size_t lane, std::size_t lanes, void* out) {
+    const std::size_t unit = form.group * form.bytes, groups = form.groups(depth);
+    auto* const to = static_cast<unsigned char*>(out) + unit * lane;
+    if (form.bytes == 2) return take_bytes_as<std::int16_t>(x, depth, flip, zero, groups, unit * lanes, to);
+    return take_bytes_as<std::int8_t>(x, depth, flip, zero, groups, unit * lanes, to);
+}
+
 template <class Step, class T>
 void float_sum(const void* queries, const void* panel, std::size_t groups, const std::int32_t*, std::int32_t* sums) {
     using A = Rough<float>;
@@ -268,6 +309,7 @@ template <class T>
 constexpr SumKernels<T> kTable = {
     .shift = shift<T>,
     .quantise = quantise,
+    .take_bytes = take_bytes,
     .words = {form<T, WordProducts<false>>(), form<T, WordProducts<false>>(), form<T, WordProducts<true>>()},
     .bytes = {{}, form<T, BytePairs>(), form<T, ByteFours>()},
     .has_fused_words = I::has_fused_words,

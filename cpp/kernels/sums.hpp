@@ -70,6 +70,12 @@ struct Residues {
     std::int32_t levels;
 };
 
+// Of bytes as levels: their sum, and that of their squares.
+struct ByteLevels {
+    std::int32_t levels;
+    std::int32_t squares;
+};
+
 // Levels are rounded from components times `per_step`, and kept in the range from least to greatest.
 struct LevelGrid {
     float step;
@@ -85,6 +91,10 @@ struct SumKernels {
     // Writes the levels of a vector, each plus `zero`, as those of one of many lanes. Floats are written as they are.
     Residues (*quantise)(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form, int zero,
                          std::size_t lane, std::size_t lanes, void* out);
+    // The same of a vector of bytes, which are levels themselves once their bits are flipped by `flip`: nothing is left
+    // over. In forms of words, or of bytes with all of their levels (no query_in_word).
+    ByteLevels (*take_bytes)(const std::uint8_t* x, std::size_t depth, std::uint8_t flip, const LevelForm& form,
+                             int zero, std::size_t lane, std::size_t lanes, void* out);
     // Of products: words and bytes for each of ByteProducts. Where processors fuse products of words, their sums take
     // half as long as those of floats, and are worth it beside bytes.
     LevelForm words[3], bytes[3];

@@ -200,13 +200,18 @@ void check_sum_thresholds(Checks& checks, Random& random) {
             below[t] = std::min(above[t], static_cast<std::int32_t>(random.below(21) - 10));
         }
         std::vector<PairMasks> masks(tasks, {~0ULL, ~0ULL});
-        kernels.decide_sums(sums.data(), blocks, rows, first.data(), above.data(), below.data(), masks.data());
+        std::vector<std::int32_t> of_lanes(blocks * block);
+        for (std::int32_t& addend : of_lanes) addend = static_cast<std::int32_t>(random.below(9) - 4);
+        const bool doubled = random.one_in(2);
+        const SumAddends addends = random.one_in(2) ? SumAddends{} : SumAddends{of_lanes.data(), doubled};
+        kernels.decide_sums(sums.data(), blocks, rows, first.data(), above.data(), below.data(), addends, masks.data());
         right = true;
         for (std::size_t i = 0; i < rows; ++i) {
             for (std::int64_t t = first[i]; t < first[i + 1]; ++t) {
                 PairMasks expected{0, 0};
                 for (std::size_t j = 0; j < blocks * block; ++j) {
-                    const std::int32_t sum = sums[(j / block * kTileQueries + i) * block + j % block];
+                    std::int32_t sum = sums[(j / block * kTileQueries + i) * block + j % block];
+                    if (addends.of_lanes != nullptr) sum = (doubled ? 2 : 1) * sum + of_lanes[j];
                     expected.above |= std::uint64_t{sum > above[static_cast<std::size_t>(t)]} << j;
                     expected.not_below |= std::uint64_t{sum > below[static_cast<std::size_t>(t)]} << j;
                 }

@@ -102,13 +102,15 @@ class BoundedPanel {
     bool load(const std::int64_t* columns, std::int64_t width, const LevelForm& form, double largest_query) {
         const std::size_t size = q_.size(), lanes = q_.kernels.lanes;
         width_ = static_cast<std::size_t>(width);
+        is_exact_ = q_.takes_bytes(form);
         blocks_ = (width_ + lanes - 1) / lanes;
         levels_.assign(blocks_, form.size(size, lanes));
         rows_.resize(width_);
-        shifted_.resize(width_ * size);
         facts_.assign(width_, {});
         has_zeros_ = false;
         values_.assign(blocks_ * lanes, kNoCandidate);
+        if (is_exact_) return load_bytes(columns, form);
+        shifted_.resize(width_ * size);
         rows_.load(0, columns, width);
         for (std::size_t j = 0; j < width_; ++j) {
             if (!load_facts(j, columns[j])) return false;
@@ -129,7 +131,11 @@ class BoundedPanel {
     std::size_t width() const { return width_; }
     std::size_t blocks() const { return blocks_; }
     const CandidateFacts& facts(std::size_t lane) const { return facts_[lane]; }
-    const C* row(std::size_t lane) const { return rows_[lane]; }
+    // Bytes become numbers where these are asked for.
+    const C* row(std::size_t lane) const {
+        if (rows_[lane] == nullptr) rows_.load(lane, &facts_[lane].column, 1);
+        return rows_[lane];
+    }
     // Whether any candidate is a zero vector.
     bool has_zeros() const { return has_zeros_; }
 
@@ -139,35 +145,64 @@ class BoundedPanel {
     // Whether a task has the same thresholds on the sums of all lanes, and what they follow from.
     bool has_sum_thresholds() const { return has_sum_thresholds_; }
     const SumPanel& sum_panel() const { return sum_panel_; }
+    // Whether what sums leave open are ties alone, up to the rounding of a score: with what is added to the sums.
+    bool has_exact_sums() const { return is_exact_ && has_sum_thresholds_; }
+    SumAddends sum_addends() const { return {is_exact_ ? addends_.data() : nullptr, q_.centred_queries}; }
 
   private:
     using Kind = typename Quantiser<C>::Kind;
     // Candidates have one step where theirs are, on the average, no finer than this one by more than this factor.
     static constexpr double kCoarser = 2;
 
+    bool has_addends() const { return q_.scoring.bias != nullptr || q_.scoring.candidate_means != nullptr; }
     float* shifted(std::size_t j) { return shifted_.data() + j * q_.size(); }
     // Takes what is known of a candidate before it is quantised; returns whether bounds cover it.
     bool load_facts(std::size_t j, std::int64_t column) {
-        const Scoring<C>& scoring = q_.scoring;
-        const double slope = q_.scale.slope();
         const C* const row = rows_[j];
         CandidateFacts& facts = facts_[j];
-        facts.column = column;
+        set_offset(facts, column);
         facts.extent = q_.kernels.shift(row, q_.shift.data(), q_.size(), shifted(j));
-        if (scoring.bias != nullptr) facts.offset = static_cast<double>(scoring.bias[column]) / slope;
-        if (scoring.candidate_means != nullptr) {
-            facts.offset -= static_cast<double>(scoring.candidate_means[column]) / slope;
-        }
         if (q_.kind == Kind::squares) facts.squares = q_.squares_of(row);
         if (!q_.is_usable(facts.extent) || !q_.is_usable(facts.offset) || !q_.is_inside(facts.squares)) return false;
         facts.is_zero = q_.is_zero(row);
         has_zeros_ = has_zeros_ || facts.is_zero;
         return true;
     }
+    void set_offset(CandidateFacts& facts, std::int64_t column) const {
+        const Scoring<C>& scoring = q_.scoring;
+        const double slope = q_.scale.slope();
+        facts.column = column;
+        if (scoring.bias != nullptr) facts.offset = static_cast<double>(scoring.bias[column]) / slope;
+        if (scoring.candidate_means != nullptr) {
+            facts.offset -= static_cast<double>(scoring.candidate_means[column]) / slope;
+        }
+    }
+    // Candidates of bytes are their own levels.
+    bool load_bytes(const std::int64_t* columns, const LevelForm& form) {
+        const std::size_t lanes = q_.kernels.lanes;
+        const std::int32_t shift = q_.byte_shift(), of_zero = shift * shift * static_cast<std::int32_t>(q_.size());
+        rows_.forget();
+        addends_.assign(blocks_ * lanes, 0);
+        for (std::size_t j = 0; j < width_; ++j) {
+            CandidateFacts& facts = facts_[j];
+            set_offset(facts, columns[j]);
+            if (!q_.is_usable(facts.offset)) return false;
+            const ByteLevels made = q_.take_bytes(q_.scoring.candidates, columns[j], form, form.zero,
+                                                  form.place(j % lanes), lanes, levels_[j / lanes], bytes_);
+            const Quantised quantised = q_.quantised(made);
+            facts.norm = quantised.norm + q_.byte_shift_norm();
+            facts.is_zero = made.squares + 2 * shift * made.levels + of_zero == 0;
+            has_zeros_ = has_zeros_ || facts.is_zero;
+            addends_[j] = q_.centred_queries ? -made.squares : shift * made.levels;
+            values_.set(j, lane_of_levels(facts, quantised, q_.centred_queries ? 0 : addends_[j]));
+        }
+        has_sum_thresholds_ = width_ == blocks_ * lanes && !has_addends();
+        return true;
+    }
     // One step for all candidates that have no offsets; 0 where there is none, or where it would be too coarse for
     // most.
     float common_step(const LevelForm& form) const {
-        if (q_.scoring.bias != nullptr || q_.scoring.candidate_means != nullptr) return 0;
+        if (has_addends()) return 0;
         if (q_.kind == Kind::distances) return q_.distance_grid.step;
         if (q_.kind != Kind::products || q_.centred_queries) return 0;
         double sum = 0;
@@ -191,7 +226,7 @@ class BoundedPanel {
                                            lanes, levels_[j / lanes]);
         facts.norm = made.norm + q_.shift_norm;
         values_.set(j, form.has_float_sums() ? lane_of_floats(facts, made.norm, form.error, largest_query)
-                                             : lane_of_levels(facts, made));
+                                             : lane_of_levels(facts, made, 0));
     }
     // How the values of a candidate follow from sums of floats. They are wrong by the roughness of the terms, by
     // roundings, and by that of doubles to floats.
@@ -207,9 +242,9 @@ class BoundedPanel {
                 .residue = 0,
                 .norm = 0};
     }
-    // How the values of a candidate follow from sums of levels.
-    ValueLane lane_of_levels(const CandidateFacts& facts, const Quantised& made) const {
-        double offset = facts.offset, error = 0, levels = 0, residue = made.residue;
+    // How the values of a candidate follow from sums of levels, to which the shift of queries adds something.
+    ValueLane lane_of_levels(const CandidateFacts& facts, const Quantised& made, double of_shift) const {
+        double offset = facts.offset + of_shift, error = 0, levels = 0, residue = made.residue;
         if (q_.kind == Kind::distances) {
             error = residue + 255 * q_.depth() * static_cast<double>(made.step) * q_.kFloatError;
             residue = 0;
@@ -234,12 +269,15 @@ class BoundedPanel {
     std::size_t width_ = 0, blocks_ = 0;
 
     // Of candidates.
-    KeptVectors<C> rows_;
+    mutable KeptVectors<C> rows_;
     std::vector<float> shifted_;  // all of them, less the shift
     std::vector<CandidateFacts> facts_;
     bool has_zeros_ = false;
     LevelGroups levels_;  // of blocks
     LaneArrays values_;
+    bool is_exact_ = false;
+    std::vector<std::int32_t> addends_;  // of lanes, where sums are exact
+    std::vector<std::uint8_t> bytes_;    // of a candidate
 
     bool has_sum_thresholds_ = false;
     SumPanel sum_panel_{};

@@ -122,7 +122,7 @@ class BoundedPanels {
             uncounted_.resize(std::max({uncounted_.size(), of_lanes, of_queries}));
             lane_masks_.resize(kTileQueries * lanes_.layers);
         }
-        if (panel_.has_sum_thresholds()) {
+        if (panel_.has_sum_thresholds() && !panel_.has_exact_sums()) {
             const std::size_t tasks = queries_.tasks().size();
             for (auto* array : {&sum_above_, &sum_below_}) array->resize(tasks + BoundedQueries<C>::kVectorRoom);
             decisions_.set_sum_thresholds(queries_.sum_tasks(), tasks, panel_.sum_panel(), sum_above_.data(),
@@ -143,8 +143,10 @@ class BoundedPanels {
         if (tile.tasks == 0) return;
         const std::int64_t* const first = queries_.first() + tile.first_query;
         if (panel_.has_sum_thresholds()) {
-            decisions_.decide_sums(sums_, blocks, tile.queries, first, sum_above_.data(), sum_below_.data(),
-                                   masks_.data());
+            const bool is_exact = panel_.has_exact_sums();
+            decisions_.decide_sums(
+                sums_, blocks, tile.queries, first, is_exact ? queries_.exact_above() : sum_above_.data(),
+                is_exact ? queries_.exact_below() : sum_below_.data(), panel_.sum_addends(), masks_.data());
         } else {
             decisions_.decide(form, sums_, blocks, tile.queries, queries_.value_rows() + tile.first_query,
                               panel_.value_lanes(), first, queries_.above(), queries_.below(), masks_.data());

@@ -46,17 +46,24 @@ struct QueryTile {
 };
 
 // The numbers of tasks that decisions take, in arrays as kernels read them: thresholds on values; and thresholds on
-// sums, of a query with this norm and residue, all over the scale of the query (SumTasks).
+// sums, of a query with this norm and residue, all over the scale of the query (SumTasks); and those on exact sums.
 struct TaskArrays {
     std::vector<float> above, below, sum_above, sum_below, sum_norm, sum_residue;
+    std::vector<std::int32_t> exact_above, exact_below;
+    static constexpr std::int32_t kMost = 3 << 29;  // no sum is so large, nor so small
     void assign(std::size_t tasks) {
+        for (auto* array : {&exact_above, &exact_below}) array->assign(tasks, 0);
         for (auto* array : {&above, &below, &sum_above, &sum_below, &sum_norm, &sum_residue}) array->assign(tasks, 0);
     }
     // No pair is certainly above; and besides, every pair is certainly below.
-    void set_none_above(std::size_t task) { above[task] = sum_above[task] = std::numeric_limits<float>::infinity(); }
+    void set_none_above(std::size_t task) {
+        above[task] = sum_above[task] = std::numeric_limits<float>::infinity();
+        exact_above[task] = kMost;
+    }
     void set_all_below(std::size_t task) {
         set_none_above(task);
         below[task] = sum_below[task] = std::numeric_limits<float>::infinity();
+        exact_below[task] = kMost;
     }
 };
 
@@ -146,6 +153,8 @@ class BoundedQueries {
     const RowOffset* offsets() const { return offsets_.data(); }
     const float* above() const { return of_tasks_.above.data(); }
     const float* below() const { return of_tasks_.below.data(); }
+    const std::int32_t* exact_above() const { return of_tasks_.exact_above.data(); }
+    const std::int32_t* exact_below() const { return of_tasks_.exact_below.data(); }
     SumTasks sum_tasks() const {
         return {of_tasks_.sum_above.data(), of_tasks_.sum_below.data(), of_tasks_.sum_norm.data(),
                 of_tasks_.sum_residue.data()};
@@ -165,10 +174,14 @@ class BoundedQueries {
         const std::int64_t id = ids_[at];
         const C* const row = rows_[at];
         QueryFacts& facts = facts_[at];
+        if (q_.scoring.query_means != nullptr) facts.mean = static_cast<double>(q_.scoring.query_means[id]);
+        if (q_.takes_bytes(form)) {
+            take_bytes(at, form, facts);
+            return q_.is_usable(facts.mean);
+        }
         const Extent whole = q_.kernels.shift(row, q_.zeros.data(), q_.size(), shifted_.data());
         const Extent extent =
             q_.centred_queries ? q_.kernels.shift(row, q_.shift.data(), q_.size(), shifted_.data()) : whole;
-        if (q_.scoring.query_means != nullptr) facts.mean = static_cast<double>(q_.scoring.query_means[id]);
         if (q_.kind == Kind::squares) facts.squares = q_.squares_of(row);
         if (!q_.is_usable(whole) || !q_.is_usable(extent) || !q_.is_usable(facts.mean) ||
             !q_.is_inside(facts.squares)) {
@@ -183,6 +196,17 @@ class BoundedQueries {
         starts_[at] = -made.levels * form.zero;
         set_row(at, made, facts);
         return true;
+    }
+    // Takes a query of bytes, which are their own levels.
+    void take_bytes(std::size_t at, const LevelForm& form, QueryFacts& facts) {
+        const ByteLevels made = q_.take_bytes(q_.scoring.queries, ids_[at], form, 0, at % kTileQueries, kTileQueries,
+                                              levels_[at / kTileQueries], bytes_);
+        const double shift = q_.byte_shift();
+        facts.offset = q_.centred_queries ? made.squares / -2.0 : shift * (made.levels + shift * q_.depth());
+        starts_[at] = -made.levels * form.zero;
+        const Quantised quantised = q_.quantised(made);
+        facts.norm = quantised.norm + q_.byte_shift_norm();
+        set_row(at, quantised, facts);
     }
     // The grid on which a query is quantised, and its offset: what its values have beside the sum over levels.
     LevelGrid grid_of(const C* row, const Extent& extent, const LevelForm& form, QueryFacts& facts) {
@@ -248,6 +272,16 @@ class BoundedQueries {
         const double below = std::clamp(static_cast<double>(value_below) / scale, -most, most);
         of_tasks_.sum_above[t] = q_.rounded_up(above + std::abs(above) * 0x1p-20);
         of_tasks_.sum_below[t] = q_.rounded_down(below - std::abs(below) * 0x1p-20);
+        if (q_.takes_bytes(*quantised_as_)) set_exact(t, task.values, query.offset);
+    }
+    // Thresholds on sums that have what belongs to candidates in them, and squares in full.
+    void set_exact(std::size_t t, const ValueThresholds& values, double offset) {
+        constexpr double most = TaskArrays::kMost;
+        const double times = q_.centred_queries ? 2 : 1;
+        const double above = std::clamp(times * (values.above - offset), -most, most);
+        const double below = std::clamp(times * (values.below - offset), -most, most);
+        of_tasks_.exact_above[t] = static_cast<std::int32_t>(std::floor(above));
+        of_tasks_.exact_below[t] = static_cast<std::int32_t>(std::ceil(below)) - 1;
     }
     // What rounding does to the offset, and what quantisation does to a distance, whatever the candidate.
     double slack_of(const QueryFacts& query) const {
@@ -275,7 +309,8 @@ class BoundedQueries {
     std::vector<ValueRow> value_rows_;
     std::vector<RowOffset> offsets_;
     double largest_norm_ = 0;
-    std::vector<float> shifted_;  // the one that is being quantised, less the shift
+    std::vector<float> shifted_;       // the one that is being quantised, less the shift
+    std::vector<std::uint8_t> bytes_;  // or its bytes
 
     // Of tasks.
     const C* scores_ = nullptr;  // that thresholds were set from last

@@ -66,7 +66,9 @@ class KeptVectors {
     void load(std::size_t i, const std::int64_t* ids, std::int64_t n) {
         vectors_.load(ids, n, normalise_, owned_.data() + (copies_ ? i * size() : 0), rows_.data() + i);
     }
+    // Null, of one that was not loaded since forget().
     const C* operator[](std::size_t i) const { return rows_[i]; }
+    void forget() { std::fill(rows_.begin(), rows_.end(), nullptr); }
 
   private:
     std::size_t size() const { return static_cast<std::size_t>(vectors_.depth()); }
@@ -139,6 +141,26 @@ class Quantiser {
     double shift_norm = 0;
     bool centred_queries = false;  // whether it is that of queries
     std::vector<C> zeros;          // else theirs
+
+    // Whether vectors are of bytes that are their own levels in this form, so that products and squared distances, and
+    // with them scores, are exact.
+    bool takes_bytes(const LevelForm& form) const {
+        return has_bytes_ && kind == Kind::products && form.query_in_word == 0;
+    }
+    // What is subtracted from them, of all vectors, and the norm of that.
+    std::int32_t byte_shift() const { return scoring.candidates.dtype() == DType::uint8 ? 128 : 0; }
+    double byte_shift_norm() const { return byte_shift() * std::sqrt(depth()) * kUp; }
+    // Writes the bytes of a vector to one of many lanes.
+    ByteLevels take_bytes(const Vectors<C>& vectors, std::int64_t id, const LevelForm& form, int zero,
+                          std::size_t place, std::size_t lanes, unsigned char* out,
+                          std::vector<std::uint8_t>& buffer) const {
+        return kernels.take_bytes(vectors.bytes(id, buffer), size(), static_cast<std::uint8_t>(byte_shift()), form,
+                                  zero, place, lanes, out);
+    }
+    static Quantised quantised(const ByteLevels& made) {
+        const Extent extent{128, static_cast<float>(made.squares)};
+        return {extent, norm_of(extent), 0, 1, made.levels};
+    }
 
     // Norms in floats, rounded up; what shifting, rounding to levels and arithmetic in floats may add to a residue, of
     // the norm; and the least norm, so that nothing is lost to underflow.
@@ -215,13 +237,21 @@ class Quantiser {
     static constexpr double kLargestAddend = 0x1p60;  // nor candidates or queries with a bias or mean beyond this
     static constexpr float kLeastStep = 0x1p-40F;     // nor are steps finer than this
 
+    const bool has_bytes_;
+
     explicit Quantiser(const Scoring<C>& scoring_)
         : scoring(scoring_),
           scale(scoring.similarity, scoring.depth(), scoring.query_means != nullptr,
                 largest(scoring.bias, scoring.candidates.count()),
                 largest(scoring.candidate_means, scoring.candidates.count())),
           shift(size()),
-          zeros(size()) {}
+          zeros(size()),
+          has_bytes_(has_bytes(scoring)) {}
+    static bool has_bytes(const Scoring<C>& scoring) {
+        const DType dtype = scoring.candidates.dtype();
+        return (dtype == DType::int8 || dtype == DType::uint8) && scoring.queries.dtype() == dtype &&
+               !normalises(scoring.similarity) && !scoring.embeddings.has_tokens();
+    }
     // The largest magnitude of those that are usable.
     static double largest(const C* addends, std::int64_t n) {
         double most = 0;
@@ -250,7 +280,7 @@ class Quantiser {
         LevelForm words = kernels.words[static_cast<int>(by)];
         // Words are as fine as sums of 30 bits allow.
         words.greatest = words.query_greatest = std::min(16383, static_cast<int>(std::sqrt(0x1p30 / depth())));
-        if (chosen_levels() == Levels::int16 || by == ByteProducts::pairs || kernels.has_fused_words) {
+        if (chosen_levels() == Levels::int16 || by == ByteProducts::pairs || (kernels.has_fused_words && !has_bytes_)) {
             forms.push_back(words);
         }
         if (chosen_levels() == Levels::int8) forms.push_back(kernels.bytes[static_cast<int>(by)]);

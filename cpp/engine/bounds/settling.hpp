@@ -75,7 +75,8 @@ class Settling {
     void settle(OpenPairs& open, const Side& side) {
         values_.resize(lanes());
         if (panel_.has_zeros()) settle_zeros(open, side);
-        if (!q_.has_sums_of_floats()) settle_by_values(open, side);
+        // Values would tell no more than exact sums.
+        if (!q_.has_sums_of_floats() && !panel_.has_exact_sums()) settle_by_values(open, side);
         score(open.list.data(), open.count, side, [&](const OpenPair* pairs, std::size_t n) {
             gather_rows(pairs, n, side);
             kernels_.accumulate_rows(q_.scoring.similarity, queries_.data(), candidates_.data(), n, q_.size(),

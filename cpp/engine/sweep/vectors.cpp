@@ -167,6 +167,15 @@ void Vectors<C>::load(const std::int64_t* ids, std::int64_t n, bool normalise, C
     }
 }
 
+template <class C>
+const std::uint8_t* Vectors<C>::bytes(std::int64_t id, std::vector<std::uint8_t>& buffer) const {
+    const Reader<std::uint8_t> from(matrix_);
+    if (from.contiguous_rows()) return from.in_place(id, 0);
+    buffer.resize(static_cast<std::size_t>(depth()));
+    for (std::int64_t k = 0; k < depth(); ++k) buffer[static_cast<std::size_t>(k)] = from.load(id, k);
+    return buffer.data();
+}
+
 template class Vectors<float>;
 template class Vectors<double>;
 

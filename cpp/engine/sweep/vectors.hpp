@@ -39,6 +39,9 @@ class Vectors {
         load(&id, 1, normalise, buffer, &vector);
         return vector;
     }
+    // The components of a vector, where they are bytes: in place, or in `buffer`.
+    const std::uint8_t* bytes(std::int64_t id, std::vector<std::uint8_t>& buffer) const;
+    DType dtype() const { return matrix_.dtype; }
     // Whether they are in place.
     bool in_place(bool normalise) const { return in_place_ && !normalise; }
     // Whether vectors with these ids, which ascend, follow each other in memory without a gap, and are read there.
