@@ -73,7 +73,7 @@ class BoundedPanels {
         if (forced_ && is_few_queries()) form_ = (form_ + 1) % forms().size();  // for tests
         if (!forced_ && gauge_.is_trial()) {  // which is a cost of bounds if they lose it
             const auto start = Gauge::Clock::now();
-            if (!promises(panel.width, load)) {
+            if (!promises(panel.width, tasks.counts(), load)) {
                 gauge_.record_lost(Gauge::Clock::now() - start, timed_pairs(panel.width));
                 return false;
             }
@@ -93,7 +93,10 @@ class BoundedPanels {
 
     static constexpr std::size_t kOpenAtOnce = 1 << 12, kOpenOfBothAtOnce = 1 << 9;
     // Where bytes leave more open than this share, words gain more than their sums take.
-    double few_open() const { return share_of_depth(measured::kSettledDepth, measured::kSettledTimes); }
+    double few_open(bool counts) const {
+        const double share = share_of_depth(measured::kSettledDepth, measured::kSettledTimes);
+        return counts && quantiser_.takes_bytes(forms().front()) ? share * measured::kSettledOfBytes : share;
+    }
     // Where more than this share is open, scores take less time.
     double most_open() const {
         const bool distances = quantiser_.kind == Quantiser<C>::Kind::distances;
@@ -202,13 +205,13 @@ class BoundedPanels {
     // Whether few enough pairs of some tiles are open, with the coarsest levels that suit these. Queries that have been
     // quantised are tried as they are.
     template <class Load>
-    bool promises(std::int64_t width, const Load& load) {
+    bool promises(std::int64_t width, bool counts, const Load& load) {
         double share = 1;
         if (queries_.are_quantised(forms()[form_])) {
             if (!load()) return false;
             share = open_share(width);
         } else {
-            for (std::size_t form = forms().size(); form-- > 0 && share > few_open();) {
+            for (std::size_t form = forms().size(); form-- > 0 && share > few_open(counts);) {
                 form_ = form;
                 if (!queries_.quantise_tiles(forms()[form], tried_step()) || !load()) return false;
                 share = open_share(width);
