@@ -412,6 +412,73 @@ void check_counts_with_bounds(Checks& checks, Random& random) {
     choose_levels("off");
 }
 
+// Counts of vectors of bytes are those of plain sums of integers, and words leave nothing open but ties. All candidates
+// are targets, some are copies or one unit apart; the longest sums are beyond 2^24.
+template <class Byte>
+void check_counts_of_bytes(Checks& checks, DType dtype, Random& random) {
+    constexpr std::size_t queries = 7, entities = 64, tasks = queries * entities;
+    std::vector<std::int64_t> rows(tasks), targets(tasks);
+    for (std::size_t t = 0; t < tasks; ++t) {
+        rows[t] = static_cast<std::int64_t>(t / entities);
+        targets[t] = static_cast<std::int64_t>(t % entities);
+    }
+    for (const Similarity similarity : {Similarity::dot, Similarity::sql2}) {
+        for (const std::size_t depth : {1u, 8u, 33u, 96u, 300u, 1100u}) {
+            for (int kind = 0; kind < 3; ++kind) {
+                const int least = std::numeric_limits<Byte>::min(), most = std::numeric_limits<Byte>::max();
+                std::vector<Byte> q(queries * depth), e(entities * depth);
+                const auto component = [&] {
+                    if (kind == 0) return static_cast<Byte>(least + random.below(256));
+                    if (kind == 1) return static_cast<Byte>(random.one_in(2) ? least : most);
+                    return static_cast<Byte>(random.one_in(30) ? most - random.below(2) : most);
+                };
+                for (Byte& x : q) x = component();
+                for (std::size_t i = 0; i < entities; ++i) {
+                    const std::size_t twin = i / 3 * 3 * depth;
+                    for (std::size_t k = 0; k < depth; ++k) e[i * depth + k] = i % 3 == 0 ? component() : e[twin + k];
+                    if (i % 3 == 1) e[i * depth] = static_cast<Byte>(e[twin] + (e[twin] == most ? -1 : 1));
+                }
+                std::vector<std::int64_t> scores(tasks), counts[3], expected[2];
+                for (std::size_t t = 0; t < tasks; ++t) {
+                    for (std::size_t k = 0; k < depth; ++k) {
+                        const int x = q[t / entities * depth + k], y = e[t % entities * depth + k];
+                        scores[t] += similarity == Similarity::dot ? x * y : -(x - y) * (x - y);
+                    }
+                }
+                for (auto& of_tasks : expected) of_tasks.assign(tasks, 0);
+                std::int64_t ties = 0;
+                for (std::size_t t = 0; t < tasks; ++t) {
+                    for (std::size_t j = 0; j < entities; ++j) {
+                        const std::int64_t score = scores[t / entities * entities + j];
+                        expected[0][t] += score > scores[t];
+                        expected[1][t] += score == scores[t];
+                        ties += score == scores[t];
+                    }
+                }
+                const auto size = static_cast<std::int64_t>(depth);
+                const auto matrix_of = [&](const std::vector<Byte>& bytes, std::int64_t n) {
+                    return Scores{reinterpret_cast<const char*>(bytes.data()), n, size, size, 1, dtype, false};
+                };
+                for (const std::string& name : usable_levels()) {
+                    choose_levels((name + "!").c_str());
+                    for (auto& of_tasks : counts) of_tasks.assign(tasks, 0);
+                    const std::int64_t open_before = bounds_tally.open;
+                    rank_embeddings({matrix_of(q, queries), matrix_of(e, entities), similarity},
+                                    {static_cast<std::int64_t>(tasks), rows.data(), targets.data()}, NanRule::worst,
+                                    {0, 1, nullptr}, {counts[0].data(), counts[1].data(), counts[2].data()});
+                    const std::int64_t open = bounds_tally.open - open_before;
+                    checks.expect(counts[0] == expected[0] && counts[1] == expected[1],
+                                  "counts of bytes by %s, similarity %d, depth %zu, kind %d", name.c_str(),
+                                  static_cast<int>(similarity), depth, kind);
+                    checks.expect(name != "int16" || open == ties, "bytes: %lld are open of %lld ties, depth %zu",
+                                  static_cast<long long>(open), static_cast<long long>(ties), depth);
+                }
+            }
+        }
+    }
+    choose_levels("off");
+}
+
 // What became of the pairs of queries, each of which is near the entity that is its target, with levels of a name.
 BoundsTally tally_of(const std::string& levels, Similarity similarity, std::size_t depth, float mean) {
     constexpr std::size_t queries = 500, entities = 600;
@@ -467,6 +534,8 @@ void check_bounds(Checks& checks) {
     check_gauge(checks);
     check_tally(checks);
     const BoundsTally before = bounds_tally;
+    check_counts_of_bytes<std::int8_t>(checks, DType::int8, random);
+    check_counts_of_bytes<std::uint8_t>(checks, DType::uint8, random);
     check_counts_with_bounds<float>(checks, random);
     check_counts_with_bounds<double>(checks, random);
     const BoundsTally after = bounds_tally;

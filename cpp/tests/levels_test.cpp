@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "engine/bounds/quantiser.hpp"
 #include "kernels/simd.hpp"
@@ -225,6 +226,38 @@ void check_quantise(Checks& checks, Random& random) {
     }
 }
 
+// Bytes are their own levels, with what is stored of them where the form says, and nothing beside it.
+template <class T>
+void check_take_bytes(Checks& checks, Random& random) {
+    const SumKernels<T>& kernels = sum_kernels<T>();
+    for (const LevelForm& form : {kernels.words[0], kernels.words[1], kernels.words[2], kernels.bytes[2]}) {
+        if (form.sum == nullptr) continue;
+        for (const std::size_t depth : {1u, 2u, 3u, 7u, 8u, 15u, 16u, 31u, 33u, 64u, 127u, 130u}) {
+            for (const int flip : {0, 128}) {
+                std::vector<std::uint8_t> x(depth);
+                for (std::uint8_t& byte : x) byte = static_cast<std::uint8_t>(random.below(256));
+                if (random.one_in(3)) std::fill(x.begin(), x.end(), static_cast<std::uint8_t>(flip ^ 128));  // -128
+                const auto lanes = random.one_in(2) ? kernels.lanes : kTileQueries;
+                const auto lane = static_cast<std::size_t>(random.below(static_cast<std::int64_t>(lanes)));
+                const int zero = random.one_in(2) ? form.zero : 0;
+                std::vector<unsigned char> out(form.size(depth, lanes) + 1, 7), expected = out;
+                std::int32_t sum = 0, squares = 0;
+                for (std::size_t k = 0; k < form.groups(depth) * form.group; ++k) {
+                    const int level = k < depth ? static_cast<std::int8_t>(x[k] ^ flip) : 0, stored = level + zero;
+                    sum += level;
+                    squares += level * level;
+                    const std::size_t at = ((k / form.group * lanes + lane) * form.group + k % form.group) * form.bytes;
+                    std::memcpy(expected.data() + at, &stored, form.bytes);  // its lower bytes
+                }
+                const ByteLevels made = kernels.take_bytes(x.data(), depth, static_cast<std::uint8_t>(flip), form, zero,
+                                                           lane, lanes, out.data());
+                checks.expect(out == expected && made.levels == sum && made.squares == squares,
+                              "take_bytes, levels of %zu bytes, depth %zu, flip %d", form.bytes, depth, flip);
+            }
+        }
+    }
+}
+
 // Sums of floats are as near to those of doubles as the engine says.
 template <class T>
 void check_float_sums(Checks& checks, Random& random) {
@@ -286,6 +319,8 @@ void check_levels(Checks& checks) {
     check_shift<double>(checks, random);
     check_quantise<float>(checks, random);
     check_quantise<double>(checks, random);
+    check_take_bytes<float>(checks, random);
+    check_take_bytes<double>(checks, random);
     check_float_sums<float>(checks, random);
     check_float_sums<double>(checks, random);
 }
