@@ -30,10 +30,9 @@ namespace {
 // byte_pairs: the products of bytes without a sign and bytes with one, added up two by two in words of 16 bits, which
 // have to hold them. broadcast: the same levels of a query in all lanes. rough_inverse_root: 1 / sqrt(x) of normal
 // numbers x > 0, with no greater relative error than root_error. lane_bits: one bit for each lane of a mask.
-// lanes_greater and lanes_at_least: one bit for each lane, of a comparison that does not hold with a NaN. store_lanes
-// load_halves loads the halves of a vector; those of AVX2 and AVX-512 are of 16 bytes. store_lanes
-// stores those lanes whose bits are set, one after the other, and returns how many; as many as a vector has may be
-// written.
+// lanes_greater and lanes_at_least: one bit for each lane, of a comparison that does not hold with a NaN. load_halves:
+// a vector whose halves lie apart; those of AVX2 and AVX-512 have 16 bytes. store_lanes stores those lanes whose bits
+// are set, one after the other, and returns how many; as many as a vector has may be written.
 template <class Self>
 struct PlainInstructions {
     using Ints = Simd<std::int32_t>::type;

@@ -181,7 +181,7 @@ inline constexpr std::int64_t kLeastDepth = 8, kLeastDepthOfWideProducts = 16;
 // for each that it has. (From d = 64 to 300.)
 inline constexpr double kSettledDepth = 1600, kSettledTimes = 10;
 // Words that are the bytes of vectors leave ties alone open, and take less time to make, while what rougher bytes leave
-// open is settled in doubles: so much of that share is few. (Zen 2 or 3 with AVX2: ranks of clustered vectors took 0.78
+// open is settled in doubles: so much of that share is few. (Zen 1, with AVX2: ranks of clustered vectors took 0.78
 // and 0.82 of the time with 128 and 768 components. Of lists, what is open is to be scored anyway: with less than the
 // whole share they took 1.06 of it.)
 inline constexpr double kSettledOfBytes = 0.33;

@@ -337,7 +337,12 @@ def anything(seed: int) -> tuple[Array, list[int], dict[str, Any]]:
     elif kind == 1:  # lists of tasks
         lists = index_lists(rng, 5, width, int(rng.choice([3, 50, width])))
         used = rng.integers(0, 5, tasks)
-        keywords["candidates"] = [lists[k] + targets[i : i + 1] for i, k in enumerate(used)]
+        with_targets = [lists[k] + targets[i : i + 1] for i, k in enumerate(used)]
+        # One that could be a mask of integers is refused: it gets an entry more.
+        keywords["candidates"] = [
+            columns + columns[-1:] * (len(columns) == width and max(columns) < 2)
+            for columns in with_targets
+        ]
         keywords["candidates_form"] = str(rng.choice(forms))
     keywords["order"] = str(rng.choice(["descending", "ascending"]))
     keywords["nan"] = str(rng.choice(["raise", "worst", "worst", "omit"]))
