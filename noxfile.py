@@ -298,7 +298,7 @@ def format_sources(session: nox.Session) -> None:
     sources += ["docs/conf.py", "docs/_ext"]
     session.run("ruff", "check", "--fix-only", *sources)
     session.run("ruff", "format", *sources)
-    cpp = [*ROOT.glob("cpp/*/*.[ch]pp"), *ROOT.glob("tests/tools/*.cpp")]
+    cpp = [*ROOT.glob("cpp/**/*.[ch]pp"), *ROOT.glob("tests/tools/*.cpp")]
     session.run("clang-format", "-i", *map(str, cpp), silent=True)
 
 
