@@ -109,7 +109,7 @@ void list_greatest(const std::int32_t* sums, std::size_t rows, const TokenRange*
     for (std::uint32_t i = 0; i < size; ++i) numbers[i] = static_cast<std::int32_t>(i);
     std::uint32_t* to = places;
     for (std::size_t row = 0; row < rows; ++row) {
-        const auto at = [&](std::uint32_t v) __attribute__((always_inline)) {
+        const auto at = [&](std::uint32_t v) __attribute__((always_inline)) -> Ints {
             const std::size_t panel = v / vectors;
             return *reinterpret_cast<const Unaligned*>(sums + (panel * kTileQueries + row) * lanes +
                                                        v % vectors * size);

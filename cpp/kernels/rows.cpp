@@ -121,7 +121,9 @@ bool normalise(const T* from, std::size_t depth, T* to) {
         const double slack = static_cast<double>(depth + 16) * 0x1p-53 * inverse;
         const double least = inverse - slack, most = inverse + slack;
         std::uint32_t differ = 0;
+#if !defined(__clang__)
 #pragma GCC ivdep
+#endif
         for (k = 0; k < depth; ++k) {
             const auto x = static_cast<double>(from[k]);
             const auto low = static_cast<T>(x * least), high = static_cast<T>(x * most);
