@@ -80,8 +80,6 @@ def test_numpy_reads_it_too(tmp_path: Path) -> None:
 
 
 def test_golden_file() -> None:
-    """Its header does not name its members, as those of format 2 before."""
-    assert "members" not in header_of(GOLDEN)
     ranks = load(GOLDEN)
     assert ranks == everything()
     assert ranks.protocol == everything().protocol
@@ -106,6 +104,7 @@ DAMAGED: list[tuple[bytes | dict[str, Any], str]] = [
     ({"truerank": {"kind": "scores"}}, "got 'scores'"),
     ({"truerank": {"format": 1}}, "npz: written by another truerank, format 1; .* reads format 2"),
     ({"truerank": {"members": ["above", "absent"]}}, "damaged: no member 'absent'"),
+    ({"truerank": {"members": None}}, "damaged: header.members: expected list, got NoneType"),
     ({"truerank": {"labels": {"x": None}}}, "damaged: no member 'labels.x'"),
     ({"truerank": {"protocol": {"comparable": {}}}}, "protocol: "),
     ({"truerank": NEWER}, "written by a newer truerank, whose protocol has types"),

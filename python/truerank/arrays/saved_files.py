@@ -184,7 +184,7 @@ def open_archive(
             raise ValueError(f"not a file of truerank: it has no member {HEADER!r}")
         with report_damage("damaged header"):
             header = json.loads(head[HEADER].tobytes())
-        checked_fields("header", header, {"kind": (str,), "format": (int,)})
+        checked_fields("header", header, {"kind": (str,), "format": (int,), "members": (list,)})
         if header["kind"] != kind:
             raise ValueError(f"expected a file of kind {kind!r}, got {header['kind'][:80]!r}")
         if header["format"] != _FORMAT:
@@ -197,8 +197,7 @@ def open_archive(
         if unknown:
             raise ValueError(f"expected no member {unknown[0][:80]!r}")
         # The directory of an archive has no checksum: damaged, it may end before its last members.
-        checked_fields("header", {"members": names} | header, {"members": (list,)})
-        missing = [member for member in header.get("members", names) if member not in names]
+        missing = [member for member in header["members"] if member not in names]
         if missing:
             raise ValueError(f"damaged: no member {missing[0]!r}"[:100])
         yield header, read_npz(argument, name, names, what=_READABLE, compressed=False)[1]
