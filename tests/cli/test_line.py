@@ -32,6 +32,7 @@ from truerank.link_prediction.sides import FILTERS
 from truerank.metrics import answers
 from truerank.ranks import container
 from truerank.records.vocabularies import MAX_IDS
+from truerank.stores import index_files
 
 EVALUATE = "evaluate scores.npy targets.npy"
 EVIL = "a\x1b]0;t\x07\x1b[2J\x9b2J\u202eb"
@@ -250,7 +251,7 @@ def test_words_are_those_that_functions_take() -> None:
     assert retrieval.ANSWERLESS == answers.ANSWERLESS
     assert link_prediction.FILTERS == FILTERS
     assert evaluate.REPEAT_RULES == rules.REPEAT_RULES
-    assert list(evaluate.KINDS) == [container.KIND, counter.KIND]
+    assert list(evaluate.KINDS) == [container.KIND, counter.KIND, index_files.KIND]
     assert MOST_IDS == MAX_IDS
 
 

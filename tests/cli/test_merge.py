@@ -137,7 +137,11 @@ def test_parts_that_lack_a_side(run: Run) -> None:
             "parts: the ranks are a part, 3 of 5 triples; missing: rows 1, 4",
         ),
         ("tasks-0.npz columns-a.npz", 1, "columns-a.npz: expected saved ranks, as tasks-0.npz"),
-        ("columns-a.npz scores.npz", 1, "scores.npz: expected saved ranks or counters, got ''"),
+        (
+            "columns-a.npz scores.npz",
+            1,
+            "scores.npz: expected saved ranks, counters or lists, got ''",
+        ),
         ("tasks-0.npz broken.npz", 1, "Error: parts: broken.npz: "),
         ("columns-a.npz columns-b.npz --repeats drop", 2, "--repeats cannot apply"),
         ("tasks-0.npz tasks-1.npz tasks-2.npz --save tasks-0.npz --force", 1, "one of the other"),

@@ -109,12 +109,16 @@ def report_damage(argument: str, place: str = "", problem: str = "") -> Iterator
 
 
 class NpyHeader(NamedTuple):
-    """What the header of a `.npy` file says, and where it ends."""
+    """What the header of a `.npy` file says, and where it ends; the layout of any matrix in a file.
+
+    The numbers begin at byte `start`. Between two rows are `gap` bytes that are none of theirs.
+    """
 
     shape: tuple[int, ...]
     by_columns: bool
     dtype: np.dtype[Any]
-    start: int  # The numbers begin at this byte.
+    start: int
+    gap: int = 0
 
 
 def is_npy(path: str) -> bool:
@@ -139,7 +143,7 @@ def parse_npy_header(head: bytes, size: int) -> NpyHeader:
         if not head.startswith(np.lib.format.MAGIC_PREFIX) and describe_format(head):
             got = f"this is {describe_format(head)}"
         raise ValueError(f"expected a .npy file, {got}") from None
-    shape, _, dtype, start = header
+    shape, _, dtype, start, _ = header
     if not all(type(length) is int and 0 <= length <= sys.maxsize for length in shape):
         raise ValueError(f"expected lengths from 0 on, got shape {str(shape)[:200]}")
     if dtype.hasobject or dtype.subdtype or not dtype.itemsize:
@@ -175,7 +179,7 @@ def decode_npy(content: bytes | mmap.mmap) -> npt.NDArray[Any]:
 
     Damaged bytes, objects, and text that Python cannot make a str of are a ValueError.
     """
-    shape, by_columns, dtype, start = parse_npy_header(content[:MAX_HEADER_BYTES], len(content))
+    shape, by_columns, dtype, start, _ = parse_npy_header(content[:MAX_HEADER_BYTES], len(content))
     order: Any = "F" if by_columns else "C"
     array: npt.NDArray[Any] = np.ndarray(shape, dtype, content, start, order=order)
     if dtype.kind == "U" and array.size:

@@ -73,7 +73,7 @@ def align(values: Values) -> None:
         if name == "PAIRS":  # The task reads them, for it knows the names.
             values["pairs"] = options.note_file(path)
         else:
-            values[name.lower()] = options.read_array(name, path)
+            values[name.lower()] = options.read_vectors(name, path)
     with called(left="LEFT", right="RIGHT"):
         kind, model = open_model(values, "left right")
     source = values["pairs"]

@@ -29,6 +29,8 @@ COMMANDS = {
     ),
     "alignment": ("alignment.align", "Evaluate entity alignment, in both directions."),
     "retrieval": ("retrieval.retrieve", "Evaluate retrieval and recommendation."),
+    "topk": ("indexes.find_top", "Find the most similar entities: the truth for an index."),
+    "recall": ("indexes.measure_recall", "Measure the recall of an index, without a truth."),
     "compare": ("evaluate.compare_files", "Compare models: difference, interval, p-value."),
     "merge": ("evaluate.merge", "Join the counts of several jobs."),
     "adjust": ("demo.adjust_value", "Adjust a published number for chance."),
@@ -117,6 +119,7 @@ def commands() -> None:
     Facts and a model in files    link-prediction, alignment, retrieval
     Scores alone                  evaluate
     What --save of these wrote    evaluate, compare, merge
+    Vectors, and an index         topk, recall
     Numbers of a paper            adjust
 
     Each command has examples: truerank evaluate --help.

@@ -35,7 +35,11 @@ if TYPE_CHECKING:
     from ..inference import Comparisons
 
 LABELS = {"side": "side", "relation": "relation", "query": "queries"}
-KINDS = {"truerank.ranks": "saved ranks", "truerank.counter": "saved counters"}
+KINDS = {
+    "truerank.ranks": "saved ranks",
+    "truerank.counter": "saved counters",
+    "truerank.topk": "saved lists",
+}
 REPEAT_RULES = ("refuse", "drop", "keep")
 TEXT = "ranks in a file of text"
 FILE = "merged_file"  # The label of joined ranks that has their files.
@@ -461,7 +465,8 @@ def merge(values: Values) -> None:
     only with --repeats; units of different tasks stay separate, even where they have one name. Or
     the files are counters over parts of the candidates, which `RankCounter.save` wrote. All are of
     one kind. The joined counts are those of one job that counts all, and --save stores them for
-    `truerank evaluate`, which adds labels to them, and for `compare`.
+    `truerank evaluate`, which adds labels to them, and for `compare`. Lists over parts of the
+    queries, which `truerank topk --save` wrote, are written to --output and --save as by `topk`.
 
     \b
     truerank merge part-0.npz part-1.npz part-2.npz --save ranks.npz
@@ -473,11 +478,16 @@ def merge(values: Values) -> None:
     kinds = [options.archive_kind("parts", path) for path in paths]
     for path, kind in zip(paths, kinds, strict=True):
         if kind not in KINDS:
-            expected = "saved ranks or counters"
+            expected = "saved ranks, counters or lists"
             raise InputValueError("parts", expected=expected, got=repr(kind[:80]), place=path)
         if kind != kinds[0]:
             expected = f"{KINDS[kinds[0]]}, as {paths[0]}"
             raise InputValueError("parts", expected=expected, got=KINDS[kind], place=path)
+    if kinds[0] == "truerank.topk":
+        from .indexes import merge_lists  # Other files need none of it.
+
+        merge_lists(paths, values)
+        return
     with called(path="parts", update="parts"):
         if kinds[0] == "truerank.ranks":
             ranks = joined_ranks(paths, values.pop("repeats", None))

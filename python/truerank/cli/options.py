@@ -24,8 +24,8 @@ from click.shell_completion import CompletionItem
 
 from truerank import InputError, InputValueError
 
+from .. import errors
 from ..arrays.input_files import read_npy, read_npz
-from ..errors import InputWarning, Option, message_text
 from ..inputs.array_likes import index_array
 
 if TYPE_CHECKING:
@@ -126,9 +126,14 @@ def archive_kind(argument: str, path: str) -> str:
 
 
 def read_vectors(argument: str, path: str) -> Any:
-    """Open vectors in a .npy file, or read lists of vectors, (vectors, indptr), in an .npz file."""
+    """Open vectors in a file, as --io says, or read lists of them, (vectors, indptr), of .npz."""
+    from ..stores import index_files  # Scores alone do not need it.
+
+    io = click.get_current_context().params.get("io") or "map"
+    if index_files.ending_of(path) in index_files.VECTORS:
+        return index_files.map_matrix(argument, note_file(path), io)
     if not path.lower().endswith(".npz"):
-        return read_array(argument, path)
+        return read_npy(argument, note_file(path), mapped=io == "map")
     arrays = read_members(argument, path, ("vectors", "indptr"))
     return arrays["vectors"], arrays["indptr"]
 
@@ -378,6 +383,7 @@ OPTIONS: dict[str, tuple[Any, str]] = {
         "A NaN is an error (raise, default), the worst score, or left out (omit).",
     ),
     "--dtype": (WORD, "Dtype of files that hold raw 2-byte numbers: bfloat16."),
+    # It comes first: files of vectors are opened where they are named.
     "--io": (("map", "read"), "Map files (default), or read them, which is safe if they shrink."),
     "--shards axis": (
         tuple(AXES),
@@ -494,7 +500,7 @@ _SHARED = {flags.split()[-1].lstrip("-"): flags for flags in OPTIONS}
 
 def option(flags: str, kind: Any, help_text: str, *, required: bool = False) -> Decorator:
     """Declare an option, as the table of options has it."""
-    facts: dict[str, Any] = {"help": help_text, "required": required}
+    facts: dict[str, Any] = {"help": help_text, "required": required, "is_eager": flags == "--io"}
     if kind is None:
         facts |= {"is_flag": True, "default": None}
     else:
@@ -564,7 +570,7 @@ def called(**names: str) -> Iterator[None]:
 
 def say(message: Exception) -> str:
     """Write an error or a warning with the names of this command, its options and files."""
-    if not isinstance(message, (InputError, InputWarning)):
+    if not isinstance(message, (InputError, errors.InputWarning)):
         return str(message)
     context = click.get_current_context(silent=True)
     meta = {} if context is None else context.meta
@@ -578,15 +584,16 @@ def say(message: Exception) -> str:
         first = words[:1] if isinstance(message, KeyError) else [names.get(x, x) for x in words[:1]]
         return first + [files.get(word, word) for word in words[1:]]
 
-    return message_text(message, functools.partial(write_option, flags), rename)
+    return errors.message_text(message, functools.partial(write_option, flags), rename)
 
 
-def write_option(names: Mapping[str, str], option: Option) -> str:
+def write_option(names: Mapping[str, str], option: errors.Option) -> str:
     """Write an option for a message as users type it, and nothing if the command has it not.
 
     Examples
     --------
     >>> names = {"columns": "--columns", "allow_unlike": "--allow-unlike"}
+    >>> from truerank.errors import Option
     >>> write_option(names, Option("columns", {"query": 0, "document": 2}))
     '--columns query=0,document=2'
     >>> write_option(names, Option("allow_unlike", True)), write_option(names, Option("unit", "a"))

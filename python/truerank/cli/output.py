@@ -74,6 +74,7 @@ def open_model(values: Values, keywords: str, needs_all: bool = True) -> tuple[s
         for name, path in paths.items():
             model[name] = open_store(path, **reading)
         return "scores", model
+    values.pop("io", None)  # Vectors are open.
     by_option = take(values, keywords)
     for name, value in by_option.items():
         model |= value if isinstance(value, dict) else {name: value}

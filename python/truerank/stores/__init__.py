@@ -167,12 +167,12 @@ def shape_of(scores: Scores | Store) -> tuple[int, ...]:
 
 
 def in_one_array(scores: Scores | Store) -> Scores:
-    """View all scores in one array: a file is mapped as long as it lasts, others are copied."""
+    """View all scores in one array: a file is mapped for as long, or read; others are copied."""
     if not isinstance(scores, Store):
         return scores
     array: Any = np.empty(0, scores.carrier)
     if scores.nbytes:  # Without scores there is nothing to map.
-        with scores.block(Tile(0, 0, *scores.shape), "map") as array:
+        with scores.block(Tile(0, 0, *scores.shape), scores.io) as array:
             pass
     return Scores(array.reshape(shape_of(scores)), scores.dtype, scores.swapped)
 
@@ -244,8 +244,18 @@ def _read_one(
 def open_file(
     path: str, dtype: Any, dtypes: tuple[str, ...], member: str | None = None
 ) -> FileStore:
-    """Open a `.npy`, or a member of an `.npz` that is stored without compression."""
+    """Open a `.npy`, or a member of an `.npz` that is stored without compression.
+
+    What is no file of scores, as its dtypes tell, may also be one of vectors.
+    """
     suffix = os.path.splitext(path)[1].lower()
+    if dtypes != DTYPES:
+        from .index_files import VECTORS, ending_of, find_layout
+
+        if ending_of(path) in VECTORS:
+            with open_input("scores", path) as file:
+                header = find_layout("scores", file)
+                return FileStore(file, path, header, dtype_name(header.dtype, dtype, dtypes, path))
     if suffix not in (".npy", ".npz") and os.path.exists(path):
         expected = "a .npy or .npz file"
         raise InputValueError("scores", expected=expected, place=path, remedies=[_RAW, _BLOCKS])

@@ -327,12 +327,12 @@ class FileStore(Store):
         self._offset = layout.start
         super().__init__(layout.shape, dtype, layout.dtype, (file.name,))
         self._facts = (self._offset, self._by_columns)
-        self._end = self._offset + self.nbytes
+        # A line is a row, or a column if columns lie together.
+        lines, self._line = self.shape[::-1] if self._by_columns else self.shape
+        self._strides = (self._line * self.itemsize + layout.gap, self.itemsize)
+        self._end = self._offset + self.nbytes + max(0, lines - 1) * layout.gap
         self._status = os.fstat(file.fileno())
         self._check(self._status)
-        # A line is a row, or a column if columns lie together.
-        self._line = self.shape[0] if self._by_columns else self.shape[1]
-        self._strides = (self._line * self.itemsize, self.itemsize)
 
     def _take_rows(self, rows: range) -> Store:
         part = copy(self)

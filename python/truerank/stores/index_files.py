@@ -1,0 +1,207 @@
+"""Files of those who build indexes: vectors, and lists of the entities that an index returned.
+
+Numbers are little-endian, without a checksum. A file of vectors is mapped, never copied, and must
+be as large as it says. What a file holds is told by the ending of its name, behind which a crop of
+the first rows has its own, as `base.1B.u8bin.crop_nb_10000000`.
+
+- `.fvecs`, `.bvecs`, `.ivecs` (of SIFT1M): before the numbers of each row stands their count, in 4
+  bytes. A file that is cut may still be of whole rows, of which some are torn: the counts of the
+  first, the last and a sample of the others are compared. All would mean to read every page.
+- `.fbin`, `.f16bin`, `.u8bin`, `.i8bin`, `.ibin` (of big-ann and cuVS): the number of rows and
+  that of their columns, 4 bytes each, then all numbers.
+- `.bin`, lists alone (of big-ann and DiskANN): the same, with ids and perhaps distances behind all
+  ids.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays.input_files import NpyHeader, open_input, read_npy, read_npz, report_damage
+from ..arrays.saved_files import checked_fields, open_archive, replace_file, write_archive
+from ..errors import InputTypeError, InputValueError, Option
+from ..inputs.checks import check_shape
+from .store import map_bytes, read_single_scores
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
+# The dtypes of the numbers, where a count stands before each row, and where both stand first.
+OF_ROWS = {".fvecs": "<f4", ".bvecs": "u1", ".ivecs": "<i4"}
+OF_WHOLE = {".fbin": "<f4", ".f16bin": "<f2", ".u8bin": "u1", ".i8bin": "i1", ".ibin": "<i4"}
+OF_WHOLE[".bin"] = "<i4"  # Distances may stand behind the ids.
+VECTORS = (".fvecs", ".bvecs", ".fbin", ".f16bin", ".u8bin", ".i8bin")
+LISTS = (".npz", ".ivecs", ".ibin", ".bin")
+KIND = "truerank.topk"  # of lists that are saved with the numbers of their queries
+MOST_IDS = 2**31 - 1  # Ids of these files have 4 bytes.
+_COUNT = np.dtype("<i4")
+_HEADER_BYTES = 8
+_SAMPLE = 64  # rows whose counts are compared
+
+
+def ending_of(path: str) -> str:
+    """Return the ending of a name that says what the file holds.
+
+    >>> ending_of("base.1B.u8bin.crop_nb_10000000"), ending_of("SIFT/base.FVECS")
+    ('.u8bin', '.fvecs')
+    """
+    return os.path.splitext(re.sub(r"\.crop_nb_[0-9]+$", "", path.lower()))[1]
+
+
+def find_layout(argument: str, file: IO[bytes]) -> NpyHeader:
+    """Return where the numbers of a file lie, by the ending of its name.
+
+    A size that does not fit, no rows, and rows of unlike lengths are a ValueError.
+    """
+    ending = ending_of(file.name)
+    size = os.fstat(file.fileno()).st_size
+    if ending in OF_ROWS:
+        return _layout_of_rows(argument, file, size, np.dtype(OF_ROWS[ending]))
+    rows, columns = _read_header(argument, file, size)
+    dtype = np.dtype(OF_WHOLE[ending])
+    whole = _HEADER_BYTES + rows * columns * dtype.itemsize
+    sizes = (whole, 2 * whole - _HEADER_BYTES) if ending == ".bin" else (whole,)
+    if size not in sizes:
+        expected = " or ".join(f"{each:,}" for each in sizes)
+        expected += f" bytes for {rows:,} rows of {columns:,} {dtype.name}"
+        ways = []
+        there, rest = divmod(size - _HEADER_BYTES, columns * dtype.itemsize)
+        if there and not rest:
+            call = f"np.memmap(path, {dtype.str!r}, 'r', 8, ({there}, {columns}))"
+            ways = [Option("", effect=f"maps the {there:,} rows that are there", call=call)]
+        got = f"{size:,}"
+        raise InputValueError(argument, expected=expected, got=got, place=file.name, remedies=ways)
+    return NpyHeader((rows, columns), False, dtype, _HEADER_BYTES)
+
+
+def map_matrix(argument: str, path: str, io: str = "map") -> Array:
+    """Map the numbers of a file, in the order of its rows, as long as they last; or read them."""
+    with open_input(argument, path) as file:
+        layout = find_layout(argument, file)
+        rows, columns = layout.shape
+        strides = (columns * layout.dtype.itemsize + layout.gap, layout.dtype.itemsize)
+        size = rows * strides[0] - layout.gap
+        data: Any
+        if io == "read":
+            file.seek(layout.start)
+            data = file.read(size)
+        else:
+            data = map_bytes(file, layout.start, size)
+        with report_damage(argument, path):
+            return np.ndarray(layout.shape, layout.dtype, data, 0, strides)
+
+
+def _read_header(argument: str, file: IO[bytes], size: int) -> tuple[int, int]:
+    """Return the rows and the columns that stand first in a file."""
+    if size < _HEADER_BYTES:
+        expected = f"{_HEADER_BYTES} bytes or more, the numbers of rows and columns first"
+        raise InputValueError(argument, expected=expected, got=f"{size}", place=file.name)
+    rows, columns = map(int, np.frombuffer(file.read(_HEADER_BYTES), "<u4"))
+    if not rows or not columns:
+        expected = "a row or more, of a number or more"
+        got = f"{rows:,} rows of {columns:,}"
+        raise InputValueError(argument, expected=expected, got=got, place=file.name)
+    return rows, columns
+
+
+def _layout_of_rows(argument: str, file: IO[bytes], size: int, dtype: np.dtype[Any]) -> NpyHeader:
+    """Return the layout of rows each of which begins with the count of its numbers."""
+    columns = 0
+    if size >= _COUNT.itemsize:
+        columns = int(np.frombuffer(file.read(_COUNT.itemsize), _COUNT)[0])
+    if columns < 1:
+        expected = "rows that begin with the count of their numbers, in 4 bytes"
+        got = f"a count of {columns}" if size >= _COUNT.itemsize else f"{size} bytes"
+        raise InputValueError(argument, expected=expected, got=got, place=file.name)
+    between = _COUNT.itemsize + columns * dtype.itemsize
+    rows, rest = divmod(size, between)
+    if rest:
+        expected = f"rows of {columns:,} {dtype.name}, as the first, of {between:,} bytes each"
+        got = f"{size:,} bytes, {rest:,} behind {rows:,} rows"
+        raise InputValueError(argument, expected=expected, got=got, place=file.name)
+    sample = np.unique(np.linspace(0, rows - 1, _SAMPLE).astype(np.int64))
+    counts = read_single_scores(file, sample * between, _COUNT)
+    for i in np.flatnonzero(counts != columns)[:1]:
+        place = f"{file.name}: row {sample[i]}"
+        expected = f"{columns:,} numbers, as in the first"
+        raise InputValueError(argument, expected=expected, got=f"{counts[i]:,}", place=place)
+    return NpyHeader((rows, columns), False, dtype, _COUNT.itemsize, _COUNT.itemsize)
+
+
+# -- lists -----------------------------------------------------------------------------------------
+
+
+def read_ids(argument: str, path: str) -> Array:
+    """Read the ids that an index lists for each query, a row for each: int32 or int64, of any file.
+
+    A `.npy` file has an array of integers, an `.npz` file one that is called ids.
+    """
+    ending = ending_of(path)
+    if ending == ".npy":
+        ids = read_npy(argument, path, mapped=True)
+    elif ending == ".npz":
+        members, arrays = read_npz(argument, path, ("ids",))
+        if not arrays:
+            got = ", ".join(members) or "nothing"
+            raise InputValueError(argument, expected="a member ids", got=got, place=path)
+        ids = arrays["ids"]
+    elif ending in LISTS:
+        ids = map_matrix(argument, path)
+    else:
+        expected = f"a name that ends in .npy or {', '.join(LISTS)}"
+        way = Option("", effect="measures lists by qrels", call="truerank retrieval")
+        raise InputValueError(argument, expected=expected, got=path, remedies=[way])
+    if ids.dtype.kind not in "iu":
+        expected = "integers, the numbers of entities"
+        raise InputTypeError(argument, expected=expected, got=f"dtype {ids.dtype}", place=path)
+    with report_damage(argument, path):
+        check_shape(argument, ids.shape, 2, "a list of ids in each row")
+    return ids
+
+
+def write_lists(path: str | os.PathLike[str], ids: Array, distances: Array) -> None:
+    """Write lists in the form that the ending of a name says, whole or not at all.
+
+    `.ivecs` and `.ibin` have the ids alone, `.fbin` the distances, `.bin` both.
+    """
+    ending = ending_of(os.fspath(path))
+    table = ids.astype("<i4")
+    parts = [np.array(ids.shape, "<u4"), table]
+    if ending == ".ivecs":
+        parts = [np.insert(table, 0, ids.shape[1], axis=1)]
+    elif ending != ".ibin":
+        parts.append(distances.astype("<f4"))
+    if ending == ".fbin":
+        del parts[1]
+    with replace_file(path) as file:
+        for part in parts:
+            file.write(part.tobytes())
+
+
+def save_top(path: str | os.PathLike[str], facts: Mapping[str, Any], **members: Array) -> None:
+    """Save lists of some queries: the members ids, scores and rows, which are their numbers."""
+    write_archive(path, KIND, facts, members)
+
+
+def load_top(argument: str, path: str) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Load what `save_top` wrote: the facts, and the members."""
+    names = ("ids", "scores", "rows")
+    with open_archive(argument, path, KIND, names) as (facts, members):
+        types = {"similarity": (str,), "queries": (int,), "entities": (int,), "ties": (int,)}
+        checked_fields("header", facts, types)
+        arrays = {name: np.asarray(members[name]) for name in names}
+        shape = arrays["ids"].shape
+        lengths = {"ids": shape, "scores": shape, "rows": shape[:1]}
+        for name, kind in (("ids", "i"), ("scores", "f"), ("rows", "i")):
+            if arrays[name].dtype.kind != kind or arrays[name].shape != lengths[name]:
+                raise ValueError(f"damaged: {name}: {arrays[name].dtype}, {arrays[name].shape}")
+        if len(shape) != 2 or not shape[1]:
+            raise ValueError(f"damaged: ids: shape {shape}")
+        return facts, arrays
