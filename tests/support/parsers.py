@@ -27,6 +27,7 @@ import truerank as tr
 from support.environment import ROOT, SANITIZED
 from support.interruptions import allocating_at_most
 from truerank.link_prediction import Task
+from truerank.stores import index_files
 
 CORPUS = ROOT / "fuzz" / "corpus.zip"
 
@@ -362,6 +363,29 @@ def _read_qrels(path: Path) -> Any:
     return rows
 
 
+def _read_vectors(path: Path) -> Any:
+    """Read vectors mapped and read; as embeddings they give what their array gives."""
+    mapped = index_files.map_matrix("vectors", str(path))
+    assert same(mapped, index_files.map_matrix("vectors", str(path), "read"))
+    if mapped.shape[1] < 1000:
+        query = np.zeros((1, mapped.shape[1]), mapped.dtype)
+        by_path, by_array = (
+            tr.topk_embeddings(query, vectors, 2, similarity="sql2", nan="worst")
+            for vectors in (path, np.array(mapped))
+        )
+        assert by_path.ids.tolist() == by_array.ids.tolist()
+    return plain(mapped)
+
+
+def _read_lists_of_ids(path: Path) -> Any:
+    return plain(index_files.read_ids("found", str(path)))
+
+
+def _read_top(path: Path) -> Any:
+    facts, arrays = index_files.load_top("parts", str(path))
+    return facts, {name: plain(array) for name, array in arrays.items()}
+
+
 _TEXT_ERRORS = (tr.InputError, OSError)  # A damaged gzip file is an OSError.
 
 PARSERS: Mapping[str, Parser] = {
@@ -380,4 +404,8 @@ PARSERS: Mapping[str, Parser] = {
     "pairs": Parser(".tsv", _read_pairs),
     "run": Parser(".txt", lambda path: _read_lists(tr.read_run(path))),
     "qrels": Parser(".txt", _read_qrels),
+    "vectors_of_rows": Parser(".fvecs", _read_vectors),
+    "vectors_of_whole": Parser(".u8bin", _read_vectors),
+    "lists_of_ids": Parser(".bin", _read_lists_of_ids),
+    "top": Parser(".npz", _read_top, has_checksum=True),
 }

@@ -323,6 +323,12 @@ def measure_recall(values: Values) -> None:
 
 def read_found(path: str, top: int, shape: tuple[int, int], rule: str) -> Array:
     """Read the first ids of each list; those that are there twice are refused, or misses."""
+    if index_files.ending_of(path) not in (".npy", *index_files.LISTS):
+        forms = ", ".join(index_files.LISTS)
+        raise click.UsageError(
+            f"FOUND ends in .npy, {forms}, got {path}; lists of text are measured by the right "
+            "answers that you have: truerank retrieval --qrels QRELS --lists RUN --candidates N"
+        )
     ids = index_files.read_ids("found", path)
     if len(ids) != shape[0] or ids.shape[1] < top:
         expected = f"a list for each of {shape[0]:,} queries, of {top:,} ids or more"

@@ -156,8 +156,7 @@ def read_ids(argument: str, path: str) -> Array:
         ids = map_matrix(argument, path)
     else:
         expected = f"a name that ends in .npy or {', '.join(LISTS)}"
-        way = Option("", effect="measures lists by qrels", call="truerank retrieval")
-        raise InputValueError(argument, expected=expected, got=path, remedies=[way])
+        raise InputValueError(argument, expected=expected, got=path)
     if ids.dtype.kind not in "iu":
         expected = "integers, the numbers of entities"
         raise InputTypeError(argument, expected=expected, got=f"dtype {ids.dtype}", place=path)

@@ -1,0 +1,400 @@
+"""`truerank topk` and `recall`, and `merge` of lists, beside loops of numpy over all pairs."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, save_npz
+
+import truerank as tr
+from support.cli_files import Run
+
+Array = NDArray[Any]
+RNG = np.random.default_rng(5)
+ENTITIES = RNG.integers(0, 6, (300, 5)).astype(np.uint8)  # Many pairs tie.
+QUERIES = RNG.integers(0, 6, (23, 5)).astype(np.uint8)
+FILES = "queries.u8bin base.u8bin"
+TOP = f"topk {FILES} --top 7 --similarity sql2"
+RECALL = f"recall {FILES}"
+
+
+def squares(queries: Array = QUERIES, entities: Array = ENTITIES) -> Array:
+    differences = queries[:, None].astype(np.int64) - entities
+    return (differences**2).sum(axis=2)
+
+
+def nearest(distances: Array, k: int) -> Array:
+    return np.argsort(distances, axis=1, kind="stable")[:, :k]
+
+
+def recalled(ids: Array, distances: Array, k: int) -> float:
+    """Return the share of the first k ids to which fewer than k are nearer."""
+    right = [
+        sum((distances[q] < distances[q, each]).sum() < k for each in row[:k] if each >= 0)
+        for q, row in enumerate(ids)
+    ]
+    return float(sum(right) / (k * len(ids)))
+
+
+def write_bin(path: str, *matrices: Array) -> None:
+    with open(path, "wb") as file:
+        file.write(struct.pack("<II", *matrices[0].shape))
+        for matrix in matrices:
+            matrix.tofile(file)
+
+
+@pytest.fixture(autouse=True)
+def world() -> None:
+    write_bin("queries.u8bin", QUERIES)
+    write_bin("base.u8bin", ENTITIES)
+    np.save("Q.npy", QUERIES)
+    np.save("E.npy", ENTITIES)
+
+
+# -- topk ------------------------------------------------------------------------------------------
+
+
+def test_the_truth_is_that_of_numpy_in_every_form(run: Run) -> None:
+    distances = squares()
+    ids = nearest(distances, 7)
+    of_ids = np.take_along_axis(distances, ids, axis=1)
+    ordered = np.sort(distances, axis=1)
+    ties = int((ordered[:, 6] == ordered[:, 7]).sum())
+    assert 0 < ties < len(QUERIES)
+    said = f"{ties} of 23 queries have a tie at place 7.\n"
+    assert run(*TOP.split(), "--output", "t.bin", "--save", "t.npz") == (0, "", said)
+    assert run(*TOP.split(), "--output", "t.ibin", "--save", "t.fbin") == (0, "", said)
+    assert run(*TOP.split(), "--output", "t.ivecs", "--save", "t.run", "--io", "read").code == 0
+    header, floats = struct.pack("<II", 23, 7), of_ids.astype("<f4").tobytes()
+    numbers = ids.astype("<i4")
+    assert Path("t.bin").read_bytes() == header + numbers.tobytes() + floats
+    assert Path("t.ibin").read_bytes() == header + numbers.tobytes()
+    assert Path("t.fbin").read_bytes() == header + floats
+    assert Path("t.ivecs").read_bytes() == np.insert(numbers, 0, 7, axis=1).tobytes()
+    with np.load("t.npz") as saved:
+        assert saved["ids"].tolist() == ids.tolist()
+        assert saved["scores"].tolist() == (-of_ids).tolist()
+    text = run(*TOP.split())
+    assert text.err == said
+    lines = ["query\tdocument\tscore"]
+    lines += [f"{q}\t{e}\t-{float(distances[q, e])}" for q, row in enumerate(ids) for e in row]
+    assert text.out.splitlines() == [
+        line.replace("--", "-").replace("-0.0", "-0.0") for line in lines
+    ]
+    run_file = tr.read_run("t.run")
+    by_query = {str(q): list(map(str, row)) for q, row in enumerate(ids)}
+    assert {q: list(run_file[q]) for q in by_query} == by_query
+
+
+def test_its_text_is_read_by_retrieval(run: Run) -> None:
+    Path("lists.tsv").write_text(run(*TOP.split()).out)
+    Path("qrels.txt").write_text("".join(f"{q} 0 {q} 1\n" for q in range(23)))
+    line = "retrieval --qrels qrels.txt --lists lists.tsv --candidates 300 --json"
+    found = json.loads(run(*line.split(), "--metrics", "recall@7").out)
+    expected = np.mean([q in row for q, row in enumerate(nearest(squares(), 7))])
+    assert found["metrics"]["recall@7"] == pytest.approx(expected)
+
+
+def test_parts_are_joined_to_the_bytes_of_the_whole(run: Run) -> None:
+    run(*TOP.split(), "--output", "t.bin", "--save", "t.npz")
+    for i in range(3):
+        assert run(*TOP.split(), "--part", f"{i}::3", "--save", f"p{i}.npz").code == 0
+    parts = "p2.npz", "p0.npz", "p1.npz"
+    joined = run("merge", *parts, "--output", "m.bin", "--save", "m.npz")
+    assert (joined.code, joined.out) == (0, "")
+    assert "queries have a tie at place 7" in joined.err
+    assert Path("m.bin").read_bytes() == Path("t.bin").read_bytes()
+    assert Path("m.npz").read_bytes() == Path("t.npz").read_bytes()
+    assert run("merge", *parts).out == run(*TOP.split()).out
+
+
+@pytest.mark.parametrize("similarity", ["dot", "cosine", "l1", "inverse_l2"])
+def test_similarities_and_the_signs_of_files(run: Run, similarity: str) -> None:
+    vectors = QUERIES.astype(np.float32) + 1, ENTITIES.astype(np.float32) + 1
+    write_bin("q.fbin", vectors[0])
+    write_bin("e.fbin", vectors[1])
+    line = f"topk q.fbin e.fbin --top 4 --similarity {similarity} --output t.bin"
+    assert run(*line.split()).code == 0
+    top = tr.topk_embeddings(*vectors, 4, similarity=similarity)  # type: ignore[arg-type]
+    values = np.fromfile("t.bin", "<f4", offset=8 + 4 * 23 * 4).reshape(23, 4)
+    assert values.tolist() == (-top.scores if similarity == "l1" else top.scores).tolist()
+    assert (values >= 0).all()
+
+
+def test_candidates_and_the_query_itself(run: Run) -> None:
+    """Lists that lack entities end with -1, and an infinite distance ... is none."""
+    write_bin("own.u8bin", ENTITIES[:23])
+    distances = squares(ENTITIES[:23]).astype(float)
+    itself = np.arange(23), np.arange(23)
+    line = "topk own.u8bin base.u8bin --top 7 --similarity sql2 --exclude-self --output"
+    distances[itself] = np.inf
+    assert run(*line.split(), "a.npz").code == 0
+    assert np.load("a.npz")["ids"].tolist() == nearest(distances, 7).tolist()
+    some = np.array([5, 2, 9, 250, 2])
+    np.save("some.npy", some)
+    assert run(*line.split(), "b.npz", "--candidates", "some.npy").code == 0
+    left_out = np.setdiff1d(np.arange(300), some)
+    of_some = distances.copy()
+    of_some[:, left_out] = np.inf
+    expected = nearest(of_some, 7)
+    expected[np.take_along_axis(of_some, expected, axis=1) == np.inf] = -1
+    assert np.load("b.npz")["ids"].tolist() == expected.tolist()
+    allowed = np.random.default_rng(1).random((23, 300)) < 0.1
+    save_npz("lists.npz", csr_array(allowed))
+    assert run(*line.split(), "c.npz", "--candidates", "lists.npz", "--part", "3::2").code == 0
+    expected = nearest(np.where(allowed, distances, np.inf), 7)[3::2]
+    assert np.load("c.npz")["ids"].tolist() == expected.tolist()
+    assert np.load("c.npz")["rows"].tolist() == list(range(23))[3::2]
+    run(*line.split(), "b.run", "--candidates", "some.npy")
+    assert len(Path("b.run").read_text().splitlines()) == int((~np.isinf(of_some)).sum())
+
+
+def test_late_interaction(run: Run) -> None:
+    tokens = RNG.standard_normal((40, 5)).astype(np.float32)
+    indptr = np.arange(0, 41, 4)
+    np.savez("lists.npz", vectors=tokens, indptr=indptr)
+    line = "topk lists.npz lists.npz --top 3 --similarity maxsim --output t.npz"
+    assert run(*line.split()).code == 0
+    expected = tr.topk_embeddings((tokens, indptr), (tokens, indptr), 3, similarity="maxsim")
+    assert np.load("t.npz")["ids"].tolist() == expected.ids.tolist()
+
+
+REFUSED_TOP = {
+    f"topk {FILES} --top 7": (2, "Missing option '--similarity', that of the index: sql2 has"),
+    f"topk {FILES} --similarity sql2": (2, "Missing option '--top'"),
+    f"{TOP} --output t.txt": (1, "--output: expected a name that ends in one of .npz, .ivecs, .ib"),
+    f"{TOP} --output base.u8bin": (1, "base.u8bin is one of the other files of this line"),
+    f"{TOP} --output E.npz --save E.npz": (1, "E.npz is one of the other files of this line"),
+    f"{TOP} --output there.npz": (1, "there.npz is there already; --force replaces it"),
+    f"{TOP} --exclude-self": (2, "--exclude-self: query 0 is not the entity of this number"),
+    f"{TOP} --part 23:": (2, "--part has none of 23 queries"),
+    f"{TOP} --candidates there.npz": (1, "expected members indptr and indices"),
+    f"{TOP} --candidates 300.npy": (1, "--candidates: expected rows of entities, integers from 0"),
+    f"{TOP} --candidates few.npz": (1, "--candidates: no lists of the queries"),
+    f"{TOP} --candidates matrix.npz": (1, "--candidates: expected a list for each of 23 queries"),
+    "topk queries.u8bin absent.fbin --top 1 --similarity l2": (1, "absent.fbin: No such file"),
+    "topk queries.u8bin torn.fbin --top 1 --similarity l2": (1, "torn.fbin: expected 8 bytes"),
+    "topk Q.npy lists.npz --top 1 --similarity l2": (1, "expected vectors alone with l2"),
+    "topk Q.npy E.npy --top 1 --similarity l3": (2, "'l3' is not one of"),
+    "topk E.npy Q.npy --top 1 --similarity l2 --exclude-self": (2, "--exclude-self is of vectors"),
+    "merge p0.npz p0-again.npz": (1, "parts: expected each of 23 queries once, got 24 lists of 12"),
+    "merge p0.npz p1-dot.npz": (1, "p1-dot.npz: expected similarity sql2, as p0.npz, got dot"),
+    "merge p0.npz p1-6.npz": (1, "p1-6.npz: expected 7 ids for each query, as p0.npz, got 6"),
+    "merge p0.npz ranks.npz": (1, "ranks.npz: expected saved lists, as p0.npz, got saved ranks"),
+    "merge p0.npz p1.npz --metrics mrr": (2, "--metrics cannot apply to lists of the most similar"),
+    "merge p0.npz p1.npz --output m.txt": (1, "--output: expected a name that ends in"),
+}
+
+
+@pytest.mark.parametrize("line", REFUSED_TOP)
+def test_wrong_lines_of_topk(run: Run, line: str) -> None:
+    for name, change in {
+        "p0": "--part 0::2",
+        "p0-again": "--part 0::2",
+        "p1": "--part 1::2",
+        "p1-dot": "--part 1::2 --similarity dot",
+        "p1-6": "--part 1::2 --top 6",
+    }.items():
+        words = f"topk {FILES} --top 7 --similarity sql2".split()
+        for option, value in zip(change.split()[::2], change.split()[1::2], strict=True):
+            if option in words:
+                words[words.index(option) + 1] = value
+            else:
+                words += [option, value]
+        run(*words, "--save", f"{name}.npz")
+    tr.Ranks([0], [1], 2).save("ranks.npz")
+    np.savez("there.npz", ids=QUERIES)
+    np.savez("few.npz", indptr=np.array([0, 1]), indices=np.array([0]))
+    np.savez("lists.npz", vectors=QUERIES, indptr=np.arange(24))
+    np.save("300.npy", np.array([300]))
+    save_npz("matrix.npz", csr_array(np.ones((3, 300), bool)))
+    Path("torn.fbin").write_bytes(b"1234")
+    before = {path.name: path.read_bytes() for path in Path().iterdir()}
+    run(*line.split()).refuses(*REFUSED_TOP[line])
+    assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
+
+
+# -- recall ----------------------------------------------------------------------------------------
+
+
+def index(lost: int, k: int = 10) -> Array:
+    """Return the lists of an index that lost some entities."""
+    return nearest(squares()[:, : 300 - lost], k).astype(np.int32)
+
+
+def rows_of(text: str) -> list[dict[str, Any]]:
+    return json.loads(text)["rows"]  # type: ignore[no-any-return]
+
+
+def test_recall_is_that_of_numpy(run: Run) -> None:
+    """Of all forms and several files in one call; ids of a tie at the border are right."""
+    lists = {"a.ibin": index(0), "b.npy": index(80), "c.ivecs": index(200), "d.npz": index(299, 10)}
+    lists["d.npz"] = np.where(np.arange(10) < 1, lists["d.npz"], -1)  # It has one entity.
+    write_bin("a.ibin", lists["a.ibin"])
+    np.save("b.npy", lists["b.npy"].astype(np.uint16))
+    np.insert(lists["c.ivecs"], 0, 10, axis=1).tofile("c.ivecs")
+    np.savez("d.npz", ids=lists["d.npz"])
+    words = *RECALL.split(), *lists, "--top", 10, "--similarity", "sql2"
+    distances = squares()
+    rows = rows_of(run(*words, "--json").out)
+    assert [(row["file"], row["k"]) for row in rows] == [
+        (name, k) for name in lists for k in (1, 10)
+    ]
+    for row in rows:
+        value = recalled(lists[row["file"]], distances, row["k"])
+        assert row["recall"] == pytest.approx(value, abs=1e-12)
+        low, high = row["95 % interval"]
+        assert low <= value <= high
+        assert low < high
+    assert 0 < rows[3]["recall"] < 1
+    lines = run(*words).out.splitlines()
+    assert "23 queries, 300 entities, sql2." in lines
+    border = [
+        any(
+            0
+            <= (distances[q] <= distances[q, e]).sum() - 10
+            > 0
+            > (distances[q] < distances[q, e]).sum() - 10
+            for e in row
+        )
+        for q, row in enumerate(lists["a.ibin"])
+    ]
+    tie = f"{sum(border)} of 23 lists have ids of a tie at place 10; all of these are right."
+    assert f"a.ibin: {tie}" in lines
+    assert "d.npz: 207 of 230 ids are -1, or come again: misses." in lines
+
+
+def test_an_exact_list_is_right_whatever_ties_it_has(run: Run) -> None:
+    """Another order of what ties at the border: the last of a tie in place of the first."""
+    reversed_ids = 299 - nearest(squares()[:, ::-1], 10)
+    assert (np.sort(reversed_ids) != np.sort(nearest(squares(), 10))).any()
+    np.save("f.npy", reversed_ids)
+    rows = rows_of(
+        run(*RECALL.split(), *["f.npy", "--top", "10", "--similarity", "sql2", "--json"]).out
+    )
+    assert [row["recall"] for row in rows] == [1, 1]
+
+
+def test_saved_ranks_are_evaluated_and_compared(run: Run) -> None:
+    np.save("a.npy", index(80))
+    np.save("b.npy", index(200))
+    recalls = []
+    for name in "ab":
+        line = f"{RECALL} {name}.npy --top 10 --similarity sql2 --json --save {name}.npz"
+        recalls.append(rows_of(run(*line.split()).out)[1])
+    key = "optimistic.hits@10"
+    shown = run("evaluate", "a.npz", "--metrics", key, "--interval", "--json").out
+    assert json.loads(shown)["metrics"][key] == recalls[0]["recall"]
+    interval = json.loads(shown)["intervals"][key]
+    assert [interval["low"], interval["high"]] == recalls[0]["95 % interval"]
+    compared = tr.compare(tr.load("a.npz"), tr.load("b.npz"), metric=key)
+    assert compared.estimate == pytest.approx(recalls[0]["recall"] - recalls[1]["recall"])
+    assert compared.units == 23
+    assert run("compare", "a.npz", "b.npz", "--metrics", key).code == 0
+    assert tr.load("a.npz").protocol.files == ("queries.u8bin", "base.u8bin", "a.npy")
+
+
+def test_candidates_and_few_of_them(run: Run) -> None:
+    """Where a query has fewer candidates than places, as many can be found."""
+    allowed = np.random.default_rng(2).random((23, 300)) < 0.05
+    allowed[4] = False
+    allowed[4, [7, 70, 170]] = True
+    allowed[5] = False
+    save_npz("lists.npz", csr_array(allowed))
+    distances = np.where(allowed, squares(), 10**6)
+    ids = nearest(distances, 10)
+    ids[np.take_along_axis(distances, ids, axis=1) == 10**6] = -1
+    ids[3, 2:] = -1
+    np.save("f.npy", ids)
+    line = f"{RECALL} f.npy --top 10 --similarity sql2 --candidates lists.npz --json"
+    sizes = np.minimum(allowed.sum(axis=1), 10)
+    row = rows_of(run(*line.split()).out)[1]
+    expected = ((ids >= 0).sum()) / sizes.sum()
+    assert row["recall"] == pytest.approx(expected)
+    ids[4, 0] = 8
+    np.save("g.npy", ids)
+    outcome = run(*line.replace("f.npy", "g.npy").split())
+    outcome.refuses(1, "g.npy: row 4: expected candidates of the query alone, got 8")
+
+
+def test_the_query_itself(run: Run) -> None:
+    write_bin("own.u8bin", ENTITIES[:23])
+    distances = squares(ENTITIES[:23])
+    distances[np.arange(23), np.arange(23)] = 10**6
+    np.save("f.npy", nearest(distances, 4))
+    line = "recall own.u8bin base.u8bin f.npy --top 4 --similarity sql2 --exclude-self --json"
+    assert [row["recall"] for row in rows_of(run(*line.split()).out)] == [1, 1]
+    np.save("f.npy", nearest(squares(ENTITIES[:23]), 4))
+    run(*line.split()).refuses(1, "expected candidates of the query alone")
+    np.save("some.npy", np.arange(3))
+    np.save("f.npy", np.array([[1, 2, -1], [0, 2, -1], [1, 0, -1], *[[0, 1, 2]] * 20]))
+    line = line.replace("--top 4", "--top 3")
+    shown = rows_of(run(*line.split(), "--candidates", "some.npy").out)
+    assert shown[1]["recall"] == 1
+
+
+def test_repeated_ids(run: Run) -> None:
+    ids = index(0)
+    ids[:, 9] = ids[:, 0]
+    np.save("f.npy", ids)
+    words = *RECALL.split(), *["f.npy", "--top", "10", "--similarity", "sql2"]
+    message = (
+        f"f.npy: row 0: expected each id once (--duplicates first counts it once), got {ids[0, 0]}"
+    )
+    run(*words).refuses(1, message)
+    rows = rows_of(run(*words, "--duplicates", "first", "--json").out)
+    assert rows[1]["recall"] == pytest.approx(0.9)
+
+
+REFUSED_RECALL = {
+    "f.npy --top 11": (1, "f.npy: expected a list for each of 23 queries, of 11 ids or more"),
+    "few.npy --top 3": (1, "few.npy: expected a list for each of 23 queries, of 3 ids"),
+    "high.npy --top 3": (1, "high.npy: row 2: expected ids from 0 to 299, or -1 for none, got 300"),
+    "low.npy --top 3": (1, "low.npy: row 0: expected ids from 0 to 299, or -1 for none, got -2"),
+    "qrels.txt --top 3": (2, "truerank retrieval --qrels QRELS --lists RUN --candidates N"),
+    "f.npy --top 3 --duplicates keep": (2, "--duplicates keep is of test rows; expected raise or"),
+    "f.npy f.npy --top 3 --save s.npz": (2, "--save keeps the ranks of one index, got 2 files"),
+    "f.npy --top 3 --save f.npy": (1, "f.npy is one of the other files of this line"),
+    "--top 3": (2, "Missing argument 'FOUND...'"),
+}
+
+
+@pytest.mark.parametrize("words", REFUSED_RECALL)
+def test_wrong_lines_of_recall(run: Run, words: str) -> None:
+    np.save("f.npy", index(0))
+    np.save("few.npy", index(0)[:5])
+    np.save("high.npy", np.full((23, 3), [1, 2, 3]) + 297 * (np.arange(23) == 2)[:, None])
+    np.save("low.npy", np.full((23, 3), [-2, 2, 3]))
+    Path("qrels.txt").write_text("q1 0 d1 1\n")
+    line = f"{RECALL} {words} --similarity sql2"
+    run(*line.split()).refuses(*REFUSED_RECALL[words])
+    assert not Path("s.npz").exists()
+
+
+def test_the_similarity_must_be_said(run: Run) -> None:
+    np.save("f.npy", index(0))
+    run(*RECALL.split(), "f.npy", "--top", 3).refuses(2, "Missing option '--similarity'")
+
+
+# -- vectors of the other commands -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("io", ["map", "read"])
+def test_other_commands_take_files_of_vectors(run: Run, io: str) -> None:
+    Path("qrels.txt").write_text("".join(f"{q} 0 {q} 1\n" for q in range(23)))
+    Path("names.txt").write_text("".join(f"{q}\n" for q in range(23)))
+    line = "retrieval --qrels qrels.txt --similarity l2 --json --metrics mrr "
+    line += "--labels queries=names.txt --io"
+    of_files = run(*line.split(), io, "--queries", "queries.u8bin", "--entities", "base.u8bin")
+    of_arrays = run(*line.split(), io, "--queries", "Q.npy", "--entities", "E.npy")
+    assert of_files.code == 0
+    assert json.loads(of_files.out)["metrics"] == json.loads(of_arrays.out)["metrics"]
+    np.save("pairs.npy", np.arange(23).repeat(2).reshape(23, 2))
+    aligned = run("alignment", "queries.u8bin", "base.u8bin", "pairs.npy", "--io", io)
+    assert aligned.code == 0
