@@ -160,6 +160,15 @@ def test_a_crop_that_has_the_header_of_the_whole_is_mapped_by_the_advice(tmp_pat
     assert mapped.tolist() == entities.tolist()
 
 
+def test_a_link_names_the_dtype_of_a_file_that_does_not(tmp_path: Path) -> None:
+    """DiskANN's .bin of vectors has the layout of .fbin and .u8bin."""
+    entities = matrix_of(".fbin", 20, 3)
+    write(tmp_path, "base.fbin", entities).rename(tmp_path / "base.bin")
+    (tmp_path / "link.fbin").symlink_to("base.bin")
+    top = tr.topk_embeddings(entities, tmp_path / "link.fbin", 2)
+    assert top.ids.tolist() == tr.topk_embeddings(entities, entities, 2).ids.tolist()
+
+
 def test_a_sample_of_the_counts_is_compared(tmp_path: Path) -> None:
     """Of many rows the last one is among it; all would mean to read every page."""
     entities = matrix_of(".fvecs", 5000, 3)

@@ -50,8 +50,9 @@ def rank_embeddings(
     ----------
     queries : array_like, shape (q, d) or (d,), or path
         float16, bfloat16, float32 or float64, in any layout, as `rank` takes scores: slices,
-        read-only arrays, torch tensors, memory maps, the path of a `.npy` file, a column of Arrow
-        of lists of one length. Or int8, uint8 or bool, queries and entities alike: quantised
+        read-only arrays, torch tensors, memory maps, a column of Arrow of lists of one length, the
+        path of a file: `.npy`, `.fvecs`, `.bvecs`, `.fbin`, `.f16bin`, `.u8bin` or `.i8bin`, also
+        with `.crop_nb_1000` behind it. Or int8, uint8 or bool, queries and entities alike: quantised
         vectors, as the numbers that they are. With "complex_l1" also complex64 and complex128. A
         single vector, (d,) or (1, d), is the query of all tasks unless `rows` are given. If a model
         makes its query of a head and a relation, this is the vector that is compared with the
@@ -68,8 +69,8 @@ def rank_embeddings(
         refused. Scores that the device itself makes are counted there by `rank`, or from a
         callable of a task.
     entities : array_like, shape (n, d), or path
-        The candidates, in the same forms; with "maxsim" a pair of n lists. A `.npy` file or a
-        memory map is read in place, however large it is. Its size is checked first; if another
+        The candidates, in the same forms; with "maxsim" a pair of n lists. A file or a memory map
+        is read in place, however large it is. Its size is checked first; if another
         process truncates the file meanwhile, this process is killed.
     targets : array_like of int, shape (tasks,), or int
         The entity that is each task's true candidate; one integer for all tasks.
