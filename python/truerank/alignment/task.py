@@ -256,7 +256,7 @@ class Task(SidedTask):
         Parameters
         ----------
         left, right : array_like, shape (entities, d), or path
-            A vector for each entity of the graph: arrays, memory maps or paths of .npy files, as
+            A vector for each entity of the graph: arrays, memory maps or paths of files, as
             `truerank.rank_embeddings` takes them. The index of a frame must be the labels in order.
         similarity : str
             As in `truerank.rank_embeddings`, but for "maxsim".

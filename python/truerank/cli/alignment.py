@@ -47,11 +47,12 @@ def parse_candidates(name: str, text: str) -> Any:
 def align(values: Values) -> None:
     """Evaluate entity alignment: rank pairs in both directions, by vectors or similarities.
 
-    LEFT and RIGHT are .npy files with a vector for each entity of the two graphs, also for entities
-    without a counterpart. --similarity compares them, and the scores are never stored. Instead of
-    vectors, a model may be given by its --scores. PAIRS is a text file (perhaps gzipped) with a
-    left and a right entity in each line, separated by a tab, or a .npy file of row numbers. If
-    PAIRS and known pairs give an entity other counterparts, these are left out of its candidates.
+    LEFT and RIGHT are files with a vector for each entity of the two graphs, also for entities
+    without a counterpart: .npy, or what `truerank topk` takes. --similarity compares them, and the
+    scores are never stored. Instead of vectors, a model may be given by its --scores. PAIRS is a
+    text file (perhaps gzipped) with a left and a right entity in each line, separated by a tab, or
+    a .npy file of row numbers. If PAIRS and known pairs give an entity other counterparts, these
+    are left out of its candidates.
 
     \b
     truerank alignment left.npy right.npy test.tsv --known train=train.tsv --csls 10

@@ -69,9 +69,9 @@ def parse_candidates(option: str, text: str) -> Any:
 @option(
     "--entities",
     options.VECTORS,
-    "A vector for each entity, in the order of its labels: .npy. For maxsim a list of vectors for "
-    "each: .npz with vectors, those of all lists one after the other, and indptr, where each list "
-    "begins and the last one ends.",
+    "A vector for each entity, in the order of its labels: .npy, or what `truerank topk` takes. "
+    "For maxsim a list of vectors for each: .npz with vectors, those of all lists one after the "
+    "other, and indptr, where each list begins and the last one ends.",
 )
 @option(
     "--relations",

@@ -65,9 +65,9 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
 @option(
     "--queries",
     options.VECTORS,
-    "A vector for each query: .npy. For maxsim a list of vectors for each: .npz with vectors, "
-    "those of all lists one after the other, and indptr, where each list begins, and the last one "
-    "ends.",
+    "A vector for each query: .npy, or what `truerank topk` takes. For maxsim a list of vectors "
+    "for each: .npz with vectors, those of all lists one after the other, and indptr, where each "
+    "list begins, and the last one ends.",
 )
 @option("--entities", options.VECTORS, "A vector, or a list, for each candidate, as for --queries.")
 @option(

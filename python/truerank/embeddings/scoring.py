@@ -52,11 +52,11 @@ def rank_embeddings(
         float16, bfloat16, float32 or float64, in any layout, as `rank` takes scores: slices,
         read-only arrays, torch tensors, memory maps, a column of Arrow of lists of one length, the
         path of a file: `.npy`, `.fvecs`, `.bvecs`, `.fbin`, `.f16bin`, `.u8bin` or `.i8bin`, also
-        with `.crop_nb_1000` behind it. Or int8, uint8 or bool, queries and entities alike: quantised
-        vectors, as the numbers that they are. With "complex_l1" also complex64 and complex128. A
-        single vector, (d,) or (1, d), is the query of all tasks unless `rows` are given. If a model
-        makes its query of a head and a relation, this is the vector that is compared with the
-        tails: head * relation for DistMult, head + relation for TransE.
+        with `.crop_nb_1000` behind it. Or int8, uint8 or bool, queries and entities alike:
+        quantised vectors, as the numbers that they are. With "complex_l1" also complex64 and
+        complex128. A single vector, (d,) or (1, d), is the query of all tasks unless `rows` are
+        given. If a model makes its query of a head and a relation, this is the vector that is
+        compared with the tails: head * relation for DistMult, head + relation for TransE.
 
         With "maxsim" a list of vectors for each query, its tokens, as a pair ``(vectors, indptr)``:
         vectors of shape (tokens, d), those of all queries one after the other, and where the tokens
