@@ -6,8 +6,11 @@ argument as its own function does; who calls it otherwise says so once, by `argu
 
 from __future__ import annotations
 
+import linecache
 import math
+import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -107,6 +110,10 @@ class InputError(Exception):
     def __str__(self) -> str:
         return message_text(self)
 
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython and notebooks show: lines of the user's code, and the message."""
+        return _lines_of_user(self)
+
 
 class InputValueError(InputError, ValueError):
     """A value, a shape or a combination of arguments that is not allowed."""
@@ -203,6 +210,31 @@ class argument_names:
         if isinstance(error, InputError) and not isinstance(error, UnknownKeyError):
             name, colon, part = error.argument.partition(": ")
             error.argument = f"{self._names.get(name, name)}{colon}{part}"
+
+
+def show_briefly(error: OSError) -> OSError:
+    """Let IPython show an error of a file as it shows errors of input; return the error.
+
+    One that refers to itself would keep the arrays of its frames in memory. So it gets a function
+    that finds it in `sys`, where IPython puts an error before it asks how to show it.
+    """
+    vars(error)["_render_traceback_"] = _lines_of_user
+    return error
+
+
+def _lines_of_user(error: BaseException | None = None) -> list[str]:
+    """List the lines of code that led to an error, the package's own left out, and the message."""
+    shown = error or getattr(sys, "last_value", None) or sys.exc_info()[1]
+    hidden = {"truerank", "IPython", "ipykernel", *sys.stdlib_module_names}
+    lines = ["Traceback (most recent call last):"]
+    for frame, number in traceback.walk_tb(getattr(shown, "__traceback__", None)):
+        if str(frame.f_globals.get("__name__")).partition(".")[0] not in hidden:
+            path = frame.f_code.co_filename
+            # A cell has the name of a file that there is not.
+            place = f'File "{path}"' if os.path.isfile(path) else "Cell"
+            lines.append(f"  {place}, line {number}, in {frame.f_code.co_name}")
+            lines.append(f"    {linecache.getline(path, number).strip()}")
+    return lines + "".join(traceback.format_exception_only(shown)).splitlines()
 
 
 def warn_user(argument: str, problem: str, remedies: Sequence[Option] = ()) -> None:

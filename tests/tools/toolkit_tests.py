@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 LIBRARIES = """torch torchmetrics jax dask distributed pykeen pykeen_models docdata pytrec_eval ranx
-sklearn polars torch_geometric recbole ir_measures mteb sentence_transformers"""
+sklearn polars torch_geometric recbole ir_measures mteb sentence_transformers nbclient"""
 IMPORTS = re.compile(rf"import(orskip)?\(?.*\b({'|'.join(LIBRARIES.split())})\b")
 PACKAGE = ("docs", "doctests", "extras", "release", "two_openmp", "types")
 # The README's line runs the examples of all modules but those that need these libraries.

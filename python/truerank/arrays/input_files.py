@@ -25,7 +25,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..errors import InputError, InputTypeError, InputValueError
+from ..errors import InputError, InputTypeError, InputValueError, show_briefly
 
 if TYPE_CHECKING:
     import mmap
@@ -82,14 +82,18 @@ def open_input(
     system raises it, with the name that was given.
     """
     name = path_name(argument, path)
-    # This is asked before the file is opened, which may wait for somebody to write into a pipe. No
-    # file has a name with a NUL.
-    mode = 0 if "\0" in name else os.stat(name).st_mode
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        expected = "a regular file, no pipe, socket or device"
-        raise InputValueError(argument, expected=expected, place=name)
-    with open(name, "rb", buffering) as file:
-        yield file
+    try:
+        # This is asked before the file is opened, which may wait for somebody to write into a pipe.
+        # No file has a name with a NUL.
+        mode = 0 if "\0" in name else os.stat(name).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            expected = "a regular file, no pipe, socket or device"
+            raise InputValueError(argument, expected=expected, place=name)
+        with open(name, "rb", buffering) as file:
+            yield file
+    except OSError as error:
+        show_briefly(error)
+        raise
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..errors import InputValueError
+from ..errors import InputValueError, show_briefly
 from .input_files import path_name, read_npz, report_damage
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         if error.errno is None or (error.filename and temporary not in names):
             raise
         # The system names the temporary file, or none.
-        raise OSError(error.errno, error.strerror, place) from error
+        raise show_briefly(OSError(error.errno, error.strerror, place)) from error
     except BaseException:
         _remove(temporary)
         raise

@@ -1,6 +1,6 @@
 """Progress of what takes long, in words, and what `progress=` takes: a callable, or True for a bar.
 
-A bar is that of tqdm, in text.
+A bar is that of tqdm: a widget in a notebook that has ipywidgets, elsewhere text.
 
 A watch is how code below the doors is told to tell: it is called as ``watch(done, total)``, in any
 unit, or with how much was resumed as well. The core calls it on the thread of the call, where that
@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from ..errors import InputTypeError
@@ -164,7 +165,9 @@ def bar() -> Listener:
 
     It stays where it was if the count ends early, and a later count draws a new one.
     """
-    tqdm = import_extra("tqdm", "progress=True", "progress").tqdm
+    # In a notebook without ipywidgets `tqdm.auto` warns that they are missing, and draws in text.
+    module = "tqdm.auto" if find_spec("ipywidgets") else "tqdm"
+    tqdm = import_extra(module, "progress=True", "progress").tqdm
     drawn: list[Any] = []
 
     def draw(progress: Progress) -> None:
@@ -172,7 +175,8 @@ def bar() -> Listener:
             unit = {"unit": "B", "unit_scale": True}
             if progress.unit != BYTES:
                 unit = {"unit": f" {progress.unit}"}
-            drawn.append(tqdm(initial=progress.done, desc="truerank", **unit))
+            # A widget takes the total only when it is made.
+            drawn.append(tqdm(None, "truerank", progress.total, initial=progress.done, **unit))
         (current,) = drawn
         current.total = progress.total or None
         current.update(progress.done - current.n)

@@ -26,7 +26,7 @@ from ..inputs.checks import (
 )
 from ..naming import import_extra, printable, public
 from .labels import LABELS, Immutable, Labels, checked_index, named_labels
-from .protocol import COMPARABLE, PROVENANCE, Origin, Protocol
+from .protocol import Origin, Protocol
 
 if TYPE_CHECKING:
     import os
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     # Those of a task are made when they are asked for.
     Origins: TypeAlias = tuple[Origin, ...] | Callable[[], tuple[Origin, ...]]
 
-KIND = "truerank.ranks"  # of a file
 COUNTS = ("above", "tied", "candidates")
 MOST_CANDIDATES = 1 << 52  # Every rank, and half of one, is then a float64.
 # Each is an attribute of Ranks.
@@ -473,27 +472,18 @@ class Ranks(Immutable):
         )
 
     def __repr__(self) -> str:
-        parts = [f"{len(self):,} tasks"]
-        if len(self):
-            ties = ties_of(self.tied, self.listed)
-            if self.protocol.ties is None:
-                parts.append(f"{np.count_nonzero(ties > 1):,} tied")
-            fewest = int(self.candidates.min())
-            most = int(self.candidates.max())
-            numbers = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
-            parts.append(f"{numbers} candidates")
-        if self.side is not None and self.side.vocabulary is not None:
-            sides = [f"{name} {count:,}" for name, count in self.side.counts().items() if count]
-            if sides:
-                parts.append(f"sides {' + '.join(sides)}")
-        if self.weights is not None:
-            parts.append("weights")
-        parts.extend(name for name in self._labels if name != "side")
-        if self.audit is not None:
-            parts.append("audit")
-        if self.listed is not None:
-            parts.append(f"{np.count_nonzero(~self.listed):,} misses")
+        from .grouping import describe_tasks
+
+        parts = []
+        for name, words in describe_tasks(self).items():
+            parts.append({"sides": f"sides {words}", "with": words}.get(name, f"{words} {name}"))
         return printable(f"Ranks({', '.join(parts)}; {self.protocol})")
+
+    def _repr_html_(self) -> str:
+        """Return what the repr says as a table, for notebooks."""
+        from .grouping import table_of_tasks
+
+        return table_of_tasks(self)._repr_html_()
 
     # -- other Ranks of the same tasks -------------------------------------------------------------
 
@@ -597,19 +587,9 @@ class Ranks(Immutable):
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     Ranks([0], [1], 10).save(f"{folder}/ranks.npz")
         """
-        protocol = self.protocol
-        header = {
-            "protocol": {
-                "comparable": {name: getattr(protocol, name) for name in COMPARABLE},
-                "provenance": {name: getattr(protocol, name) for name in PROVENANCE},
-            },
-            "labels": {name: labels.vocabulary for name, labels in self._labels.items()},
-            "origins": [list(vars(origin).values()) for origin in self.origins],
-        }
-        codes = {f"labels.{name}": labels.codes for name, labels in self._labels.items()}
-        from ..arrays.saved_files import write_archive
+        from .storage import save_ranks
 
-        write_archive(path, KIND, header, self._arrays | codes)
+        save_ranks(self, path)
 
     def to_pandas(self) -> Any:
         """Return a DataFrame with a row for each task.
@@ -651,13 +631,13 @@ class Ranks(Immutable):
 
 def checked_counts(above: object, tied: object, candidates: Any) -> dict[str, IntArray]:
     """Check the three counts of every task against one another; return them as int64, by name."""
-    above = _counts("above", above, None, 0)
+    above = count_array("above", above, None, 0)
     n = len(above)
-    tied = _counts("tied", tied, n, 1)  # The true candidate ties with itself.
+    tied = count_array("tied", tied, n, 1)  # The true candidate ties with itself.
     if not isinstance(candidates, list | tuple | range) and np.ndim(candidates) == 0:
         one = as_array(candidates, "candidates").reshape(1)
         candidates = np.repeat(integers("candidates", one), n)
-    candidates = _counts("candidates", candidates, n, 1)
+    candidates = count_array("candidates", candidates, n, 1)
     expected = "at most 2**52, up to which every rank is a float64"
     _refuse_first(candidates > MOST_CANDIDATES, "candidates", expected, candidates)
     for i in np.flatnonzero(tied > candidates - above)[:1].tolist():  # A sum could overflow.
@@ -675,7 +655,7 @@ def checked_audit(value: object, length: int) -> IntArray:
     audit = np.zeros((len(Audit._fields), length), np.int64)
     for row, name, counts in zip(audit, Audit._fields, parts, strict=False):
         if counts is not None or name not in Audit._field_defaults:
-            row[:] = _counts(f"audit.{name}", counts, length, 0)
+            row[:] = count_array(f"audit.{name}", counts, length, 0)
         if row.sum(dtype=np.float64) >= 2**63:  # A report adds them up.
             raise InputValueError(f"audit.{name}", expected="integers whose sum is below 2**63")
     return audit
@@ -688,21 +668,6 @@ def checked_flags(name: str, value: object, length: int) -> npt.NDArray[np.bool_
         raise InputTypeError(name, expected="booleans", got=f"dtype {array.dtype}")
     check_shape(name, array.shape, (length,), f"{length} booleans, one for each task")
     return array.astype(bool)
-
-
-def checked_answers(arrays: Mapping[str, Any], length: int) -> dict[str, npt.NDArray[Any]]:
-    """Check what saved ranks say of their tasks: gains, right answers, masked true scores, ..."""
-    checked: dict[str, npt.NDArray[Any]] = {}
-    for name, values in arrays.items():
-        if name == "gains":
-            checked[name] = checked_weights(values, length=length, name=name)
-        elif name == "masked":
-            checked[name] = checked_flags(name, values, length)
-        else:
-            checked[name] = _counts(
-                name, values, length, {"answers": 1, "lengths": -1}.get(name, 0)
-            )
-    return checked
 
 
 def check_level(level: object, gains: FloatArray | None) -> float:
@@ -751,10 +716,11 @@ def _ranks_from_1(name: str, value: object, length: int | None) -> IntArray:
         raise InputTypeError(name, expected=expected, got=got)
     array = integers(name, value, length=length)
     _refuse_first(array == 0, name, "ranks from 1 on (where the best is 0, give ranks + 1)", array)
-    return _counts(name, array, length, 1)
+    return count_array(name, array, length, 1)
 
 
-def _counts(name: str, value: object, length: int | None, least: int) -> IntArray:
+def count_array(name: str, value: object, length: int | None, least: int) -> IntArray:
+    """Check one integer for each task, none of which is below the least."""
     array = integers(name, value, length=length)
     _refuse_first(array < least, name, f"integers >= {least}", array)
     return array

@@ -35,16 +35,21 @@ member that is compressed: what is read takes no more memory than its file has b
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..arrays.saved_files import checked_fields, open_archive
+from ..arrays.saved_files import checked_fields, open_archive, write_archive
 from ..inputs.array_likes import checked_weights
 from ..inputs.checks import check_range
 from ..naming import public
-from .container import COUNTS, KIND, Ranks, checked_answers
+from .container import COUNTS, Ranks, checked_flags, count_array
 from .protocol import COMPARABLE, PROVENANCE, Origin, Protocol
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+KIND = "truerank.ranks"  # of a file
 # Ranks may have these arrays, most of them those of retrieval and of lists.
 FIELDS = ("gains", "answers", "without_answers", "lengths", "masked")
 # Saved ranks have these members, and others whose names begin with one of these and a dot.
@@ -99,12 +104,27 @@ def load(path: str | os.PathLike[str]) -> Ranks:
         if members:
             raise ValueError(f"expected no member {min(members)[:80]!r}")
         ranks = Ranks(**arguments)
-        arrays = checked_answers(fields, len(ranks))
+        arrays = _checked_answers(fields, len(ranks))
         if weights is not None:
             # A slice of weighted ranks may have only weights of 0, and is saved as it is.
             arrays["weights"] = checked_weights(weights, length=len(ranks))
         origins = _origins(header["origins"], ranks)
         return ranks._with(arrays, protocol=protocol, origins=origins)
+
+
+def save_ranks(ranks: Ranks, path: str | os.PathLike[str]) -> None:
+    """Write ranks to a file that `load` reads."""
+    protocol = ranks.protocol
+    header = {
+        "protocol": {
+            "comparable": {name: getattr(protocol, name) for name in COMPARABLE},
+            "provenance": {name: getattr(protocol, name) for name in PROVENANCE},
+        },
+        "labels": {name: labels.vocabulary for name, labels in ranks.labels.items()},
+        "origins": [list(vars(origin).values()) for origin in ranks.origins],
+    }
+    codes = {f"labels.{name}": labels.codes for name, labels in ranks.labels.items()}
+    write_archive(path, KIND, header, ranks._arrays | codes)
 
 
 def _protocol(saved: Any) -> Protocol:
@@ -139,3 +159,18 @@ def _origins(saved: list[Any], ranks: Ranks) -> tuple[Origin, ...]:
         raise ValueError("damaged: header.origins without a member 'labels.unit'")
     check_range("labels.unit", ranks.unit.codes, sum(origin.rows for origin in origins), "units")
     return tuple(origins)
+
+
+def _checked_answers(arrays: Mapping[str, Any], length: int) -> dict[str, npt.NDArray[Any]]:
+    """Check what saved ranks say of their tasks: gains, right answers, masked true scores, ..."""
+    checked: dict[str, npt.NDArray[Any]] = {}
+    for name, values in arrays.items():
+        if name == "gains":
+            checked[name] = checked_weights(values, length=length, name=name)
+        elif name == "masked":
+            checked[name] = checked_flags(name, values, length)
+        else:
+            checked[name] = count_array(
+                name, values, length, {"answers": 1, "lengths": -1}.get(name, 0)
+            )
+    return checked

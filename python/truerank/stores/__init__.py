@@ -27,7 +27,7 @@ from ..arrays.input_files import (
     parse_npy_header,
     report_damage,
 )
-from ..errors import InputTypeError, InputValueError, Option
+from ..errors import InputTypeError, InputValueError, Option, show_briefly
 from ..inputs.array_likes import DTYPES, as_scores, check_dimensions, dtype_name, is_tensor
 from ..inputs.checks import choice, integer, is_integer
 from ..inputs.rules import IO, IoMode
@@ -347,7 +347,7 @@ def matching_files(pattern: str) -> dict[str, int]:
 
     forms = {name: _text_and_numbers(name) for name in sorted(glob.glob(pattern, recursive=True))}
     if not forms:
-        raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern)
+        raise show_briefly(FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern))
     name, form = next(iter(forms.items()))
     columns = list(zip(*(each[1::2] for each in forms.values()), strict=False))
     varying = [i for i, column in enumerate(columns) if len(set(column)) > 1]
@@ -367,7 +367,7 @@ def matching_files(pattern: str) -> dict[str, int]:
             first = min(columns[i])
             if first > 1 or max(columns[i]) - first >= total or len(forms) != total:
                 problem = f"expected {total} shards, as the names say (else list them)"
-                raise FileNotFoundError(errno.ENOENT, problem, pattern)
+                raise show_briefly(FileNotFoundError(errno.ENOENT, problem, pattern))
     return numbers
 
 
@@ -398,7 +398,7 @@ def _check_numbers(pattern: str, numbers: dict[str, int], store: ShardStore) -> 
         firsts = f"first {('rows', 'columns')[store.axis]}, {store.starts[i : i + 2]}"
         problem = f"a shard is missing between {names[i]} and {names[i + 1]}, whose numbers go "
         problem += f"neither by ones nor by their {firsts} (else list them)"
-        raise FileNotFoundError(errno.ENOENT, problem, pattern)
+        raise show_briefly(FileNotFoundError(errno.ENOENT, problem, pattern))
 
 
 def _text_and_numbers(name: str) -> list[Any]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from .. import embeddings, reporting, tasks
+from .. import embeddings, reporting, tables, tasks
 from ..arrays.row_keys import look_up, match_rows
 from ..counting.job import refuse_places
 from ..errors import InputTypeError, InputValueError, Option, argument_names
@@ -146,6 +146,16 @@ class Task:
     def audit(self) -> reporting.Findings:
         """What is worth knowing about the facts before numbers are believed, of the whole task."""
         return reporting.Findings(reporting.Finding(*parts) for parts in self._findings)
+
+    def _repr_html_(self) -> str:
+        """Return the sides and the findings as tables, for notebooks."""
+        titles = ["side", "tasks", "queries", "columns of scores"]
+        rows = []
+        for name, side in self.sides.items():
+            rows.append((name, len(side), len(side.query_ids), side.n_candidates))
+        table = tables.table.Layout(before=(str(self.protocol),)).make(titles, rows)
+        shown = [table, self.audit] if self._findings else [table]
+        return "\n".join(each._repr_html_() for each in shown)
 
     # -- what a protocol may say otherwise ---------------------------------------------------------
 
