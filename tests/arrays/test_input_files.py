@@ -26,7 +26,8 @@ from support.interruptions import allocating_at_most, refusing_to_wait
 from support.refusals import refusal
 from support.store_files import npy
 from truerank import alignment, link_prediction
-from truerank.arrays.input_files import decode_npy, open_input, read_npy, read_npz, report_damage
+from truerank.arrays.input_files import decode_npy, open_input, read_npy, report_damage
+from truerank.arrays.saved_files import read_npz
 
 pytestmark = pytest.mark.python_only
 posix = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")

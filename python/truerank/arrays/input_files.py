@@ -19,7 +19,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -191,41 +191,6 @@ def decode_npy(content: bytes | mmap.mmap) -> npt.NDArray[Any]:
         if codes.max() > sys.maxunicode:
             raise ValueError(f"expected text, got a character of code {codes.max():,}")
     return array
-
-
-def read_npz(
-    argument: str,
-    path: str | bytes | os.PathLike[str],
-    names: Collection[str] | None = None,
-    *,
-    what: str = "an .npz file",
-    compressed: bool = True,
-) -> tuple[list[str], dict[str, npt.NDArray[Any]]]:
-    """Return the names of all arrays of an `.npz` file, and the named arrays (default: all).
-
-    `what` is expected, for the message that the file is no archive. If arrays may not be
-    compressed, none takes more memory than its file has bytes.
-    """
-    import zipfile
-
-    name = os.fsdecode(path)
-    arrays = {}
-    with (
-        open_input(argument, name) as file,
-        report_damage(argument, name, f"not {what}, or damaged: "),
-        zipfile.ZipFile(file) as archive,
-    ):
-        entries = npz_entries(archive)
-        for key, info in entries.items():
-            is_plain = info.compress_type == zipfile.ZIP_STORED
-            if not compressed and not (is_plain and info.file_size == info.compress_size):
-                problem = "is compressed, as numpy.savez writes none"
-                raise ValueError(f"the member {key[:80]!r} {problem}")
-        for key, info in entries.items():
-            if names is None or key in names:
-                with report_damage(argument, f"{name}: {info.filename}"):
-                    arrays[key] = np.array(decode_npy(archive.read(info)))
-    return list(entries), arrays
 
 
 def npz_entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:

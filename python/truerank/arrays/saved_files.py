@@ -30,7 +30,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ..errors import InputValueError, show_briefly
-from .input_files import path_name, read_npz, report_damage
+from .input_files import decode_npy, npz_entries, open_input, path_name, report_damage
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -219,3 +219,38 @@ def checked_fields(place: str, value: Any, types: Mapping[str, tuple[type, ...]]
             place = f"{place}.{name}"
             raise InputValueError("damaged", expected=expected, got=got, place=place)
     return value
+
+
+def read_npz(
+    argument: str,
+    path: str | bytes | os.PathLike[str],
+    names: Collection[str] | None = None,
+    *,
+    what: str = "an .npz file",
+    compressed: bool = True,
+) -> tuple[list[str], dict[str, npt.NDArray[Any]]]:
+    """Return the names of all arrays of an `.npz` file, and the named arrays (default: all).
+
+    `what` is expected, for the message that the file is no archive. If arrays may not be
+    compressed, none takes more memory than its file has bytes.
+    """
+    import zipfile
+
+    name = os.fsdecode(path)
+    arrays = {}
+    with (
+        open_input(argument, name) as file,
+        report_damage(argument, name, f"not {what}, or damaged: "),
+        zipfile.ZipFile(file) as archive,
+    ):
+        entries = npz_entries(archive)
+        for key, info in entries.items():
+            is_plain = info.compress_type == zipfile.ZIP_STORED
+            if not compressed and not (is_plain and info.file_size == info.compress_size):
+                problem = "is compressed, as numpy.savez writes none"
+                raise ValueError(f"the member {key[:80]!r} {problem}")
+        for key, info in entries.items():
+            if names is None or key in names:
+                with report_damage(argument, f"{name}: {info.filename}"):
+                    arrays[key] = np.array(decode_npy(archive.read(info)))
+    return list(entries), arrays

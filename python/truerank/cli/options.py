@@ -25,7 +25,8 @@ from click.shell_completion import CompletionItem
 from truerank import InputError, InputValueError
 
 from .. import errors
-from ..arrays.input_files import read_npy, read_npz
+from ..arrays.input_files import read_npy
+from ..arrays.saved_files import read_npz
 from ..inputs.array_likes import index_array
 
 if TYPE_CHECKING:

@@ -433,15 +433,6 @@ def why_no_value(key: Key) -> str:
     return ""
 
 
-def parse_alone(metric: str) -> Key:
-    """Read a key that is a metric and its parameter alone, whose chance is known."""
-    key = parse(metric)
-    if key != key.alone:
-        fail(metric, "expected metric[@k][:p] alone, without a side, a kind and an adjustment")
-    check_chance(key)
-    return key
-
-
 def check_chance(key: Key) -> None:
     """Raise a KeyError unless the mean and the variance of a metric under chance are known."""
     if "z" not in key.row.adjustments:

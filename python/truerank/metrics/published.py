@@ -13,7 +13,7 @@ from ..inputs.checks import has_dimensions, integer, is_integer
 from ..inputs.checks import number as checked_number
 from ..naming import public
 from .chance_model import Tasks, compress, moments_of_tasks
-from .keys import ADJUSTED, Key, fail, parse, parse_alone
+from .keys import ADJUSTED, Key, check_chance, fail, parse
 from .values import Sample, adjusted, values_of_tasks
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def chance(
     >>> round(mean, 12), round(variance, 12)
     (0.075, 0.00034375)
     """
-    key = parse_alone(metric)
+    key = _parse_alone(metric)
     return moments_of_tasks(key.row, key.parameter, grouped_tasks(candidates, weights))
 
 
@@ -201,7 +201,7 @@ def adjust(
     """
     if parse(metric).adjustment in ADJUSTED:
         fail(metric, f"{metric} is adjusted already")
-    key = parse_alone(metric)
+    key = _parse_alone(metric)
     number = checked_number("value", value)
     counts: Any = candidates
     if not has_dimensions(candidates):  # It is one number for all tasks.
@@ -255,3 +255,12 @@ def _check_range(key: Key, number: float, tasks: Tasks) -> None:
             hint = "; ranks start at 1 here"
         bounds = f"from {low:g} to {high:g}"
         raise InputValueError("value", expected=f"{key} {bounds}", got=f"{number:g}{hint}")
+
+
+def _parse_alone(metric: str) -> Key:
+    """Read a key that is a metric and its parameter alone, whose chance is known."""
+    key = parse(metric)
+    if key != key.alone:
+        fail(metric, "expected metric[@k][:p] alone, without a side, a kind and an adjustment")
+    check_chance(key)
+    return key

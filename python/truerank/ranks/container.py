@@ -26,7 +26,7 @@ from ..inputs.checks import (
 )
 from ..naming import import_extra, printable, public
 from .labels import LABELS, Immutable, Labels, checked_index, named_labels
-from .protocol import Origin, Protocol
+from .protocol import COMPARABLE, PROVENANCE, Origin, Protocol
 
 if TYPE_CHECKING:
     import os
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     # Those of a task are made when they are asked for.
     Origins: TypeAlias = tuple[Origin, ...] | Callable[[], tuple[Origin, ...]]
 
+KIND = "truerank.ranks"  # of a file
 COUNTS = ("above", "tied", "candidates")
 MOST_CANDIDATES = 1 << 52  # Every rank, and half of one, is then a float64.
 # Each is an attribute of Ranks.
@@ -472,18 +473,43 @@ class Ranks(Immutable):
         )
 
     def __repr__(self) -> str:
-        from .grouping import describe_tasks
-
         parts = []
-        for name, words in describe_tasks(self).items():
+        for name, words in self._in_words().items():
             parts.append({"sides": f"sides {words}", "with": words}.get(name, f"{words} {name}"))
         return printable(f"Ranks({', '.join(parts)}; {self.protocol})")
 
     def _repr_html_(self) -> str:
         """Return what the repr says as a table, for notebooks."""
-        from .grouping import table_of_tasks
+        from ..tables.table import Layout
 
-        return table_of_tasks(self)._repr_html_()
+        words = {**self._in_words(), "protocol": str(self.protocol)}
+        table = Layout(names=2).make({"ranks": words, "value": words.values()})
+        return table._repr_html_()
+
+    def _in_words(self) -> dict[str, str]:
+        """Say how many tasks of what kinds there are, by name."""
+        words = {"tasks": f"{len(self):,}"}
+        if len(self):
+            ties = ties_of(self.tied, self.listed)
+            if self.protocol.ties is None:
+                words["tied"] = f"{np.count_nonzero(ties > 1):,}"
+            fewest = int(self.candidates.min())
+            most = int(self.candidates.max())
+            words["candidates"] = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+        if self.side is not None and self.side.vocabulary is not None:
+            sides = [f"{name} {count:,}" for name, count in self.side.counts().items() if count]
+            if sides:
+                words["sides"] = " + ".join(sides)
+        others = [name for name in self._labels if name != "side"]
+        if self.weights is not None:
+            others.insert(0, "weights")
+        if self.audit is not None:
+            others.append("audit")
+        if others:
+            words["with"] = ", ".join(others)
+        if self.listed is not None:
+            words["misses"] = f"{np.count_nonzero(~self.listed):,}"
+        return words
 
     # -- other Ranks of the same tasks -------------------------------------------------------------
 
@@ -587,9 +613,19 @@ class Ranks(Immutable):
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     Ranks([0], [1], 10).save(f"{folder}/ranks.npz")
         """
-        from .storage import save_ranks
+        protocol = self.protocol
+        header = {
+            "protocol": {
+                "comparable": {name: getattr(protocol, name) for name in COMPARABLE},
+                "provenance": {name: getattr(protocol, name) for name in PROVENANCE},
+            },
+            "labels": {name: labels.vocabulary for name, labels in self._labels.items()},
+            "origins": [list(vars(origin).values()) for origin in self.origins],
+        }
+        codes = {f"labels.{name}": labels.codes for name, labels in self._labels.items()}
+        from ..arrays.saved_files import write_archive
 
-        save_ranks(self, path)
+        write_archive(path, KIND, header, self._arrays | codes)
 
     def to_pandas(self) -> Any:
         """Return a DataFrame with a row for each task.

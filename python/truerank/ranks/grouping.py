@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import tables
 from ..arrays.row_keys import codes_of
 from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.rules import LISTED
-from .container import Ranks, ties_of
+from .container import Ranks
 from .labels import LABEL_ALIASES, LABEL_WORDS, Labels, as_labels
 
 if TYPE_CHECKING:
@@ -101,42 +100,6 @@ def weighted_ranks(name: str, model: Any) -> Ranks:
     if weights is ranks.weights:
         return ranks
     return ranks.with_weights(weights)
-
-
-def describe_tasks(ranks: Ranks) -> dict[str, str]:
-    """Say how many tasks of what kinds there are, in words by name.
-
-    >>> describe_tasks(Ranks([0, 3], [1, 2], 10, side="tail", relation=[4, 7]))
-    {'tasks': '2', 'tied': '1', 'candidates': '10', 'sides': 'tail 2', 'with': 'relation'}
-    """
-    words = {"tasks": f"{len(ranks):,}"}
-    if len(ranks):
-        ties = ties_of(ranks.tied, ranks.listed)
-        if ranks.protocol.ties is None:
-            words["tied"] = f"{np.count_nonzero(ties > 1):,}"
-        fewest = int(ranks.candidates.min())
-        most = int(ranks.candidates.max())
-        words["candidates"] = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
-    if ranks.side is not None and ranks.side.vocabulary is not None:
-        sides = [f"{name} {count:,}" for name, count in ranks.side.counts().items() if count]
-        if sides:
-            words["sides"] = " + ".join(sides)
-    others = [name for name in ranks.labels if name != "side"]
-    if ranks.weights is not None:
-        others.insert(0, "weights")
-    if ranks.audit is not None:
-        others.append("audit")
-    if others:
-        words["with"] = ", ".join(others)
-    if ranks.listed is not None:
-        words["misses"] = f"{np.count_nonzero(~ranks.listed):,}"
-    return words
-
-
-def table_of_tasks(ranks: Ranks) -> tables.Table:
-    """Return the same as a table, with the protocol."""
-    words = {**describe_tasks(ranks), "protocol": str(ranks.protocol)}
-    return tables.table.Layout(names=2).make({"ranks": words, "value": words.values()})
 
 
 def _find_labels(ranks: Ranks, argument: str, name: str) -> Labels:

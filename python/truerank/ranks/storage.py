@@ -39,17 +39,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..arrays.saved_files import checked_fields, open_archive, write_archive
+from ..arrays.saved_files import checked_fields, open_archive
 from ..inputs.array_likes import checked_weights
 from ..inputs.checks import check_range
 from ..naming import public
-from .container import COUNTS, Ranks, checked_flags, count_array
+from .container import COUNTS, KIND, Ranks, checked_flags, count_array
 from .protocol import COMPARABLE, PROVENANCE, Origin, Protocol
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-KIND = "truerank.ranks"  # of a file
 # Ranks may have these arrays, most of them those of retrieval and of lists.
 FIELDS = ("gains", "answers", "without_answers", "lengths", "masked")
 # Saved ranks have these members, and others whose names begin with one of these and a dot.
@@ -110,21 +109,6 @@ def load(path: str | os.PathLike[str]) -> Ranks:
             arrays["weights"] = checked_weights(weights, length=len(ranks))
         origins = _origins(header["origins"], ranks)
         return ranks._with(arrays, protocol=protocol, origins=origins)
-
-
-def save_ranks(ranks: Ranks, path: str | os.PathLike[str]) -> None:
-    """Write ranks to a file that `load` reads."""
-    protocol = ranks.protocol
-    header = {
-        "protocol": {
-            "comparable": {name: getattr(protocol, name) for name in COMPARABLE},
-            "provenance": {name: getattr(protocol, name) for name in PROVENANCE},
-        },
-        "labels": {name: labels.vocabulary for name, labels in ranks.labels.items()},
-        "origins": [list(vars(origin).values()) for origin in ranks.origins],
-    }
-    codes = {f"labels.{name}": labels.codes for name, labels in ranks.labels.items()}
-    write_archive(path, KIND, header, ranks._arrays | codes)
 
 
 def _protocol(saved: Any) -> Protocol:

@@ -22,8 +22,14 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.input_files import NpyHeader, open_input, read_npy, read_npz, report_damage
-from ..arrays.saved_files import checked_fields, open_archive, replace_file, write_archive
+from ..arrays.input_files import NpyHeader, open_input, read_npy, report_damage
+from ..arrays.saved_files import (
+    checked_fields,
+    open_archive,
+    read_npz,
+    replace_file,
+    write_archive,
+)
 from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.checks import check_shape
 from .store import map_bytes, read_single_scores
