@@ -28,6 +28,7 @@ from support.store_files import npy
 from truerank import alignment, link_prediction
 from truerank.arrays.input_files import decode_npy, open_input, read_npy, report_damage
 from truerank.arrays.saved_files import read_npz
+from truerank.stores.index_files import read_ids
 
 pytestmark = pytest.mark.python_only
 posix = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
@@ -64,6 +65,8 @@ def checkpointed(path: str) -> None:
 DOORS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "scores": ("x.npy", tr.open_scores),
     "scores of rank": ("x.npz", lambda path: tr.rank(path, [0])),
+    "vectors": ("x.fbin", lambda path: tr.topk_embeddings([[0.5]], path, 1)),
+    "lists of an index": ("x.ivecs", lambda path: read_ids("found", path)),
     "ranks": ("x.npz", tr.load),
     "a checkpoint": ("x", checkpointed),
     "triples as text": ("x.tsv", link_prediction.read_triples),

@@ -131,7 +131,7 @@ def read_vectors(argument: str, path: str) -> Any:
     from ..stores import index_files  # Scores alone do not need it.
 
     io = click.get_current_context().params.get("io") or "map"
-    if index_files.ending_of(path) in index_files.VECTORS:
+    if index_files.has_vectors(path):
         return index_files.map_matrix(argument, note_file(path), io)
     if not path.lower().endswith(".npz"):
         return read_npy(argument, note_file(path), mapped=io == "map")

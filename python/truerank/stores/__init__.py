@@ -250,12 +250,10 @@ def open_file(
     """
     suffix = os.path.splitext(path)[1].lower()
     if dtypes != DTYPES:
-        from .index_files import VECTORS, ending_of, find_layout
+        from .index_files import has_vectors, open_vectors
 
-        if ending_of(path) in VECTORS:
-            with open_input("scores", path) as file:
-                header = find_layout("scores", file)
-                return FileStore(file, path, header, dtype_name(header.dtype, dtype, dtypes, path))
+        if has_vectors(path):
+            return open_vectors(path, dtype, dtypes)
     if suffix not in (".npy", ".npz") and os.path.exists(path):
         expected = "a .npy or .npz file"
         raise InputValueError("scores", expected=expected, place=path, remedies=[_RAW, _BLOCKS])
@@ -405,8 +403,7 @@ def _text_and_numbers(name: str) -> list[Any]:
     """Split a name at its runs of digits, which become numbers: `['part-', 10, '.npy']`."""
     import re
 
-    parts: list[Any] = re.split(
-        "([0-9]{1,255})", name
-    )  # No file's name is longer; int() refuses 4,301.
+    # No file's name is longer; int() refuses 4,301 digits.
+    parts: list[Any] = re.split("([0-9]{1,255})", name)
     parts[1::2] = map(int, parts[1::2])
     return parts

@@ -31,8 +31,9 @@ from ..arrays.saved_files import (
     write_archive,
 )
 from ..errors import InputTypeError, InputValueError, Option
+from ..inputs.array_likes import dtype_name
 from ..inputs.checks import check_shape
-from .store import map_bytes, read_single_scores
+from .store import FileStore, map_bytes, read_single_scores
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -59,6 +60,18 @@ def ending_of(path: str) -> str:
     ('.u8bin', '.fvecs')
     """
     return os.path.splitext(re.sub(r"\.crop_nb_[0-9]+$", "", path.lower()))[1]
+
+
+def has_vectors(path: str) -> bool:
+    """Return whether a file has vectors, by its name."""
+    return ending_of(path) in VECTORS
+
+
+def open_vectors(path: str, dtype: Any, dtypes: tuple[str, ...]) -> FileStore:
+    """Open a file of vectors, which is mapped or read when its numbers are asked for."""
+    with open_input("scores", path) as file:
+        layout = find_layout("scores", file)
+        return FileStore(file, path, layout, dtype_name(layout.dtype, dtype, dtypes, path))
 
 
 def find_layout(argument: str, file: IO[bytes]) -> NpyHeader:
