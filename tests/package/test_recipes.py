@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import truerank as tr
 from support import markdown_pages
@@ -26,17 +27,21 @@ HOW_TO = ROOT / "docs" / "how-to"
 DEPTH = 20
 
 
-def run_recipe(page: str, words: str, **names: Any) -> dict[str, Any]:
+def run_recipe(
+    page: str, words: str, replaced: tuple[str, str] = ("", ""), **names: Any
+) -> dict[str, Any]:
     """Run the block of a page that has certain words, in the current folder; return its names.
 
-    Of one that has a function, the functions alone.
+    Of one that has a function, the functions alone. `replaced` is a part of the code, and another.
     """
     text = (HOW_TO / page).read_text(encoding="utf-8")
     (block,) = (block for block in markdown_pages.blocks(text) if words in block.code)
-    tree = ast.parse(block.code, page)
+    assert replaced[0] in block.code
+    tree = ast.parse(block.code.replace(*replaced), page)
     if words.startswith("def "):
         tree.body = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    names = {"np": np, "tr": tr, "alignment": alignment, "json": json, "Path": Path} | names
+    modules = {"np": np, "scipy": scipy, "tr": tr, "alignment": alignment, "json": json}
+    names = modules | {"Path": Path} | names
     exec(compile(tree, page, "exec"), names)
     return names
 
@@ -299,6 +304,70 @@ def test_files_of_mind() -> None:
     mrr = run_recipe("impressions.md", "def mind_mrr")["mind_mrr"](report)["expected.mrr"]
     numbers = [report["auc"], mrr, report["ndcg@5"]]
     np.testing.assert_allclose(numbers, np.mean(values, axis=0), rtol=1e-12)
+
+
+# -- hybrid search ---------------------------------------------------------------------------------
+
+
+def hybrid_problem(rng: np.random.Generator, is_whole: bool) -> tuple[Any, ...]:
+    """Return vectors, sparse scores and targets: copies tie, and whole numbers do so often."""
+    n, q = 30, 12
+    entities, queries = rng.integers(-2, 3, (n, 4)), rng.integers(-2, 3, (q, 4))
+    scores = rng.integers(-1, 4, (q, n))
+    if not is_whole:
+        entities, queries = rng.normal(size=(n, 4)), rng.normal(size=(q, 4))
+        scores = rng.normal(size=(q, n))
+    sparse = scores * (rng.random((q, n)) < rng.choice([0, 0.2, 1])).astype(float)
+    entities[:5], sparse[:, :5] = entities[5:10], sparse[:, 5:10]
+    return queries.astype("f4"), entities.astype("f4"), sparse, rng.integers(0, n, q)
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix, scipy.sparse.coo_array])
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_ranks_at_each_weight_of_hybrid_search(form: Any, is_whole: bool) -> None:
+    """Not one count differs from those of the sums in float64, in blocks of nine documents."""
+    names = run_recipe("hybrid-search.md", "def rank_at_weights", ("10**7", "100"))
+    rng = np.random.default_rng(0)
+    shares = np.array([0, 0.05, 0.25, 0.3, 0.5, 0.9, 0.95])
+    weights = [*(shares / (1 - shares)), -0.5, 1e6]
+    for _ in range(30):
+        queries, entities, sparse, targets = hybrid_problem(rng, is_whole)
+        dense = tr.score_embeddings(queries, entities, similarity="l1").astype(float)
+        found = names["rank_at_weights"](
+            weights, queries, entities, form(sparse), targets, similarity="l1"
+        )
+        rows = np.arange(len(targets))
+        for weight, ranks in zip(weights, found, strict=True):
+            sums = dense + weight * sparse
+            true = sums[rows, targets, None]
+            np.testing.assert_array_equal(ranks.above, (sums > true).sum(1))
+            np.testing.assert_array_equal(ranks.tied, (sums == true).sum(1))
+            assert (ranks.candidates == len(entities)).all()
+        if is_whole:
+            continue
+        for share, ranks in zip(shares, found, strict=False):  # ordered alike, but for rounding
+            sums = (1 - share) * dense + share * sparse
+            true = sums[rows, targets, None]
+            np.testing.assert_array_equal(ranks.above, (sums > true).sum(1))
+
+
+def test_reciprocal_rank_fusion() -> None:
+    """By its definition: each list gives a document 1 / (60 + place), and its weight times that."""
+    names = run_recipe("hybrid-search.md", "def fuse")
+    rng = np.random.default_rng(0)
+    first, second = (
+        {f"d{i}": float(rng.normal()) for i in rng.permutation(30)[:20]} for _ in range(2)
+    )
+    for weight in (0, 0.4, 1, 3):
+        fused = names["fuse"](names["by_place"](first), names["by_place"](second), weight)
+        assert fused.keys() == first.keys() | second.keys()
+        for name, score in fused.items():
+            right = 0.0
+            for scores, factor in ((first, 1), (second, weight)):
+                if name in scores:
+                    above = sum(other > scores[name] for other in scores.values())
+                    right += factor / (61 + above)
+            assert score == pytest.approx(right, rel=1e-12)
 
 
 # -- vectors and neighbours ------------------------------------------------------------------------
