@@ -370,6 +370,24 @@ def test_reciprocal_rank_fusion() -> None:
             assert score == pytest.approx(right, rel=1e-12)
 
 
+# -- errors ----------------------------------------------------------------------------------------
+
+
+def test_who_stands_above_the_true_tail_in_the_worst_triples() -> None:
+    """By sorted distances, without the known tails; the ranks are counts of the nearer ones."""
+    names = run_recipe("read-the-errors.md", "demo.load_model()")
+    model, worst, top = names["model"], names["worst"], names["top"]
+    facts = {tuple(fact) for split in ("train", "valid", "test") for fact in vars(model)[split]}
+    distances = np.abs(names["vectors"]["tail"][:, None] - model.entities).sum(2)
+    ranks = []
+    for (head, relation, tail), row in zip(model.test, distances, strict=True):
+        true = row[tail]
+        row[[(head, relation, entity) in facts for entity in range(104)]] = np.inf
+        ranks.append(1 + (row < true).sum())
+    assert (np.sort(ranks)[-3:] == names["tails"].realistic[worst][::-1]).all()
+    np.testing.assert_array_equal(np.argsort(distances[worst])[:, :3], top.ids)
+
+
 # -- vectors and neighbours ------------------------------------------------------------------------
 
 
