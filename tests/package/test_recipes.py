@@ -388,6 +388,28 @@ def test_who_stands_above_the_true_tail_in_the_worst_triples() -> None:
     np.testing.assert_array_equal(np.argsort(distances[worst])[:, :3], top.ids)
 
 
+# -- retrieval for generation ----------------------------------------------------------------------
+
+
+def test_all_right_passages_and_precision_without_a_cutoff() -> None:
+    """Of lists of any length, by their sets; answers beyond the tenth place are missed."""
+    rng = np.random.default_rng(0)
+    golden = {f"q{i}": [f"p{i}", f"p{i + 1}"][: 1 + i % 2] for i in range(60)}
+    given = {}
+    for question, answers in golden.items():
+        others = [f"other {i}" for i in range(rng.integers(1, 30))]
+        given[question] = rng.permutation(others + answers[: rng.integers(0, 3)]).tolist()
+    words = 'lists = {"q0": ["p0", "p7"], "q1": ["p51", "p1", "p9"]}'
+    names = run_recipe("rag.md", "recall_all", (words, "lists = given"), golden=golden, given=given)
+    pairs = [(set(golden[question]), passages) for question, passages in given.items()]
+    precisions = [len(right & set(passages)) / len(passages) for right, passages in pairs]
+    precision = names["right"] / [len(given[question]) for question in names["report"].queries]
+    np.testing.assert_allclose(precision, precisions)
+    recalls = names["report"].per_query("recall@10") == 1
+    np.testing.assert_array_equal(recalls, [right <= set(found[:10]) for right, found in pairs])
+    assert 0 < recalls.mean() < 1
+
+
 # -- vectors and neighbours ------------------------------------------------------------------------
 
 
