@@ -11,6 +11,7 @@ import ast
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -408,6 +409,26 @@ def test_all_right_passages_and_precision_without_a_cutoff() -> None:
     recalls = names["report"].per_query("recall@10") == 1
     np.testing.assert_array_equal(recalls, [right <= set(found[:10]) for right, found in pairs])
     assert 0 < recalls.mean() < 1
+
+
+# -- a corpus that changed -------------------------------------------------------------------------
+
+
+def test_counts_of_a_corpus_that_changed() -> None:
+    """Those of whole numbers, which often tie, are those of the new corpus, counted anew."""
+    rng = np.random.default_rng(0)
+    whole = SimpleNamespace(random=lambda shape: rng.integers(0, 3, shape).astype(float))
+    targets = rng.integers(0, 3000, 400)
+    targets[:2] = 5, 900
+    names = run_recipe("files.md", "changed = ", rng=whole, targets=targets)
+    right = names["queries"] @ names["corpus"].T
+    true = right[np.arange(400), targets, None]
+    same = names["same"]
+    assert 0 < (~same).sum() < 10
+    assert (names["above"] != names["old"].above).any()
+    assert (names["tied"] != names["old"].tied).any()
+    np.testing.assert_array_equal(names["above"][same], (right > true).sum(1)[same])
+    np.testing.assert_array_equal(names["tied"][same], (right == true).sum(1)[same])
 
 
 # -- vectors and neighbours ------------------------------------------------------------------------
