@@ -431,40 +431,6 @@ def test_counts_of_a_corpus_that_changed() -> None:
     np.testing.assert_array_equal(names["tied"][same], (right == true).sum(1)[same])
 
 
-# -- vectors and neighbours ------------------------------------------------------------------------
-
-
-def write_vectors(path: str, rows: np.ndarray) -> None:
-    """Write .fvecs, .bvecs or .ivecs: the length of each vector as an int32, and its numbers."""
-    data = [np.int32(len(row)).tobytes() + row.tobytes() for row in rows]
-    Path(path).write_bytes(b"".join(data))
-
-
-@pytest.mark.parametrize("kind", ["f", "b"])
-def test_files_of_sift(kind: str) -> None:
-    """The recall of a search by half the numbers: the share of true neighbours that it lists."""
-    rng = np.random.default_rng(4)
-    dtype = {"f": np.float32, "b": np.uint8}[kind]
-    base = rng.integers(0, 200, (300, 12)).astype(dtype)
-    queries = rng.integers(0, 200, (20, 12)).astype(dtype)
-    write_vectors(f"base.{kind}vecs", base)
-    write_vectors(f"query.{kind}vecs", queries)
-    squares = ((queries[:, None].astype(int) - base.astype(int)) ** 2).sum(2)
-    truth = np.argsort(squares, axis=1, kind="stable")[:, :10]
-    write_vectors("groundtruth.ivecs", truth.astype(np.int32))
-    read = run_recipe("embeddings.md", "def read_vectors")["read_vectors"]
-    vectors = [read(f"{name}.{kind}vecs", dtype) for name in ("query", "base")]
-    ids = read("groundtruth.ivecs", np.int32)
-    assert ids.tolist() == truth.tolist()
-    task = retrieval.Task(dict(enumerate(ids)), entities=300)
-    halves = [each[:, :6] for each in vectors]
-    top = tr.topk_embeddings(*halves, 10, similarity="l2")
-    recall = np.mean([np.isin(*pair).mean() for pair in zip(truth, top.ids, strict=True)])
-    assert 0.1 < recall < 0.9
-    assert task.evaluate_lists(top)["recall@10"] == pytest.approx(recall, rel=1e-12)
-    assert task.evaluate_embeddings(*vectors, similarity="l2")["recall@10"] > 0.99
-
-
 # -- entity alignment ------------------------------------------------------------------------------
 
 
