@@ -173,6 +173,7 @@ REFUSED_TOP = {
     f"{TOP} --output E.npz --save E.npz": (1, "E.npz is one of the other files of this line"),
     f"{TOP} --output there.npz": (1, "there.npz is there already; --force replaces it"),
     f"{TOP} --exclude-self": (2, "--exclude-self: query 0 is not the entity of this number"),
+    f"topk {FILES} --top {2**62} --similarity l2": (1, "--top: expected at most 2**40 entries"),
     f"{TOP} --part 23:": (2, "--part has none of 23 queries"),
     f"{TOP} --candidates there.npz": (1, "expected members indptr and indices"),
     f"{TOP} --candidates 300.npy": (1, "--candidates: expected rows of entities, integers from 0"),

@@ -13,7 +13,7 @@ from truerank import InputValueError
 
 from ..stores import index_files
 from . import options
-from .options import POSITIVE, PRINTING, Values, command, files_read, option, take
+from .options import POSITIVE, PRINTING, Values, called, command, files_read, option, take
 from .output import bar, check_outputs, check_printing, refuse_replaced, show, table_of, write_last
 
 if TYPE_CHECKING:
@@ -184,7 +184,8 @@ def find_top(values: Values) -> None:
         raise click.UsageError(f"--part has none of {shape[0]:,} queries")
     search |= selections(candidates, exclude, shape[0], rows)
     # One more says whether the last one ties with it.
-    found = tr.topk_embeddings(k=top + 1, rows=rows, progress=bar(), **search)
+    with called(k="--top"):
+        found = tr.topk_embeddings(k=top + 1, rows=rows, progress=bar(), **search)
     facts: Values = {"similarity": search["similarity"], "queries": shape[0], "entities": shape[1]}
     last, after = found.scores[:, top - 1], found.scores[:, top]
     is_tie = (found.ids[:, top] >= 0) & ~(last > after)
