@@ -407,13 +407,14 @@ def test_mean_ranks_that_are_no_places() -> None:
 def test_forms() -> None:
     found = compat.table([[0.5, 0.5, 0.1]], [0])
     exactly = tr.evaluate([[0.5, 0.5, 0.1]], [0])
-    (row,) = [row for row in found.table() if row[0] == "exact"]
-    assert row[1:5] == tuple(exactly[key] for key in ("mr", "mrr", "hits@1", "hits@10"))
+    for kind, row in zip(("realistic", "expected"), found.table(), strict=False):
+        keys = [f"{kind}.{key}" for key in ("mr", "mrr", "hits@1", "hits@10")]
+        assert row[:5] == (kind, *(exactly[key] for key in keys))
     assert "| rotate | 1.0 to 2.0 | 0.500 to 1.000 |" in found.to_markdown(["mr", "mrr"])
     assert repr(found).startswith("CompatTable(1 tasks; libkge, openke")
     one = found["openke"]
     assert "rank (tasks changed: 1): the best place of the tie" in one.to_markdown()
-    assert str(one).splitlines()[1] == "MRR     0.66667  1.00000  1.000000      mrr"
+    assert str(one).splitlines()[1] == "MRR       0.66667  1.00000  1.000000      mrr"
     assert {row["name"]: row["value"] for row in json.loads(one.to_json())["rows"]} == one
     refusal(KeyError, "name: ", one.__getitem__, "mrr")
     refusal(KeyError, "metrics: ", found.to_text, "MRR")
