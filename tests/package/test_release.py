@@ -40,6 +40,22 @@ def test_a_tag_and_its_changelog(
         assert words in fault
 
 
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
+@pytest.mark.skipif(sys.platform == "win32", reason="Visual Studio is found without PATH")
+def test_a_build_without_a_compiler_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "programs").mkdir()
+    environment = {"PATH": str(tmp_path / "programs"), "CXX": "g++"}  # scikit-build-core sets it
+    command = [shutil.which("cmake") or "", "-S", str(ROOT), "-B", str(tmp_path / "build")]
+    command += ["-G", "Unix Makefiles", f"-DCMAKE_MAKE_PROGRAM={sys.executable}"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    assert lines[0].startswith("CMake Error at CMakeLists.txt")
+    assert lines[1].startswith("truerank: found no C++ compiler.")
+    assert lines[2] == "Debian, Ubuntu: sudo apt install g++"
+    assert "macOS: xcode-select --install" in lines
+
+
 def write_project(folder: Path, readme: str) -> None:
     """Write a README and the settings by which PyPI's is made, of version 1.2.3."""
     settings = (ROOT / "pyproject.toml").read_text("utf-8")
