@@ -140,6 +140,21 @@ def test_faults_of_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     }
 
 
+def test_a_wheel_with_a_runtime_of_gcc_has_its_licence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (ROOT / "LICENSES/GCC-runtime.txt").read_bytes()
+    runtime = "truerank.libs/libgomp-0123abcd.so.1.0.0"
+    name = f"{DIST}/{audit_wheel.RUNTIME_LICENSE}"
+    fault = f"brings {runtime} without its licence"
+    half = text[: text.index(b"GNU GENERAL PUBLIC LICENSE")]
+    for licence, expected in ((text, []), (half, [fault]), (b"", [fault])):
+        files = {runtime: b"\0", name: licence}
+        found = faults_of_wheel(tmp_path, monkeypatch, "macosx_11_0_arm64", **files)
+        assert [line for line in found if "licence" in line] == expected
+    assert faults_of_wheel(tmp_path, monkeypatch, "macosx_11_0_arm64") == []  # needs none
+
+
 # What a compiler makes of a source, as the extension of a wheel for Linux.
 COMPILER = shutil.which("cc")
 SOURCE = "int shown; int PyInit__core(void) { return 1; }\n"

@@ -23,7 +23,8 @@ FOLDERS = rb"/(?:home|project|root|tmp|Users|work|var/folders|private)/[\w.]|[A-
 LOCAL = re.compile(rb"(?<![\w./:-])(?:" + FOLDERS + rb")[^\0\n]{,40}")
 SOURCE = re.compile(rb"[\w./\\-]+\.[ch]pp\b")
 
-METADATA = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
+RUNTIME_LICENSE = "licenses/LICENSES/GCC-runtime.txt"
+METADATA = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE", RUNTIME_LICENSE}
 FIELDS = ("Name", "Version", "Summary", "Requires-Python", "License-Expression", "License-File")
 FIELDS += ("Classifier", "Keywords", "Description-Content-Type", "Requires-Dist", "Provides-Extra")
 
@@ -32,6 +33,7 @@ LINK = re.compile(r"\]\((?!\w+:)([^)]*)\)")  # to a file, in Markdown
 # The libraries that a system of the tag has. Others come with the wheel, in truerank.libs.
 GLIBC = r"lib(c|m|pthread|dl|rt|gcc_s|stdc\+\+)\.so\.\d+|ld-linux-[\w-]+\.so\.\d+"
 MUSL = r"libc\.(musl-\w+|so)(\.so)?(\.\d+)?"
+RUNTIME_TITLES = (b"GCC RUNTIME LIBRARY EXCEPTION", b"GNU GENERAL PUBLIC LICENSE")
 VENDORED = re.compile(r"truerank\.libs/(lib(gomp|gcc_s|stdc\+\+)-[0-9a-f]+\.so[.\d]*)")
 
 
@@ -71,6 +73,11 @@ def content_faults(archive: zipfile.ZipFile) -> Iterator[str]:
     added = {name for name in names if VENDORED.fullmatch(name) or name.startswith("sboms/")}
     yield from (f"the wheel lacks {name}" for name in sorted(package() - names))
     yield from (f"the wheel should not hold {name}" for name in sorted(names - added - package()))
+    brought = sorted(name for name in names if VENDORED.fullmatch(name))
+    licences = [name for name in files if name.endswith(RUNTIME_LICENSE)]
+    text = b"".join(archive.read(name) for name in licences)
+    if brought and not all(title in text for title in RUNTIME_TITLES):
+        yield f"brings {', '.join(brought)} without its licence"
     for name in files:
         data = archive.read(name)
         for found in sorted(set(LOCAL.findall(data))):
