@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import truerank as tr
+from baselines.compiled import ReadPass
 from harness import Compare, Contestants, Pair, Results, Times
 from harness.synthetic import Pool, Shape, Sizes, draw_targets
 from peers import CHECKS, Peers, Problem, numpy_scipy, prepare_peers, torch_pykeen
@@ -74,6 +75,37 @@ def test_counting_peers(
         agree=False,
     )
     check(peers, times, problem)
+
+
+def test_bars(
+    compare: Compare,
+    results: Results,
+    pool: Pool,
+    sizes: Sizes,
+    threads: int,
+    read_pass: ReadPass,
+    require_memory: Callable[[float], None],
+) -> None:
+    """The fastest of each family in one run, for the picture of README: the files of `results`."""
+    scores = pool.matrix(sizes.many)
+    targets = draw_targets(sizes.many)
+    require_memory(MEMORY["numpy"] * scores.size)
+    every = {**numpy_scipy.COUNTING, **torch_pykeen.COUNTING}
+    peers = {name: every[name] for name in every if name != "torch, > and =="}
+    problem = Problem(scores, targets, threads)
+    contestants = {
+        "truerank": lambda: tr.rank(scores, targets, threads=threads),
+        "read pass": read_pass.contestant(scores, threads),
+        **prepare_peers(peers, problem, results),
+    }
+    times = compare(
+        f"{scores.shape[0]:,} x {scores.shape[1]:,}, bars",
+        contestants,
+        [Pair("truerank", name) for name in contestants if name != "truerank"],
+        nbytes=scores.nbytes,
+        agree=False,
+    )
+    check(peers, {name: t for name, t in times.items() if name != "read pass"}, problem)
 
 
 def test_sampled_negatives(

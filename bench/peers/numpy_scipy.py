@@ -46,16 +46,23 @@ def _plain(count: Callable[..., Counts]) -> Callable[[Problem], Callable[[], Cou
 
 
 def _numba(problem: Problem) -> Callable[[], Counts]:
-    """Two comparisons and their sums in a parallel loop, which is compiled before."""
+    """Both comparisons in one loop over a row, which takes half of the time of two sums.
+
+    Rows are counted in parallel; all of it is compiled before.
+    """
     import numba
 
     @numba.njit(parallel=True)
     def count(scores: Any, targets: Any) -> Any:
         above, tied = np.empty(len(scores), np.int64), np.empty(len(scores), np.int64)
         for task in numba.prange(len(scores)):
-            true_score = scores[task, targets[task]]
-            above[task] = np.sum(scores[task] > true_score)
-            tied[task] = np.sum(scores[task] == true_score)
+            row = scores[task]
+            true_score = row[targets[task]]
+            greater, equal = 0, 0
+            for i in range(len(row)):  # over places: over scores it takes twice as long
+                greater += row[i] > true_score
+                equal += row[i] == true_score
+            above[task], tied[task] = greater, equal
         return above, tied
 
     numba.set_num_threads(problem.threads)
@@ -119,7 +126,7 @@ def _ogb(problem: Problem) -> Callable[[], Counts]:
 COUNTING = {
     "numpy, > and ==": Peer((), _plain(numpy_idiom)),
     "numpy, row by row": Peer((), _plain(numpy_by_row)),
-    "numba, > and == by row": Peer(("numba",), _numba),
+    "numba, one loop": Peer(("numba",), _numba),
 }
 SORTING = {
     "numpy, argsort by row": Peer((), _argsort, "positions"),

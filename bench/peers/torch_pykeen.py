@@ -40,7 +40,11 @@ def tensors(problem: Problem) -> tuple[Any, Any]:
 
 
 def _compare(rows: Any, true_scores: Any) -> Counts:
-    return (rows > true_scores).sum(dim=1).numpy(), (rows == true_scores).sum(dim=1).numpy()
+    """Sums in 32 bits take two thirds of the time of torch's default."""
+    import torch
+
+    above, tied = rows > true_scores, rows == true_scores
+    return tuple(mask.sum(dim=1, dtype=torch.int32).numpy() for mask in (above, tied))
 
 
 def _count_by_pykeen(rows: Any, true_scores: Any) -> Counts:

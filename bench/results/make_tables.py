@@ -1,4 +1,4 @@
-"""The tables of recorded runs, scores.md, vectors.md and avx2.md, made of figures.tsv and runs.tsv.
+"""The tables of recorded runs, README's rows and its picture, made of figures.tsv and runs.tsv.
 
     python bench/results/make_tables.py [--table NAME --add FOLDER]
 
@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # for the harness
 sys.path.insert(0, str(Path(__file__).parents[1] / "studies"))  # for what they share
 from pages import arguments, bullet_list, markdown_table, read_rows, write_rows
 
-from harness.table import Row, format_row
+from harness.table import UNITS, Row, format_row
 
 HERE = Path(__file__).parent
 FIGURES = HERE / "figures.tsv"
@@ -28,6 +28,69 @@ TABLES = {
 }
 HEADING = "run | case | contestant | time | GB/s | MB | ratio | of / times | goal | met"
 REMARK = "remark"
+
+README = HERE.parents[1] / "README.md"
+PICTURE = HERE / "bars.svg"
+ROWS_HEADING = "work | beside | times as fast"
+# README's rows: the words for work and peer, and where the ratio is: its table, case, contestant
+# and baseline. The last run that has it counts.
+README_ROWS = [
+    (
+        "counts of 20,000 x 15,000 scores",
+        "numba, one compiled loop",
+        ("scores", "20,000 x 15,000, bars", "truerank", "numba, one loop"),
+    ),
+    (
+        "top 10 of 1,000 queries among 100,000 vectors of 384 floats",
+        "faiss, flat index",
+        (
+            "vectors",
+            "1,000 x 100,000 by dot, d = 384, targets random",
+            "truerank, top 10",
+            "faiss, flat index",
+        ),
+    ),
+    (
+        "late interaction: 64 queries of 32 tokens, 2,000 documents of 140",
+        "numpy, products and `reduceat`",
+        (
+            "vectors",
+            "64 queries of 32 tokens, 2,000 documents, targets near their queries",
+            "truerank",
+            "numpy, products, reduceat",
+        ),
+    ),
+    (
+        "alignment of 15,000 x 15,000 vectors, both directions",
+        "numpy, the matrix and `>`",
+        ("vectors", "alignment, both directions, 1 thread", "truerank", "numpy, matrix and >"),
+    ),
+    (
+        "six metrics of 1,000 lists of 1,000, from files",
+        "pytrec_eval",
+        ("scores", "1,000 lists of 1,000, six metrics, from files", "truerank", "pytrec_eval"),
+    ),
+    (
+        "the same, from arrays that are sorted",
+        "ranx",
+        (
+            "scores",
+            "1,000 lists of 1,000, six metrics, of sorted arrays",
+            "truerank",
+            "ranx, sorted arrays",
+        ),
+    ),
+]
+# The bars of the picture, the fastest form of each: what its case names, and the words.
+BARS_CASE = "20,000 x 15,000, bars"
+BARS = {
+    "read pass": "a loop that only reads",
+    "truerank": "truerank",
+    "numba, one loop": "numba, one compiled loop",
+    "numpy, row by row": "numpy, row by row",
+    "torch, 64 rows at once": "torch, 64 rows at once",
+    "PyKEEN, 256 rows at once": "PyKEEN's ranks, 256 rows at once",
+}
 
 
 class Figure(NamedTuple):
@@ -69,6 +132,49 @@ def make_page(table: str, figures: list[Figure], facts: list[Fact]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def readme_rows(figures: list[Figure]) -> str:
+    """Return README's table of ratios."""
+    lines = []
+    for work, peer, (*key, baseline) in README_ROWS:
+        key.append(f"of the rate of {baseline}")
+        ratio = [f.ratio for f in figures if [f.table, f.case, f.contestant, f.against] == key]
+        lines.append((work, peer, f"{float(ratio[-1]):.2g}"))
+    return markdown_table(ROWS_HEADING, lines, 2)
+
+
+def make_picture(figures: list[Figure]) -> str:
+    """Return bars of seconds. Their greys and blue are read on white and on black."""
+    found = [f for f in figures if f.case == BARS_CASE]
+    last = max(f.run for f in found)
+    times = {f.contestant: read_seconds(f.time) for f in found if f.run == last}
+    label, width, height = 245, 405, 26
+    scale = width / max(times[name] for name in BARS)
+    lines = []
+    for i, (name, words) in enumerate(BARS.items()):
+        y = 34 + height * i
+        colour = "#2f81f7" if name == "truerank" else "#8b949e"
+        bar = max(1, scale * times[name])
+        text = words.replace(">", "&gt;")
+        weight = ' font-weight="bold"' if name == "truerank" else ""
+        lines += [
+            f'<text x="{label}" y="{y + 14}" text-anchor="end"{weight}>{text}</text>',
+            f'<rect x="{label + 8}" y="{y}" width="{bar:.1f}" height="18" fill="{colour}"/>',
+            f'<text x="{label + 14 + bar:.1f}" y="{y + 14}"{weight}>{times[name]:.2g} s</text>',
+        ]
+    title = "Seconds to count 20,000 x 15,000 float32 scores, one thread: less is better"
+    size = f"{label + width + 80} {44 + height * len(BARS)}"
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="730"'
+    head += ' font-family="system-ui, sans-serif" font-size="13" fill="#737b85">'
+    top = f'<text x="8" y="18" font-weight="bold">{title}</text>'
+    return "\n".join([head, top, *lines, "</svg>"]) + "\n"
+
+
+def read_seconds(text: str) -> float:
+    """Return the seconds of a time as it is printed."""
+    value, unit = text.split()
+    return float(value) * {name: size for size, name in UNITS}[unit]
+
+
 def read_run(path: Path, table: str, run: int) -> tuple[list[Figure], list[Fact]]:
     """Return the figures and the facts that the benchmark wrote."""
     written = json.loads(path.read_text(encoding="utf-8"))
@@ -91,6 +197,11 @@ def main(table: str, add: str) -> None:
         write_rows(FACTS, facts)
     for name in TABLES:
         (HERE / f"{name}.md").write_text(make_page(name, figures, facts), encoding="utf-8")
+    PICTURE.write_text(make_picture(figures), encoding="utf-8")
+    blocks = README.read_text(encoding="utf-8").split("\n\n")
+    heading = f"| {ROWS_HEADING} |\n"
+    blocks = [readme_rows(figures) if b.startswith(heading) else b for b in blocks]
+    README.write_text("\n\n".join(blocks), encoding="utf-8")
 
 
 if __name__ == "__main__":

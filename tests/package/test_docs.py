@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 import shutil
+import subprocess
+import sys
 import tomllib
 from importlib import import_module
 from importlib.util import find_spec
@@ -91,22 +93,50 @@ def test_front_matter_and_links_are_valid(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
+def test_the_index_of_how_to_pages_names_each_of_them() -> None:
+    index = DOCS / "how-to/index.md"
+    linked = re.findall(r"\]\(([\w-]+\.md)\)", index.read_text(encoding="utf-8"))
+    assert sorted([*linked, index.name]) == sorted(path.name for path in index.parent.glob("*.md"))
+
+
 def test_readme_is_short_and_names_what_is_there() -> None:
     """Each ratio has the case that measures it; what it says to cite is this version."""
     text = README.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 150
+    assert len(text.split()) <= 1100
     benches = (path.read_text(encoding="utf-8") for path in (ROOT / "bench").rglob("test_*.py"))
     cases = "".join(benches)
-    table = re.findall(r"^\|.*\| [\d.; to]+ \| `(.+)` \|$", text, re.MULTILINE)
+    page = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+    table = re.findall(r"^\|.*\| [\d.; to]+ \| `(.+)` \|$", page, re.MULTILINE)
     scripts = [line.split()[1] for line in table if line.startswith("python ")]
     chosen = [line.strip('"').split()[0] for line in table if not line.startswith("python ")]
     assert len(chosen) * len(scripts) > 0
+    prose = re.sub(r"^\|.*", "", page, flags=re.MULTILINE)
+    of_readme = [words.split(" or ") for words in re.findall(r'-k "?([\w ]+)', prose)]
+    assert of_readme
+    chosen += [word.split()[0] for words in of_readme for word in words]
     assert [word for word in chosen if f"{word}(" not in cases] == []
     assert [script for script in scripts if not (ROOT / script).is_file()] == []
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     version = pyproject["project"]["version"]
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"version = {{{version}}}" in text
+
+
+def test_tables_and_the_picture_of_recorded_runs_show_their_figures(tmp_path: Path) -> None:
+    """README's rows and its bars, too, are what the script makes of the figures."""
+    for name in ("harness", "results", "studies"):
+        shutil.copytree(ROOT / "bench" / name, tmp_path / "bench" / name)
+    shutil.copy(README, tmp_path)
+    script = tmp_path / "bench/results/make_tables.py"
+    subprocess.run([sys.executable, str(script)], check=True)
+    assert (tmp_path / "README.md").read_text("utf-8") == README.read_text("utf-8")
+    recorded = ROOT / "bench/results"
+    made = [path.name for path in recorded.iterdir() if path.suffix in (".md", ".svg")]
+    assert "bars.svg" in made
+    for name in made:
+        text = (script.parent / name).read_text("utf-8")
+        assert text == (recorded / name).read_text("utf-8"), name
 
 
 # -- all names are documented ----------------------------------------------------------------------
