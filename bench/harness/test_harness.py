@@ -21,6 +21,7 @@ from harness.synthetic import draw_embeddings, draw_targets
 from harness.table import Results, exponent_row, make_rows
 from peers import CHECKS, Peer, Problem, numpy_scipy, prepare_peers
 from peers.embeddings import EXACT, SCORING, SLOW, EmbeddingProblem, check_scores
+from peers.ground_truth import count_wrong
 
 
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0])
@@ -106,6 +107,20 @@ def test_peers_compute_the_similarity(similarity: str, problem: EmbeddingProblem
         for wrong in (-result, result * 1.001):
             with pytest.raises(AssertionError):
                 check_scores(wrong, problem, similarity, peer.returns)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_wrong_neighbours_are_caught(dtype: str) -> None:
+    """Those of a tie at the border are right alike; float32 may be wrong by a rounding alone."""
+    entities = np.array([[0], [2], [4], [4], [100]], dtype)
+    if dtype == "float32":
+        entities[3] += 1e-6
+    problem = EmbeddingProblem(np.ones((1, 1), dtype), entities, np.zeros(1, np.int64), 1)
+    for ids, wrong in (([0, 1, 2], 0), ([3, 1, 0], int(dtype == "float32"))):
+        assert count_wrong({"ours": np.array([ids])}, problem) == {"ours": wrong}
+    for ids in ([0, 1, 4], [0, 1, 1], [0, 2, 3]):
+        with pytest.raises(AssertionError, match="theirs"):
+            count_wrong({"theirs": np.array([ids])}, problem)
 
 
 def test_multiply_adds_are_counted(peak: PeakFMA | None) -> None:

@@ -15,7 +15,7 @@ from peers import Counts, Peer, Peers
 from peers.numpy_scipy import numpy_by_row
 
 __all__ = ["EXACT", "SCORING", "SLOW", "EmbeddingProblem"]
-__all__ += ["check_scores", "check_top_k", "top_k_peers"]
+__all__ += ["blas_limit", "check_scores", "check_top_k", "top_k_peers"]
 
 Array = NDArray[Any]
 
@@ -97,7 +97,7 @@ def check_top_k(result: NDArray[np.int64], problem: EmbeddingProblem) -> None:
 # -- numpy and scipy -------------------------------------------------------------------------------
 
 
-def _blas_limit(threads: int) -> Callable[[], Any]:
+def blas_limit(threads: int) -> Callable[[], Any]:
     """Return a function whose context limits numpy's matrix product to that many threads."""
     from threadpoolctl import ThreadpoolController
 
@@ -116,7 +116,7 @@ def _normalise(rows: Array) -> Array:
 
 def _product(problem: EmbeddingProblem, made: Callable[[Array], Array] = np.asarray) -> Any:
     """The scores alone, into a matrix that is already allocated; of rows as they are made."""
-    limit = _blas_limit(problem.threads)
+    limit = blas_limit(problem.threads)
     scores = _matrix(problem)
 
     def multiply() -> Array:
@@ -133,7 +133,7 @@ def _cosines(problem: EmbeddingProblem) -> Any:
 
 def _product_counts(problem: EmbeddingProblem) -> Callable[[], Counts]:
     """Product and counts, one batch of queries after the other, as users write them by hand."""
-    limit = _blas_limit(problem.threads)
+    limit = blas_limit(problem.threads)
     scores = _matrix(problem.first(BATCH))
 
     def counts() -> Counts:
@@ -164,7 +164,7 @@ def _argpartition(k: int) -> Callable[[EmbeddingProblem], Callable[[], NDArray[n
     """Product, argpartition, and a sort of the k that are left."""
 
     def prepare(problem: EmbeddingProblem) -> Callable[[], NDArray[np.int64]]:
-        limit = _blas_limit(problem.threads)
+        limit = blas_limit(problem.threads)
 
         def top_k() -> NDArray[np.int64]:
             columns = np.empty((len(problem.queries), k), np.int64)
