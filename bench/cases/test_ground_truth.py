@@ -83,6 +83,6 @@ def test_ground_truth(
     for name, wrong in count_wrong(ids, some).items():
         if wrong:
             results.add_remark(
-                f"{name}, {dtype}, {team}: of {ids[name].size:,} ids, {wrong} have {K} or more "
-                "entities that are nearer"
+                f"{name}, {dtype}, {team}: {wrong} of {ids[name].size:,} ids wrong, as {K} or more "
+                "entities are nearer"
             )
