@@ -51,6 +51,16 @@ README_ROWS = [
         ),
     ),
     (
+        "top 100 of 1,000 queries among 10^6 vectors of 128 bytes",
+        "faiss, flat index",
+        (
+            "avx2",
+            "top 100 of 1,000,000 by sql2, d = 128, uint8, 1 thread",
+            "truerank",
+            "faiss, flat index",
+        ),
+    ),
+    (
         "late interaction: 64 queries of 32 tokens, 2,000 documents of 140",
         "numpy, products and `reduceat`",
         (
