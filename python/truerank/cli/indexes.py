@@ -12,6 +12,7 @@ import truerank as tr
 from truerank import InputValueError
 
 from ..stores import index_files
+from ..tables import Column
 from . import options
 from .options import POSITIVE, PRINTING, Values, called, command, files_read, option, take
 from .output import bar, check_outputs, check_printing, refuse_replaced, show, table_of, write_last
@@ -319,7 +320,8 @@ def measure_recall(values: Values) -> None:
             recall = report.interval(f"optimistic.hits@{k}")
             rows.append([path, k, recall.value, (recall.low, recall.high)])
         notes += notes_of(path, ids, ranks, top)
-    show(table_of(["file", "k", "recall", "95 % interval"], rows), printing, lines=notes)
+    columns = ["file", "k", Column("recall", decimals=4), Column("95 % interval", decimals=4)]
+    show(table_of(columns, rows), printing, lines=notes)
 
 
 def read_found(path: str, top: int, shape: tuple[int, int], rule: str) -> Array:
