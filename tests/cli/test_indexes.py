@@ -165,6 +165,17 @@ def test_late_interaction(run: Run) -> None:
     assert np.load("t.npz")["ids"].tolist() == expected.ids.tolist()
 
 
+def test_nan_ties_with_nan_alone(run: Run) -> None:
+    vectors = np.array([[1.0], [3.0], [np.nan], [np.nan], [2.0]], np.float32)
+    np.save("E.npy", vectors)
+    np.save("Q.npy", vectors[:1])
+    line = "topk Q.npy E.npy --similarity dot --nan worst --output t.npz --force --top"
+    assert run(*line.split(), 3).err == ""
+    assert run(*line.split(), 4).err == "1 of 1 queries have a tie at place 4.\n"
+    assert run(*line.split(), 6).err == ""
+    assert np.load("t.npz")["ids"].tolist() == [[1, 4, 0, 2, 3, -1]]
+
+
 REFUSED_TOP = {
     f"topk {FILES} --top 7": (2, "Missing option '--similarity', that of the index: sql2 has"),
     f"topk {FILES} --similarity sql2": (2, "Missing option '--top'"),

@@ -189,7 +189,7 @@ def find_top(values: Values) -> None:
         found = tr.topk_embeddings(k=top + 1, rows=rows, progress=bar(), **search)
     facts: Values = {"similarity": search["similarity"], "queries": shape[0], "entities": shape[1]}
     last, after = found.scores[:, top - 1], found.scores[:, top]
-    is_tie = (found.ids[:, top] >= 0) & ~(last > after)
+    is_tie = (found.ids[:, top] >= 0) & ((last == after) | np.isnan(last))  # NaN comes last.
     facts["ties"] = int(is_tie.sum())
     write_top(tr.TopK(found.ids[:, :top], found.scores[:, :top]), rows, facts, outputs, printing)
 
