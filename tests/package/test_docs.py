@@ -95,7 +95,7 @@ def test_front_matter_and_links_are_valid(page: Path) -> None:
 
 def test_the_index_of_how_to_pages_names_each_of_them() -> None:
     index = DOCS / "how-to/index.md"
-    linked = re.findall(r"\]\(([\w-]+\.md)\)", index.read_text(encoding="utf-8"))
+    linked = re.findall(r"\]\(\./([\w-]+\.md)\)", index.read_text(encoding="utf-8"))
     assert sorted([*linked, index.name]) == sorted(path.name for path in index.parent.glob("*.md"))
 
 
