@@ -177,7 +177,8 @@ def lines_above(report: Report) -> list[str]:
         low = summary.candidates_min
         words.append(describe_candidates(low, summary.candidates_max, noun))
     if protocol.filter:
-        words.append(f"filtered by {' + '.join(protocol.filter)}")
+        # A filter that was handed over as columns has no name.
+        words.append(f"filtered by {' + '.join(protocol.filter)}".removesuffix(" by unnamed"))
     else:
         words.append("unfiltered")
     if protocol.ties:
