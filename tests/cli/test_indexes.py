@@ -15,6 +15,7 @@ from scipy.sparse import csr_array, save_npz
 import truerank as tr
 from support.cli_files import Run
 
+pytestmark = pytest.mark.python_only
 Array = NDArray[Any]
 RNG = np.random.default_rng(5)
 ENTITIES = RNG.integers(0, 6, (300, 5)).astype(np.uint8)  # Many pairs tie.

@@ -17,6 +17,7 @@ import truerank as tr
 from support.refusals import refusal
 from truerank.stores import index_files
 
+pytestmark = pytest.mark.python_only
 Array = NDArray[Any]
 DTYPES = {".fvecs": "f4", ".bvecs": "u1", ".ivecs": "i4", ".fbin": "f4", ".f16bin": "f2"}
 DTYPES |= {".u8bin": "u1", ".i8bin": "i1", ".ibin": "i4"}
