@@ -177,62 +177,6 @@ def test_nan_ties_with_nan_alone(run: Run) -> None:
     assert np.load("t.npz")["ids"].tolist() == [[1, 4, 0, 2, 3, -1]]
 
 
-REFUSED_TOP = {
-    f"topk {FILES} --top 7": (2, "Missing option '--similarity', that of the index: sql2 has"),
-    f"topk {FILES} --similarity sql2": (2, "Missing option '--top'"),
-    f"{TOP} --output t.txt": (1, "--output: expected a name that ends in one of .npz, .ivecs, .ib"),
-    f"{TOP} --output base.u8bin": (1, "base.u8bin is one of the other files of this line"),
-    f"{TOP} --output E.npz --save E.npz": (1, "E.npz is one of the other files of this line"),
-    f"{TOP} --output there.npz": (1, "there.npz is there already; --force replaces it"),
-    f"{TOP} --exclude-self": (2, "--exclude-self: query 0 is not the entity of this number"),
-    f"topk {FILES} --top {2**62} --similarity l2": (1, "--top: expected at most 2**40 entries"),
-    f"{TOP} --part 23:": (2, "--part has none of 23 queries"),
-    f"{TOP} --candidates there.npz": (1, "expected members indptr and indices"),
-    f"{TOP} --candidates 300.npy": (1, "--candidates: expected rows of entities, integers from 0"),
-    f"{TOP} --candidates few.npz": (1, "--candidates: no lists of the queries"),
-    f"{TOP} --candidates matrix.npz": (1, "--candidates: expected a list for each of 23 queries"),
-    "topk queries.u8bin absent.fbin --top 1 --similarity l2": (1, "absent.fbin: No such file"),
-    "topk queries.u8bin torn.fbin --top 1 --similarity l2": (1, "torn.fbin: expected 8 bytes"),
-    "topk Q.npy lists.npz --top 1 --similarity l2": (1, "expected vectors alone with l2"),
-    "topk Q.npy E.npy --top 1 --similarity l3": (2, "'l3' is not one of"),
-    "topk E.npy Q.npy --top 1 --similarity l2 --exclude-self": (2, "--exclude-self is of vectors"),
-    "merge p0.npz p0-again.npz": (1, "parts: expected each of 23 queries once, got 24 lists of 12"),
-    "merge p0.npz p1-dot.npz": (1, "p1-dot.npz: expected similarity sql2, as p0.npz, got dot"),
-    "merge p0.npz p1-6.npz": (1, "p1-6.npz: expected 7 ids for each query, as p0.npz, got 6"),
-    "merge p0.npz ranks.npz": (1, "ranks.npz: expected saved lists, as p0.npz, got saved ranks"),
-    "merge p0.npz p1.npz --metrics mrr": (2, "--metrics cannot apply to lists of the most similar"),
-    "merge p0.npz p1.npz --output m.txt": (1, "--output: expected a name that ends in"),
-}
-
-
-@pytest.mark.parametrize("line", REFUSED_TOP)
-def test_wrong_lines_of_topk(run: Run, line: str) -> None:
-    for name, change in {
-        "p0": "--part 0::2",
-        "p0-again": "--part 0::2",
-        "p1": "--part 1::2",
-        "p1-dot": "--part 1::2 --similarity dot",
-        "p1-6": "--part 1::2 --top 6",
-    }.items():
-        words = f"topk {FILES} --top 7 --similarity sql2".split()
-        for option, value in zip(change.split()[::2], change.split()[1::2], strict=True):
-            if option in words:
-                words[words.index(option) + 1] = value
-            else:
-                words += [option, value]
-        run(*words, "--save", f"{name}.npz")
-    tr.Ranks([0], [1], 2).save("ranks.npz")
-    np.savez("there.npz", ids=QUERIES)
-    np.savez("few.npz", indptr=np.array([0, 1]), indices=np.array([0]))
-    np.savez("lists.npz", vectors=QUERIES, indptr=np.arange(24))
-    np.save("300.npy", np.array([300]))
-    save_npz("matrix.npz", csr_array(np.ones((3, 300), bool)))
-    Path("torn.fbin").write_bytes(b"1234")
-    before = {path.name: path.read_bytes() for path in Path().iterdir()}
-    run(*line.split()).refuses(*REFUSED_TOP[line])
-    assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
-
-
 # -- recall ----------------------------------------------------------------------------------------
 
 
@@ -336,6 +280,15 @@ def test_candidates_and_few_of_them(run: Run) -> None:
     outcome.refuses(1, "g.npy: row 4: expected candidates of the query alone, got 8")
 
 
+def test_lists_of_misses_alone(run: Run) -> None:
+    write_bin("own.u8bin", ENTITIES[:23])
+    save_npz("lists.npz", csr_array(np.random.default_rng(2).random((23, 300)) < 0.2))
+    np.save("f.npy", np.full((23, 3), -1))
+    line = "recall own.u8bin base.u8bin f.npy --top 3 --similarity sql2 --exclude-self --json"
+    rows = rows_of(run(*line.split(), "--candidates", "lists.npz").out)
+    assert [row["recall"] for row in rows] == [0, 0]
+
+
 def test_the_query_itself(run: Run) -> None:
     write_bin("own.u8bin", ENTITIES[:23])
     distances = squares(ENTITIES[:23])
@@ -365,34 +318,102 @@ def test_repeated_ids(run: Run) -> None:
     assert rows[1]["recall"] == pytest.approx(0.9)
 
 
-REFUSED_RECALL = {
-    "f.npy --top 11": (1, "f.npy: expected a list for each of 23 queries, of 11 ids or more"),
-    "few.npy --top 3": (1, "few.npy: expected a list for each of 23 queries, of 3 ids"),
-    "high.npy --top 3": (1, "high.npy: row 2: expected ids from 0 to 299, or -1 for none, got 300"),
-    "low.npy --top 3": (1, "low.npy: row 0: expected ids from 0 to 299, or -1 for none, got -2"),
-    "qrels.txt --top 3": (2, "truerank retrieval --qrels QRELS --lists RUN --candidates N"),
-    "f.npy --top 3 --duplicates keep": (2, "--duplicates keep is of test rows; expected raise or"),
-    "f.npy f.npy --top 3 --save s.npz": (2, "--save keeps the ranks of one index, got 2 files"),
-    "f.npy --top 3 --save f.npy": (1, "f.npy is one of the other files of this line"),
-    "--top 3": (2, "Missing argument 'FOUND...'"),
+def test_the_similarity_must_be_said(run: Run) -> None:
+    np.save("f.npy", index(0))
+    run(*RECALL.split(), "f.npy", "--top", 3).refuses(2, "Missing option '--similarity'")
+
+
+# -- wrong lines -----------------------------------------------------------------------------------
+
+# Each ends with this code and message, and writes nothing.
+REFUSED = {
+    f"topk {FILES} --top 7": (2, "Missing option '--similarity', that of the index: sql2 has"),
+    f"topk {FILES} --similarity sql2": (2, "Missing option '--top'"),
+    f"{TOP} --output t.txt": (1, "--output: expected a name that ends in one of .npz, .ivecs, .ib"),
+    f"{TOP} --output base.u8bin": (1, "base.u8bin is one of the other files of this line"),
+    f"{TOP} --output E.npz --save E.npz": (1, "E.npz is one of the other files of this line"),
+    f"{TOP} --output there.npz": (1, "there.npz is there already; --force replaces it"),
+    f"{TOP} --exclude-self": (2, "--exclude-self: query 0 is not the entity of this number"),
+    f"topk {FILES} --top {2**62} --similarity l2": (1, "--top: expected at most 2**40 entries"),
+    f"{TOP} --part 23:": (2, "--part has none of 23 queries"),
+    f"{TOP} --candidates there.npz": (1, "expected members indptr and indices"),
+    f"{TOP} --candidates 300.npy": (1, "--candidates: expected rows of entities, integers from 0"),
+    f"{TOP} --candidates few.npz": (1, "--candidates: no lists of the queries"),
+    f"{TOP} --candidates matrix.npz": (1, "--candidates: expected a list for each of 23 queries"),
+    "topk queries.u8bin absent.fbin --top 1 --similarity l2": (1, "absent.fbin: No such file"),
+    "topk queries.u8bin torn.fbin --top 1 --similarity l2": (1, "torn.fbin: expected 8 bytes"),
+    "topk Q.npy lists.npz --top 1 --similarity l2": (1, "expected vectors alone with l2"),
+    "topk Q.npy E.npy --top 1 --similarity l3": (2, "'l3' is not one of"),
+    "topk E.npy Q.npy --top 1 --similarity l2 --exclude-self": (2, "--exclude-self is of vectors"),
+    "merge p0.npz p0-again.npz": (1, "parts: expected each of 23 queries once, got 24 lists of 12"),
+    "merge p0.npz p1-dot.npz": (1, "p1-dot.npz: expected similarity sql2, as p0.npz, got dot"),
+    "merge p0.npz p1-6.npz": (1, "p1-6.npz: expected 7 ids for each query, as p0.npz, got 6"),
+    "merge p0.npz ranks.npz": (1, "ranks.npz: expected saved lists, as p0.npz, got saved ranks"),
+    "merge p0.npz p1.npz --metrics mrr": (2, "--metrics cannot apply to lists of the most similar"),
+    "merge p0.npz p1.npz --output m.txt": (1, "--output: expected a name that ends in"),
+    f"{RECALL} --similarity sql2 f.npy --top 11": (
+        1,
+        "f.npy: expected a list for each of 23 queries, of 11 ids or more",
+    ),
+    f"{RECALL} --similarity sql2 few.npy --top 3": (
+        1,
+        "few.npy: expected a list for each of 23 queries, of 3 ids",
+    ),
+    f"{RECALL} --similarity sql2 high.npy --top 3": (
+        1,
+        "high.npy: row 2: expected ids from 0 to 299, or -1 for none, got 300",
+    ),
+    f"{RECALL} --similarity sql2 low.npy --top 3": (
+        1,
+        "low.npy: row 0: expected ids from 0 to 299, or -1 for none, got -2",
+    ),
+    f"{RECALL} --similarity sql2 qrels.txt --top 3": (
+        2,
+        "truerank retrieval --qrels QRELS --lists RUN --candidates N",
+    ),
+    f"{RECALL} --similarity sql2 f.npy --top 3 --duplicates keep": (
+        2,
+        "--duplicates keep is of test rows; expected raise or",
+    ),
+    f"{RECALL} --similarity sql2 f.npy f.npy --top 3 --save s.npz": (
+        2,
+        "--save keeps the ranks of one index, got 2 files",
+    ),
+    f"{RECALL} --similarity sql2 f.npy --top 3 --save f.npy": (
+        1,
+        "f.npy is one of the other files of this line",
+    ),
+    f"{RECALL} --similarity sql2 --top 3": (2, "Missing argument 'FOUND...'"),
+}
+PARTS = {
+    "p0": "--top 7 --similarity sql2 --part 0::2",
+    "p0-again": "--top 7 --similarity sql2 --part 0::2",
+    "p1": "--top 7 --similarity sql2 --part 1::2",
+    "p1-dot": "--top 7 --similarity dot --part 1::2",
+    "p1-6": "--top 6 --similarity sql2 --part 1::2",
 }
 
 
-@pytest.mark.parametrize("words", REFUSED_RECALL)
-def test_wrong_lines_of_recall(run: Run, words: str) -> None:
+@pytest.mark.parametrize("line", REFUSED)
+def test_wrong_lines(run: Run, line: str) -> None:
+    if line.startswith("merge"):
+        for name, words in PARTS.items():
+            run("topk", *FILES.split(), *words.split(), "--save", f"{name}.npz")
+        tr.Ranks([0], [1], 2).save("ranks.npz")
+    np.savez("there.npz", ids=QUERIES)
+    np.savez("few.npz", indptr=np.array([0, 1]), indices=np.array([0]))
+    np.savez("lists.npz", vectors=QUERIES, indptr=np.arange(24))
+    np.save("300.npy", np.array([300]))
+    save_npz("matrix.npz", csr_array(np.ones((3, 300), bool)))
+    Path("torn.fbin").write_bytes(b"1234")
     np.save("f.npy", index(0))
     np.save("few.npy", index(0)[:5])
     np.save("high.npy", np.full((23, 3), [1, 2, 3]) + 297 * (np.arange(23) == 2)[:, None])
     np.save("low.npy", np.full((23, 3), [-2, 2, 3]))
     Path("qrels.txt").write_text("q1 0 d1 1\n")
-    line = f"{RECALL} {words} --similarity sql2"
-    run(*line.split()).refuses(*REFUSED_RECALL[words])
-    assert not Path("s.npz").exists()
-
-
-def test_the_similarity_must_be_said(run: Run) -> None:
-    np.save("f.npy", index(0))
-    run(*RECALL.split(), "f.npy", "--top", 3).refuses(2, "Missing option '--similarity'")
+    before = {path.name: path.read_bytes() for path in Path().iterdir()}
+    run(*line.split()).refuses(*REFUSED[line])
+    assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
 
 
 # -- vectors of the other commands -----------------------------------------------------------------

@@ -359,31 +359,39 @@ def refuse_first(path: str, ids: Array, is_wrong: Array, expected: str) -> None:
         raise InputValueError("found", expected=expected, got=got, place=f"{path}: row {row}")
 
 
+def are_candidates(candidates: Any, rows: Array, ids: Array) -> Array:
+    """Return whether each id is among the candidates of the query of its row."""
+    if candidates is None:
+        return np.ones(ids.shape, np.bool_)
+    if isinstance(candidates, np.ndarray):
+        return np.asarray(candidates[ids])
+    height, width = candidates.shape
+    keys = np.repeat(np.arange(height), np.diff(candidates.indptr)) * width + candidates.indices
+    wanted = rows * width + ids
+    return np.asarray(np.append(keys, MISS)[np.searchsorted(keys, wanted)] == wanted)
+
+
 def refuse_no_candidates(path: str, ids: Array, candidates: Any, exclude: bool) -> None:
     """Refuse an id that is no candidate of its query."""
-    rows = np.arange(len(ids))[:, None]
-    is_wrong = (ids == rows) if exclude else np.zeros(ids.shape, np.bool_)
-    if isinstance(candidates, np.ndarray):
-        is_wrong |= ~candidates[ids]
-    elif candidates is not None:
-        of_lists = candidates[np.repeat(rows, ids.shape[1]), np.maximum(ids, 0).ravel()]
-        is_wrong |= ~np.asarray(of_lists, np.bool_).reshape(ids.shape)
-    refuse_first(path, ids, is_wrong & (ids != MISS), "candidates of the query alone")
+    rows, places = np.nonzero(ids != MISS)
+    listed = ids[rows, places]
+    is_wrong = np.zeros(ids.shape, np.bool_)
+    is_wrong[rows, places] = ~are_candidates(candidates, rows, listed) | (
+        (listed == rows) & exclude
+    )
+    refuse_first(path, ids, is_wrong, "candidates of the query alone")
 
 
 def count_candidates(candidates: Any, exclude: bool, shape: tuple[int, int]) -> Array:
     """Return how many candidates each query has."""
     sizes = np.full(shape[0], shape[1])
-    own: Any = True
     if isinstance(candidates, np.ndarray):
         sizes[:] = candidates.sum()
-        own = candidates[: shape[0]]
     elif candidates is not None:
         sizes = np.diff(candidates.indptr).astype(np.int64)
-        rows = np.arange(shape[0])
-        own = np.asarray(candidates[rows, rows], np.bool_) if exclude else own
     if exclude:
-        sizes -= own
+        rows = np.arange(shape[0])
+        sizes -= are_candidates(candidates, rows, rows)
     return sizes
 
 

@@ -30,10 +30,10 @@ from ..arrays.saved_files import (
     replace_file,
     write_archive,
 )
-from ..errors import InputTypeError, InputValueError, Option
+from ..errors import InputTypeError, InputValueError, Option, argument_names
 from ..inputs.array_likes import dtype_name
 from ..inputs.checks import check_shape
-from .store import FileStore, map_bytes, read_single_scores
+from .store import FileStore, Tile, read_single_scores
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -74,6 +74,16 @@ def open_vectors(path: str, dtype: Any, dtypes: tuple[str, ...]) -> FileStore:
         return FileStore(file, path, layout, dtype_name(layout.dtype, dtype, dtypes, path))
 
 
+def map_matrix(argument: str, path: str, io: str = "map") -> Array:
+    """Map the numbers of a file, in the order of its rows, as long as they last; or read them."""
+    with argument_names(scores=argument):
+        with open_input("scores", path) as file:
+            layout = find_layout("scores", file)
+            store = FileStore(file, path, layout, layout.dtype.name)
+        with store.block(Tile(0, 0, *store.shape), io) as array:
+            return array
+
+
 def find_layout(argument: str, file: IO[bytes]) -> NpyHeader:
     """Return where the numbers of a file lie, by the ending of its name.
 
@@ -98,23 +108,6 @@ def find_layout(argument: str, file: IO[bytes]) -> NpyHeader:
         got = f"{size:,}"
         raise InputValueError(argument, expected=expected, got=got, place=file.name, remedies=ways)
     return NpyHeader((rows, columns), False, dtype, _HEADER_BYTES)
-
-
-def map_matrix(argument: str, path: str, io: str = "map") -> Array:
-    """Map the numbers of a file, in the order of its rows, as long as they last; or read them."""
-    with open_input(argument, path) as file:
-        layout = find_layout(argument, file)
-        rows, columns = layout.shape
-        strides = (columns * layout.dtype.itemsize + layout.gap, layout.dtype.itemsize)
-        size = rows * strides[0] - layout.gap
-        data: Any
-        if io == "read":
-            file.seek(layout.start)
-            data = file.read(size)
-        else:
-            data = map_bytes(file, layout.start, size)
-        with report_damage(argument, path):
-            return np.ndarray(layout.shape, layout.dtype, data, 0, strides)
 
 
 def _read_header(argument: str, file: IO[bytes], size: int) -> tuple[int, int]:
