@@ -24,7 +24,7 @@ STYLE = Config(
     napoleon_custom_sections=[("Attributes", "params_style")],
 )
 
-BARS = re.compile(r"(`+.*?`+)|\|")  # code, which is kept, or a bar
+MARKUP = re.compile(r"(`+.*?`+)|([|@])")  # code, which is kept, or a bar or an at sign
 
 
 def rewrite(
@@ -34,7 +34,7 @@ def rewrite(
 
     The extension napoleon itself would take the text before a colon in a property as its type.
     """
-    lines[:] = NumpyDocstring(list(escape_bars(lines)), STYLE).lines()
+    lines[:] = NumpyDocstring(list(escape_markup(lines)), STYLE).lines()
 
 
 def show_defaults(
@@ -47,12 +47,12 @@ def show_defaults(
     return named.replace("<lambda>", "...").replace("Ellipsis", "..."), returns
 
 
-def escape_bars(lines: list[str]) -> Iterator[str]:
-    """Escape the bars of |x|, which would be a substitution in reStructuredText."""
+def escape_markup(lines: list[str]) -> Iterator[str]:
+    """Escape |x|, a substitution in reStructuredText, and hits@10, an address of electronic mail."""
     example = False
     for line in lines:
         example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
-        yield line if example else BARS.sub(lambda found: found[1] or r"\|", line)
+        yield line if example else MARKUP.sub(lambda found: found[1] or f"\\{found[2]}", line)
 
 
 def use_dashes(app: Sphinx, doctree: nodes.document) -> None:
