@@ -56,7 +56,8 @@ def test_types_are_shipped_and_those_of_the_core() -> None:
 def test_public_names_exist() -> None:
     assert len(set(truerank.__all__)) == len(truerank.__all__)
     assert [name for name in truerank.__all__ if not hasattr(truerank, name)] == []
-    assert set(truerank.__all__) == set(dir(truerank))
+    for module in (truerank, truerank.metrics, truerank.plot, truerank.page):
+        assert set(module.__all__) == set(dir(module))
     with pytest.raises(AttributeError, match="no attribute 'ranks_of'"):
         truerank.ranks_of  # noqa: B018
 

@@ -37,6 +37,12 @@ from ..tables.table import Layout
 
 __all__ = ["save"]
 
+
+def __dir__() -> list[str]:
+    """Show what the module offers, and not what it imports."""
+    return __all__
+
+
 if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
     from ..tables.as_table import Names

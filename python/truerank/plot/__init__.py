@@ -56,6 +56,12 @@ if TYPE_CHECKING:
 
 __all__ = ["groups", "hits_curve", "rank_distribution"]
 
+
+def __dir__() -> list[str]:
+    """Show what the module offers, and not what it imports."""
+    return __all__
+
+
 ORDERS = ("tasks", "value")  # These are of groups.
 
 _ROW_HEIGHT = 0.27  # The unit is inches.
