@@ -5,6 +5,7 @@ Standard output has only the result; an error is one line on standard error.
 
 from __future__ import annotations
 
+import difflib
 import platform
 import warnings
 from importlib import import_module
@@ -16,10 +17,15 @@ import numpy as np
 from truerank import InputError
 
 from .. import __version__, _core, devices
+from ..inputs.checks import called_here
+from ..metrics import METRICS
 from ..naming import printable
+from . import options
 from .options import PRINTING, Values, command, name_of, say
 from .output import show, table_of
 
+# Options of other tools, and what they are called here.
+OF_OTHER_TOOLS = {"--run": ["--lists"], "--runs": ["--lists"], "-k": ["--top"], "--k": ["--top"]}
 # The function of a command, whose module is loaded when the command is called, and what it does.
 COMMANDS = {
     "evaluate": ("evaluate.evaluate", "Report the metrics of scores in files, or of saved ranks."),
@@ -43,6 +49,26 @@ COMMANDS = {
 def show_warning(message: Any, *_: object, **__: object) -> None:
     """Write a warning as a line of standard error."""
     click.echo(printable(f"Warning: {say(message)}"), err=True)
+
+
+def way_out(error: click.UsageError, words: list[str]) -> str:
+    """Say what was meant by a word of another tool, or by metrics without commas between them.
+
+    click itself asks whether one of the possible options was meant.
+    """
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        flags = {flag for parameter in error.ctx.command.params for flag in parameter.opts}
+        here = flags.intersection(OF_OTHER_TOOLS.get(error.option_name, ()))
+        error.possibilities = list(here) or error.possibilities
+    for name in difflib.get_close_matches(words[0], COMMANDS, 1) if words else ():
+        if name != words[0]:
+            return f"; did you mean {name}?"
+    for flag, first, second in zip(words, words[1:], [*words[2:], ""], strict=False):
+        for option in called_here(flag.lstrip("-"), first, options.SIMILARITIES):
+            return f"; {option.value} is its name here"
+        if flag == "--metrics" and ("@" in second or second in METRICS):
+            return f"; metrics have a comma between them: --metrics {first},{second}"
+    return ""
 
 
 class Commands(click.Group):
@@ -91,7 +117,8 @@ class Commands(click.Group):
             try:
                 return super().invoke(ctx)
             except click.UsageError as error:
-                text = error.format_message().rstrip(".")
+                meant = way_out(error, ctx.obj)
+                text = error.format_message().rstrip(".") + meant
                 if error.ctx is not None:
                     text += f" (see {error.ctx.command_path} --help)"
                 raise click.UsageError(printable(text.strip())) from error

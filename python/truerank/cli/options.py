@@ -393,8 +393,8 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "--threads": (POSITIVE, "Number of threads. Default: all that the process may use."),
     "--similarity": (
         SIMILARITIES,
-        "Similarity of two vectors; maxsim: of two lists of vectors. Default: dot, and cosine in "
-        "alignment, which takes no lists.",
+        "Similarity of two vectors; maxsim: of two lists of vectors. Default: dot; cosine in "
+        "alignment, which takes no lists; none of topk and recall.",
     ),
     "--complex-layout layout": (
         ("interleaved", "halves"),

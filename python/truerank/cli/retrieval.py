@@ -33,6 +33,9 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
         if groups.setdefault(name, group) != group:
             got = f"{groups[name]!r} and {group!r} for {name!r}"
             raise InputValueError(argument, expected="one group", got=got, place=place)
+    if not groups:
+        expected = "lines of a name and its group, with a tab between them"
+        raise InputValueError(argument, expected=expected, got="an empty file", place=text)
     return groups
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .. import _core, counting
-from ..errors import InputTypeError, InputValueError
-from ..inputs.array_likes import index_array
+from ..errors import InputTypeError, InputValueError, Option
+from ..inputs.array_likes import as_array, index_array
 from ..inputs.checks import check_range, check_shape, forbidden_nan
 from ..inputs.rules import PLAIN
 from ..inputs.selection import Tasks, as_selection, selection_arrays
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..arrays.types import IntArray
-    from ..errors import Option
     from ..inputs.rules import Rules
     from ..stores import Store
 
@@ -221,7 +220,15 @@ _OBJECTS = np.dtype(object)
 def _read_targets(targets: Any, tasks: int, owner: str | None, columns: int) -> IntArray:
     """Check the targets of tasks, one for each `owner`, or one for all."""
     is_listed = isinstance(targets, (list, tuple)) or getattr(targets, "dtype", None) is _OBJECTS
-    if is_listed and isinstance(next(iter(targets), None), (list, tuple, np.ndarray)):
+    first = None
+    if is_listed or getattr(targets, "ndim", 0) == 2:
+        first = next(iter(targets), None)
+    is_row = getattr(first, "ndim", 0) > 0 or isinstance(first, (list, tuple))
+    if is_row and as_array(first, "targets").dtype.kind == "f":
+        way = Option("", effect="takes scores first", call="evaluate(scores, targets)")
+        got = "fractions, a row for each task"
+        raise InputTypeError("targets", "", "integers", got, remedies=[way])
+    if isinstance(first, (list, tuple, np.ndarray)) and is_listed:
         expected = "integers; where a row has several, np.concatenate(targets) with "
         expected += "rows=np.repeat(np.arange(n), lengths)"
         raise InputTypeError("targets", expected=expected, got="a list of each row")

@@ -35,6 +35,23 @@ _WORDS = {
     "first": ("rows", "array.loc[list({})]", "", "array.values", ""),
     "last": ("columns", "array.loc[:, list({})]", "", "array.values", "{0}[{0}.dims[1]].values"),
 }
+# What options of other tools are called here, and their values.
+_LOWER_IS_BETTER = Option("order", "ascending", "says that lower scores are better")
+_HIGHER_IS_BETTER = Option("order", "descending", "says that higher scores are better")
+_ORDERS = {True: _HIGHER_IS_BETTER, False: _LOWER_IS_BETTER}
+_SIMILARITIES = {"cos": "cosine", "cos_sim": "cosine", "angular": "cosine"}
+_SIMILARITIES |= {"ip": "dot", "inner_product": "dot", "dot_product": "dot"}
+_SIMILARITIES |= {"euclidean": "l2", "sqeuclidean": "sql2", "manhattan": "l1", "cityblock": "l1"}
+_OF_OTHER_TOOLS = {
+    f"{name}={value}": option
+    for name in ("largest", "higher_is_better", "descending")
+    for value, option in _ORDERS.items()
+}
+_OF_OTHER_TOOLS |= {"ascending=True": _LOWER_IS_BETTER, "ascending=False": _HIGHER_IS_BETTER}
+_OF_OTHER_TOOLS |= {
+    f"similarity={name}": Option("similarity", here, "is its name here")
+    for name, here in _SIMILARITIES.items()
+}
 _FEW_NAMES = 1000  # A set of so many is quickly made.
 MOST_ENTRIES = 1 << 40  # The size of a larger array might not fit into 64 bits.
 
@@ -226,8 +243,22 @@ def choice(name: str, value: object, choices: tuple[Word, ...]) -> Word:
     if not isinstance(value, str):
         raise InputTypeError(name, expected="a str", got=type(value).__name__)
     if value not in choices:
-        raise InputValueError(name, expected=f"one of {', '.join(choices)}", got=repr(value))
+        expected = f"one of {', '.join(choices)}"
+        ways = called_here(name, value, choices)
+        raise InputValueError(name, expected=expected, got=repr(value), remedies=ways)
     return choices[choices.index(value)]
+
+
+def called_here(name: str, value: object, known: Sequence[str]) -> list[Option]:
+    """Return the option that somebody means who writes one of another tool, if it is known here.
+
+    >>> print(*called_here("similarity", "cos", ["dot", "cosine"]))
+    similarity='cosine'
+    """
+    option = _OF_OTHER_TOOLS.get(f"{name}={value}") if isinstance(value, str | bool) else None
+    if option is None or (option.name not in known and option.value not in known):
+        return []
+    return [option]
 
 
 def check_range(name: str, values: npt.NDArray[np.int64], bound: int, what: str) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, get_args
 
 from .. import _core
 from ..errors import InputTypeError
-from .checks import choice, flag, integer
+from .checks import called_here, choice, flag, integer
 
 if TYPE_CHECKING:
     from .progress_listeners import Progress
@@ -177,7 +177,11 @@ def read_rules(
             if function is not None:
                 known = list(inspect.signature(function).parameters)
                 known = [each for each in known if each != "self"]
-            raise InputTypeError(name, f"unexpected keyword argument; {suggest(name, known)}")
+            ways = called_here(name, options[name], known)
+            problem = "unexpected keyword argument"
+            if not ways:
+                problem += f"; {suggest(name, known)}"
+            raise InputTypeError(name, problem, remedies=ways)
     checked = {name: value for name, value in options.items() if name in vars(PLAIN)}
     return Rules(**checked, is_order_named="order" in options)
 

@@ -377,6 +377,10 @@ RANK_KEYS = Grammar(
     }
     | {name: f"reports of truerank.retrieval have {name}" for name in ANSWER_NAMES}
     | {
+        "recall": "a task has one right answer, so that hits@k is its recall@k; reports of "
+        "truerank.retrieval have recall of several"
+    }
+    | {
         short: f"reports of truerank.retrieval have {short.upper()}@k, which is {name}@k"
         for short, name in SHORT_ANSWER_NAMES.items()
     },

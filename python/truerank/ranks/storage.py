@@ -40,6 +40,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.saved_files import checked_fields, open_archive
+from ..errors import InputValueError, Option
 from ..inputs.array_likes import checked_weights
 from ..inputs.checks import check_range
 from ..naming import public
@@ -87,6 +88,10 @@ def load(path: str | os.PathLike[str]) -> Ranks:
     ...     load(f"{folder}/ranks.npz")
     Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
     """
+    if os.fspath(path).lower().endswith(".json"):
+        way = Option("", effect="keeps them", call="report.ranks.save('ranks.npz')")
+        problem = "JSON has the numbers of a report, and no ranks"
+        raise InputValueError("path", problem, place=os.fspath(path), remedies=[way])
     with open_archive("path", path, KIND, MEMBERS) as (header, members):
         types = {"labels": (dict,), "protocol": (dict,), "origins": (list,)}
         checked_fields("header", header, types)

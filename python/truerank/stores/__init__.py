@@ -286,7 +286,9 @@ def _stored_member(file: BinaryFile, path: str, member: str | None) -> tuple[str
         name = next(iter(entries))
     if name not in entries:
         ways = []
-        if entries and not member:
+        if "truerank" in entries:
+            ways = [Option("", effect="reads saved ranks", call="report(load(path))")]
+        elif entries and not member:
             effect = "says the one that is meant"
             ways = [Option("member", next(iter(entries)), effect, call="open_scores(path, {})")]
         expected = f"the array {name!r}"
