@@ -6,7 +6,6 @@ import os
 import platform
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +23,9 @@ from harness import Compare, Results, Team
 from harness.memory import available_memory
 from harness.plots import draw
 from harness.synthetic import FULL, QUICK, Pool, Sizes
+from harness.timing import CLOCKS, hold_to_one_thread
 
 RESULTS = pytest.StashKey[Results]()
-CLOCKS = {"wall": time.perf_counter, "cpu": time.thread_time}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--clock",
         choices=sorted(CLOCKS),
         default="wall",
-        help="cpu: processor time of the calling thread; use it with -k one on a busy machine",
+        help="cpu: processor time, and one thread for each contestant; for a busy machine",
     )
     group.addoption(
         "--bench-out", type=Path, metavar="DIR", help="directory for the table and the plots"
@@ -48,6 +47,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Prepare the table; pytest-benchmark's own table is printed only with -v."""
+    if config.getoption("--clock") == "cpu":
+        hold_to_one_thread()
     config.stash[RESULTS] = Results()
     if config.getoption("verbose") < 1:
         config.option.benchmark_quiet = True
@@ -97,9 +98,11 @@ def threads() -> int:
 
 @pytest.fixture(params=["one", "all"])
 def team(request: pytest.FixtureRequest, threads: int) -> Team:
-    """One thread, then all: a case with this fixture runs with each."""
+    """One thread, then all, if they are more: a case with this fixture runs with each."""
     if request.param == "one":
         return Team(1, 1)
+    if threads == 1:
+        pytest.skip("there is one thread")
     return Team(None, threads)
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import math
 import os
+import subprocess
+import sys
+import threading
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,6 +23,7 @@ from harness.growth import fit_exponent, geometric_sizes
 from harness.memory import PeakMemory
 from harness.synthetic import draw_embeddings, draw_targets
 from harness.table import Results, exponent_row, make_rows
+from harness.timing import CLOCKS
 from peers import CHECKS, Peer, Problem, numpy_scipy, prepare_peers
 from peers.embeddings import EXACT, SCORING, SLOW, EmbeddingProblem, check_scores
 from peers.ground_truth import count_wrong
@@ -48,6 +53,57 @@ def test_a_goal_of_an_exponent_is_a_range() -> None:
     assert exponent_row("case", "one", law, (0.5, 0.95)).met is False
     assert exponent_row("case", "one", law, (0.0, 1.05)).goal == "<= 1.05"
     assert exponent_row("case", "one", law).met is None
+
+
+def test_processor_time_is_that_of_all_threads() -> None:
+    """A contestant that works in another thread takes as long as one that works in its own."""
+    seconds = 0.05
+
+    def work() -> None:
+        start = time.thread_time()
+        while time.thread_time() - start < seconds:
+            pass
+
+    def work_elsewhere() -> None:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+
+    contestants = {"here": work, "elsewhere": work_elsewhere, "waits": lambda: time.sleep(seconds)}
+    times = time_in_turn(contestants, 2, clock=CLOCKS["cpu"])
+    for name in ("here", "elsewhere"):
+        assert seconds <= times[name].best < 1.5 * seconds, name
+    assert times["waits"].best < seconds / 5
+
+
+POOLS = """
+import os, sys
+import numpy  # its BLAS is loaded before contestants are held
+sys.path[:0] = sys.argv[1:]
+from harness.timing import hold_to_one_thread
+hold_to_one_thread()
+import threadpoolctl
+import truerank
+from truerank import _core
+assert _core.default_threads() == 1, _core.default_threads()
+pools = threadpoolctl.threadpool_info()
+assert all(pool["num_threads"] == 1 for pool in pools), pools
+try:
+    import numba
+except ImportError:
+    pass
+else:
+    assert numba.get_num_threads() == 1
+"""
+
+
+def test_contestants_have_one_thread_each() -> None:
+    """Neither we nor BLAS nor numba counts on more, though nobody asks them for one."""
+    bench = str(Path(__file__).parents[1])
+    environment = {name: x for name, x in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    command = [sys.executable, "-c", POOLS, bench]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
 
 
 @pytest.mark.skipif(PeakMemory().growth() is None, reason="the system does not tell the peak")

@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from threadpoolctl import threadpool_limits
+
 from harness.memory import PeakMemory
 
-__all__ = ["BenchmarkFixture", "Contestants", "Team", "Times", "time_in_turn"]
+__all__ = [
+    "CLOCKS",
+    "BenchmarkFixture",
+    "Contestants",
+    "Team",
+    "Times",
+    "hold_to_one_thread",
+    "time_in_turn",
+]
+
+# Processor time is that of all threads: libraries count in pools of their own.
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
+# Libraries read these as they are loaded.
+POOLS = ("OMP", "OPENBLAS", "MKL", "NUMBA", "RAYON")
 
 Contestants = Mapping[str, Callable[[], object]]
 # So many runs have their memory measured; the smallest growth counts, as the first run loads code.
 MEASURED_RUNS = 2
+
+
+def hold_to_one_thread() -> None:
+    """Let contestants have one thread each: the libraries that are loaded, and those to come."""
+    os.environ.update({f"{pool}_NUM_THREADS": "1" for pool in POOLS})
+    threadpool_limits(1)
 
 
 class BenchmarkFixture(Protocol):

@@ -355,13 +355,16 @@ try:
 except SystemExit as ended:
     assert ended.code == 0
 """
-# Lines of Python, and how many lines of code may be loaded after them: some per cent more than are.
+# Lines of Python, and the rooms of whose modules some are loaded after them.
+RANKED = {"arrays", "counting", "inputs", "ranks", "stores"}
+REPORTED = RANKED | {"inference", "metrics", "reporting", "tables"}
+EVALUATED = REPORTED | {"devices", "embeddings", "link_prediction", "records", "tasks"}
 CALLS = {
-    "rank": (SCORES + "tr.rank(scores, np.arange(4))", 3250),
-    "evaluate": (SCORES + "tr.evaluate(scores, np.arange(4))['mrr']", 5000),
-    "task of arrays": (TRIPLES + "evaluate(triples, 3)", 9500),
-    "task of files": (TRIPLES + "evaluate(path, ['e0', 'e1', 'e2'])", 9500),
-    "command": (SCORES + COMMAND, 8900),
+    "rank": (SCORES + "tr.rank(scores, np.arange(4))", RANKED),
+    "evaluate": (SCORES + "tr.evaluate(scores, np.arange(4))['mrr']", REPORTED | {"tasks"}),
+    "task of arrays": (TRIPLES + "evaluate(triples, 3)", EVALUATED),
+    "task of files": (TRIPLES + "evaluate(path, ['e0', 'e1', 'e2'])", EVALUATED),
+    "command": (SCORES + COMMAND, REPORTED | {"cli", "devices"}),
 }
 SAY_FILES = """
 import sys
@@ -372,11 +375,13 @@ for name, module in sys.modules.items():
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_call_loads_what_it_needs(name: str, tmp_path: Path, run_python: Run) -> None:
+def test_a_call_loads_the_rooms_that_it_needs(name: str, tmp_path: Path, run_python: Run) -> None:
+    """How many lines are loaded is printed (`-s`): they are a picture, not a limit."""
     if name == "command":
         pytest.importorskip("click")
-    code, most = CALLS[name]
-    files = map(Path, run_python(f"{code}\n{SAY_FILES}", tmp_path).splitlines())
-    lines = {f"{x.parent.name}/{x.name}": len(code_of(x)) for x in files if x.suffix == ".py"}
-    assert len(lines) > 20
-    assert sum(lines.values()) <= most, lines
+    code, rooms = CALLS[name]
+    files = [Path(x) for x in run_python(f"{code}\n{SAY_FILES}", tmp_path).splitlines()]
+    files = [path for path in files if path.suffix == ".py"]
+    assert len(files) > 20
+    print(f"{name}: {sum(len(code_of(path)) for path in files):,} lines")
+    assert {path.parent.name for path in files} - {PACKAGE.name} == rooms
