@@ -106,6 +106,13 @@ def check_rows(columns: list[np.ndarray]) -> None:
     chosen = np.arange(len(columns[0]))[::-2]
     assert np.array_equal(keys.of(chosen), rows.row_keys(columns)[chosen])
     assert np.array_equal(keys.of(slice(1, 9)), rows.row_keys(columns)[1:9])
+    counted = rows.count_prefixes(columns)
+    for length, counts in enumerate(counted, start=2):
+        firsts = np.unique(np.stack(columns[:length], axis=1), axis=0)[:, 0]
+        values, numbers = np.unique(firsts, return_counts=True)
+        assert np.array_equal(counts.distinct, values)
+        assert np.array_equal(counts.numbers, numbers)
+    assert len(counted) == len(columns) - 1
 
 
 @given(st.lists(st.tuples(INTEGERS, INTEGERS, INTEGERS), max_size=20))
@@ -122,4 +129,7 @@ def test_distinct_rows(table: list[tuple[int, int, int]]) -> None:
 def test_many_distinct_rows(bounds: tuple[int, int]) -> None:
     """Of several blocks."""
     firsts = drawn(7, 0, 2, 100_000)
-    check_rows([firsts, drawn(8, 0, 5_000, 100_000), drawn(9, *bounds, 100_000)])
+    seconds, thirds = drawn(8, 0, 5_000, 100_000), drawn(9, *bounds, 100_000)
+    check_rows([firsts, seconds, thirds])
+    check_rows([seconds - 2_500, thirds])
+    check_rows([thirds, seconds])

@@ -261,6 +261,33 @@ def distinct_rows(columns: Sequence[IntArray]) -> list[IntArray]:
     return decoded
 
 
+def count_prefixes(columns: Sequence[IntArray]) -> list[Occurrences]:
+    """Count the distinct rows of the first two columns, of three, ..., by the first column.
+
+    >>> ones = np.ones(3, np.int64)
+    >>> pairs, rows = count_prefixes([np.array([5, 7, 5]), ones, np.arange(3)])
+    >>> pairs.numbers, rows.numbers
+    (array([1, 1]), array([2, 1]))
+    """
+    rows = RowKeys(columns)
+    low, span = rows.ranges[0]
+    if not rows.are_plain or span > 2 * len(columns[0]) + _SMALL:
+        lengths = range(2, len(columns) + 1)
+        return [occurrences_of(distinct_rows(columns[:length])[0]) for length in lengths]
+    keys = distinct_in_place(rows.all())
+    counts = []
+    for length in range(len(columns), 1, -1):
+        width = math.prod(span for _, span in rows.ranges[1:length])
+        # The keys of a value lie side by side.
+        numbers = np.diff(np.searchsorted(keys, np.arange(span + 1) * width))
+        places = np.flatnonzero(numbers)
+        counts.append(Occurrences(places + low, numbers[places]))
+        if length > 2:
+            keys = keys // rows.ranges[length - 1][1]
+            keys = keys[are_new(keys)]
+    return counts[::-1]
+
+
 def look_up(among: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
     """Find which of many values are among others: where they are, ascending, and where in these.
 

@@ -219,6 +219,8 @@ _OBJECTS = np.dtype(object)
 
 def _read_targets(targets: Any, tasks: int, owner: str | None, columns: int) -> IntArray:
     """Check the targets of tasks, one for each `owner`, or one for all."""
+    if type(targets) is int and 0 <= targets < columns:  # Checks take longer than a small count.
+        return np.full(tasks, targets, np.int64)
     is_listed = isinstance(targets, (list, tuple)) or getattr(targets, "dtype", None) is _OBJECTS
     first = None
     if is_listed or getattr(targets, "ndim", 0) == 2:

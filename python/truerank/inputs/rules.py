@@ -141,6 +141,7 @@ class Rules:
 PLAIN = Rules()
 # Making rules of the core takes longer than a small count.
 _core_rules = lru_cache(maxsize=16)(_core.Rules)
+_rules_of_threads = lru_cache(maxsize=16)(lambda threads: Rules(threads=threads))
 
 
 def suggest(word: str, known: Iterable[str], others: Iterable[str] = ()) -> str:
@@ -171,6 +172,8 @@ def read_rules(
     """
     if not options:
         return PLAIN
+    if len(options) == 1 and type(options.get("threads")) is int:  # All of them have this one.
+        return _rules_of_threads(options["threads"])
     known = list(kind.__annotations__)
     for name in options:
         if name not in known:

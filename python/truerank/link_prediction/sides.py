@@ -12,8 +12,8 @@ import numpy as np
 from ..arrays.row_keys import (
     Occurrences,
     are_among,
-    are_new,
     codes_of,
+    count_prefixes,
     distinct,
     distinct_rows,
     mixed_rows,
@@ -72,19 +72,22 @@ ROWS = "rows of the test"  # They may have lists of candidates.
 _BY_SIDE = Option("", effect="has those of each", call="a mapping of sides to lists")
 
 
-def _count_known(splits: SplitTables) -> tuple[Occurrences, Occurrences]:
+def _count_known(splits: SplitTables, are_distinct: bool) -> tuple[Occurrences, Occurrences]:
     """Count in how many distinct triples of the known splits entities and relations occur.
 
     Further columns do not count, and memory grows with the number of triples, whatever their ids.
     """
     heads, relations, tails = splits.known_rows()[:, :3].T
-    relations, heads, tails = distinct_rows([relations, heads, tails])
+    if not are_distinct:
+        relations, heads, tails = distinct_rows([relations, heads, tails])
     tails = tails[tails != heads]  # A triple whose head is its tail counts once.
     return occurrences_of(heads, tails), occurrences_of(relations)
 
 
-def _categories(triples: IntArray, relations: IntArray) -> IntArray:
+def _categories(triples: IntArray, relations: IntArray) -> tuple[IntArray, bool]:
     """Classify relations by one head or many, one tail or many, as positions in `CATEGORIES`.
+
+    Returned is also whether all triples are distinct.
 
     A relation has one head if it has fewer than 1.5 heads on average over its distinct
     (relation, tail) pairs, else n; the same holds for tails over its (head, relation) pairs. A
@@ -93,11 +96,12 @@ def _categories(triples: IntArray, relations: IntArray) -> IntArray:
     set, an average below 1.5 is 1, others are MANY.)
     """
     heads, known, tails = triples[:, :3].T
-    n_tails = occurrences_of(distinct_rows([known, tails])[0]).of(relations)
-    of_triples, heads = distinct_rows([known, heads, tails])[:2]
-    n_triples = occurrences_of(of_triples).of(relations)
-    n_heads = occurrences_of(of_triples[are_new(of_triples) | are_new(heads)]).of(relations)
-    return 2 * (2 * n_triples >= 3 * n_tails) + (2 * n_triples >= 3 * n_heads)
+    of_heads, of_triples = count_prefixes([known, heads, tails])
+    n_tails = count_prefixes([known, tails])[0].of(relations)
+    n_triples = of_triples.of(relations)
+    n_heads = of_heads.of(relations)
+    categories = 2 * (2 * n_triples >= 3 * n_tails) + (2 * n_triples >= 3 * n_heads)
+    return categories, int(of_triples.numbers.sum()) == len(triples)
 
 
 def degree_buckets(numbers: IntArray) -> Labels:
@@ -136,8 +140,9 @@ def make_sides(
     is_asked = np.zeros(len(splits.rows), dtype=bool)
     is_filtering = is_asked if filter == QUERY else np.zeros_like(is_asked)
     facts = splits.columns
-    of_entities, of_relations = _count_known(splits)
     relations = facts["relation"][test_rows]
+    categories, are_distinct = _categories(splits.rows, relations)
+    of_entities, of_relations = _count_known(splits, are_distinct)
     degrees = {
         "head": of_entities.of(facts["head"][test_rows]),
         "tail": of_entities.of(facts["tail"][test_rows]),
@@ -146,7 +151,7 @@ def make_sides(
     del of_entities, of_relations
     called = [(ids[test_rows], splits.vocabularies[role].names) for role, ids in facts.items()]
     labels_of_triples = {
-        "category": labels_of_codes(_categories(splits.rows, relations), CATEGORIES),
+        "category": labels_of_codes(categories, CATEGORIES),
         "head_degree": labels_of_codes(degrees["head"]),
         "tail_degree": labels_of_codes(degrees["tail"]),
         "fact": labels_of_codes(number_facts(called)),
