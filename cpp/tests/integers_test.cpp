@@ -1,4 +1,4 @@
-// Integers: where they stand among others, beside a map.
+// Integers: where they stand among others, beside a map; and the table of places that integers and names share.
 #include "engine/names/integers.hpp"
 
 #include <limits>
@@ -6,6 +6,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "engine/names/hash_table.hpp"
 #include "tests/tests.hpp"
 
 namespace truerank::tests {
@@ -50,6 +51,33 @@ void check_table(Checks& checks, const std::vector<std::int64_t>& values, const 
     }
 }
 
+// A table that grows finds what it had, and says of each hash that it is new once. Hashes have all bits, or share those
+// that name a slot.
+void check_growth(Checks& checks, std::uint64_t unlike_bits) {
+    Random random;
+    PlaceTable table;
+    std::vector<std::uint64_t> hashes;
+    const auto is_at = [&](std::uint64_t hash) {
+        return [&, hash](std::int64_t place) { return hashes[static_cast<std::size_t>(place)] == hash; };
+    };
+    bool right = true;
+    for (std::int64_t i = 0; i < 3000; ++i) {
+        const std::uint64_t hash = random.bits() & unlike_bits;
+        const std::int64_t known = table.place(hash, is_at(hash));
+        hashes.push_back(hash);
+        const std::int64_t place = table.place_or_add(hash, i, is_at(hash));
+        right = right && place == (known < 0 ? i : known) && hashes[static_cast<std::size_t>(place)] == hash;
+        for (std::size_t j = 0; j < hashes.size(); j += 97) {
+            const std::int64_t found = table.place(hashes[j], is_at(hashes[j]));
+            right = right && found >= 0 && found < std::ssize(hashes);
+            right = right && hashes[static_cast<std::size_t>(found)] == hashes[j];
+        }
+        if (!right) break;
+    }
+    checks.expect(right, "a table that grew, of hashes with the bits %llx",
+                  static_cast<unsigned long long>(unlike_bits));
+}
+
 }  // namespace
 
 void check_integers(Checks& checks) {
@@ -61,6 +89,9 @@ void check_integers(Checks& checks) {
                 check_table(checks, values, random_integers(777, 2 * distinct, step, random));
             }
         }
+    }
+    for (const std::uint64_t unlike_bits : {~std::uint64_t{0}, ~std::uint64_t{0} >> 20, ~std::uint64_t{0} << 20}) {
+        check_growth(checks, unlike_bits);
     }
 }
 

@@ -15,15 +15,11 @@ struct Family {
     void (*check)(tests::Checks& checks);
 };
 constexpr Family kFamilies[] = {
-    {"count", true, tests::check_count},
-    {"similarity", true, tests::check_similarity},
-    {"rank", true, tests::check_rank},
-    {"vectors", true, tests::check_vectors},
-    {"maxima", true, tests::check_maxima},
-    {"levels", true, tests::check_levels},
-    {"bounds", true, tests::check_bounds},
-    {"integers", false, tests::check_integers},
-    {"selections", false, tests::check_selections},
+    {"count", true, tests::check_count},        {"similarity", true, tests::check_similarity},
+    {"rank", true, tests::check_rank},          {"vectors", true, tests::check_vectors},
+    {"maxima", true, tests::check_maxima},      {"levels", true, tests::check_levels},
+    {"bounds", true, tests::check_bounds},      {"files", false, tests::check_files},
+    {"integers", false, tests::check_integers}, {"selections", false, tests::check_selections},
     {"threads", false, tests::check_threads},
 };
 constexpr int kSkipped = 77;

@@ -69,6 +69,7 @@ void check_vectors(Checks& checks);
 void check_maxima(Checks& checks);
 void check_bounds(Checks& checks);
 void check_levels(Checks& checks);
+void check_files(Checks& checks);
 void check_integers(Checks& checks);
 void check_selections(Checks& checks);
 void check_threads(Checks& checks);

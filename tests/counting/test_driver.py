@@ -240,6 +240,18 @@ def test_read_in_pieces(tmp_path: Path, shape: tuple[int, int], order: Any) -> N
             assert got.protocol.files == (str(path),)
 
 
+def test_a_nan_is_named_wherever_a_piece_begins(tmp_path: Path) -> None:
+    """Rows are read in pieces of as many columns as a power of two."""
+    path = tmp_path / "scores.npy"
+    scores = np.lib.format.open_memmap(path, "w+", np.float64, (2, 300_000))
+    for column in (1 << 16, 1 << 17, 1 << 18, 299_999):
+        scores[1] = 0
+        scores[1, column] = np.nan
+        scores.flush()
+        words = rf"row 1\b.*column {column}\b.*NaN"
+        refusal(ValueError, words, tr.rank, path, [0, 1], io="read", threads=1)
+
+
 def test_a_file_that_shrinks_within_a_tile_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

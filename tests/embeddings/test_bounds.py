@@ -27,6 +27,7 @@ from strategies.near_ties import (
     check_levels,
     choices,
     compare_levels,
+    expected_counts,
     levels,
     near_ties,
     problems,
@@ -149,8 +150,17 @@ def long_chain_that_rounds_one_way(similarity: str, kind: str) -> NearTies:
     return NearTies(queries.astype(kind), entities.astype(kind), similarity)
 
 
+def bytes_with_a_bias(kind: str, similarity: str) -> NearTies:
+    """Sums of bytes are exact, but have no bias in them, which decides here."""
+    rng = np.random.default_rng(0)
+    queries = rng.integers(-30, 31, (2, 8)).astype(kind)
+    entities = rng.integers(-30, 31, (64, 8)).astype(kind)
+    return NearTies(queries, entities, similarity, 1000.0 * np.arange(64))
+
+
 FAULTS: list[tuple[Any, ...]] = [(sums_at_the_limit_of_words,), (a_void_bias_hides_no_other,)]
 FAULTS += [(cosine_of_extreme_doubles, exponent) for exponent in (-1070, -600, 600, 1020)]
+FAULTS += [(bytes_with_a_bias, *made) for made in product(("int8", "uint8"), ("dot", "sql2"))]
 for name in COVERED[:-1]:
     FAULTS += [(long_chain_that_rounds_one_way, name, kind) for kind in ("float32", "float64")]
 
@@ -159,6 +169,45 @@ for name in COVERED[:-1]:
 def test_faults_of_the_first_bounds(fault: tuple[Any, ...]) -> None:
     make, *arguments = fault
     assert check_levels(make(*arguments))[1] > 0
+
+
+# --- late interaction
+
+
+def test_a_token_whose_levels_mislead_has_the_maximum() -> None:
+    """C makes the step 1: then B has 702 as its sum of levels, A 640, but A scores more.
+
+    Every document has its negative beside it, so that nothing is subtracted before.
+    """
+    document = np.repeat([[10.51], [10.49], [127.0]], 64, axis=1)
+    document[0, :2] -= 1
+    document[2, ::2] *= -1
+    documents = np.concatenate([document, -document]).astype(np.float32), [0, 3, 6]
+    queries = np.ones((70, 64), np.float32), np.arange(71)
+    for name in choices():
+        with levels(name):
+            scores = tr.score_embeddings(queries, documents, similarity="maxsim")
+        assert scores[:, 0] == pytest.approx(64 * 10.49, abs=1e-3), name
+
+
+def test_tokens_far_from_zero_are_rounded_as_far_as_they_are() -> None:
+    """What the mean of the tokens adds to a score is rounded, though bounds take it off before."""
+    rng = np.random.default_rng(0)
+    tokens = rng.standard_normal((180, 32)) + 10.0 ** rng.uniform(3, 6)
+    of_queries = rng.standard_normal((160, 32))
+    of_queries -= of_queries.mean(axis=1, keepdims=True)
+    queries = of_queries.astype(np.float32), np.arange(0, 161, 2)
+    documents = tokens.astype(np.float32), np.arange(0, 181, 3)
+    rows, targets = np.repeat(np.arange(80), 60), np.tile(np.arange(60), 80)
+    with levels("off"):
+        scores = tr.score_embeddings(queries, documents, similarity="maxsim")
+    expected = expected_counts(scores, rows, targets, np.ones((4800, 60), bool))
+    options: dict[str, Any] = {"rows": rows, "similarity": "maxsim"}
+    for name in choices():
+        with levels(name):
+            ranks = tr.rank_embeddings(queries, documents, targets, **options)
+        assert (ranks.above == expected[0]).all(), name
+        assert (ranks.tied == expected[1]).all(), name
 
 
 # --- rows that are scored whole, since bounds leave most of their pairs open

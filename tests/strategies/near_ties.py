@@ -24,6 +24,7 @@ from truerank.embeddings.vectors import Embeddings
 LINEAR = ("dot", "cosine", "l1", "sql2")  # scores that a bias or a mean is added to
 COVERED = (*LINEAR, "l2", "inverse_l1", "inverse_l2", "complex_l1", "poincare")
 KINDS = ("float32", "float64", "float16")
+BYTES = ("int8", "uint8")
 LENGTHS = (1, 2, 3, 4, 7, 8, 9, 16, 31, 64, 70)
 # The largest components, and the largest bias, that bounds cover.
 LARGEST = 2.0**40
@@ -82,6 +83,16 @@ FAMILIES: dict[str, Family] = {
 }
 
 
+def rounded(vectors: Array, kind: str) -> Array:
+    """Return vectors as numbers of a kind; of bytes the largest is one of the extremes."""
+    if kind not in BYTES:
+        return vectors.astype(kind)
+    with np.errstate(all="ignore"):
+        vectors = np.nan_to_num(vectors / np.abs(vectors).max(initial=1e-300))
+    least, greatest = np.iinfo(kind).min, np.iinfo(kind).max
+    return np.clip(np.rint((vectors + (least == 0)) * 128), least, greatest).astype(kind)
+
+
 @dataclass
 class NearTies:
     """Vectors, what is added to their scores, and what else a call can say."""
@@ -134,7 +145,7 @@ def near_ties(
         if similarity == "poincare":  # in the unit ball, or a little outside
             longest = np.sqrt((made_of.astype(float) ** 2).sum(axis=1).max())
             made_of = made_of / (longest * rng.choice([0.99, 1.0000001, 1.02, 3]))
-        base = made_of.astype(kind)
+        base = rounded(made_of, kind)
     queries = base[distinct:]
     base = base[:distinct]
     entities = base[rng.integers(0, distinct, columns)]
@@ -142,11 +153,14 @@ def near_ties(
         entities = np.concatenate([entities, -entities])[-columns:]
     entities[rng.integers(columns)] = queries[rng.integers(height)]
     moved = rng.random((columns, length)) < rng.choice([0, 1 / length])
-    towards = rng.choice([-np.inf, np.inf], (columns, length)).astype(kind)
-    with np.errstate(invalid="ignore", over="ignore"):
-        entities = np.where(moved, np.nextafter(entities, towards), entities)
+    if kind in BYTES:
+        entities = entities ^ moved.astype(kind)
+    else:
+        towards = rng.choice([-np.inf, np.inf], (columns, length)).astype(kind)
+        with np.errstate(invalid="ignore", over="ignore"):
+            entities = np.where(moved, np.nextafter(entities, towards), entities)
     made = NearTies(queries, entities, similarity)
-    wide = np.float64 if kind == "float64" else np.float32
+    wide = np.float64 if kind in ("float64", *BYTES) else np.float32
     if added == "bias":
         made.bias = (rng.standard_normal(columns) * 10.0 ** rng.integers(-9, 10)).astype(wide)
         if rng.integers(2):  # some biases are too large, or no numbers
@@ -179,7 +193,8 @@ def problems(draw: st.DrawFn) -> NearTies:
     """Draw vectors of any family, with everything that a call can combine with them."""
     similarity = draw(st.sampled_from(COVERED))
     family = draw(st.sampled_from(list(FAMILIES)))
-    kind = draw(st.sampled_from(KINDS))
+    of_bytes = similarity not in ("complex_l1", "poincare")  # which take none, or go without bounds
+    kind = draw(st.sampled_from([*KINDS, *(BYTES if of_bytes else ())]))
     added = draw(st.sampled_from(["", "", "bias", "equal", "means"]))
     height = draw(st.integers(1, 13))
     columns = draw(st.sampled_from([1, 2, 5, 8, 16, 31, 64, 65]))
