@@ -21,10 +21,11 @@ import pytest
 import truerank as tr
 from doors.asking import Call, parameters_of
 from doors.good_calls import good_calls
-from doors.wide_calls import MATRIX, OTHERS, VECTORS, WIDTH, scorer, wide_calls
+from doors.wide_calls import LABELS, MATRIX, OTHERS, VECTORS, WIDTH, scorer, wide_calls
 from truerank.errors import InputError
 
 pd = pytest.importorskip("pandas")
+sparse = pytest.importorskip("scipy.sparse")
 pytestmark = pytest.mark.python_only
 
 # How an argument is annotated that may hold data; others are words, numbers and results.
@@ -157,6 +158,16 @@ def mask_of_candidates(good: Any) -> Any:
     if isinstance(good, dict) and isinstance(next(iter(good.values()))[0], int):
         return {key: [0] + [1] * (WIDTH - 1) for key in good}
     return None
+
+
+def as_matrix(good: Any, width: int = WIDTH) -> Any:
+    """Return a mask, or the documents of queries, as a sparse matrix of so many columns."""
+    if isinstance(good, dict) and len(good) == 1:  # known splits by name
+        return {split: as_matrix(value, width) for split, value in good.items()}
+    mask = np.asarray(good)
+    if isinstance(good, dict) and next(iter(good["q0"])) in LABELS:
+        mask = np.eye(WIDTH, k=2 if isinstance(good["q0"], list) else 0)
+    return sparse.csr_array(mask[:, :width]) if mask.shape == (WIDTH, WIDTH) else None
 
 
 def square(good: Any) -> Any:
@@ -301,6 +312,13 @@ RULES += [
         "leaves out",
         lambda mask: ~mask,
         lambda mask: mask[:],
+    ),
+    Rule(
+        "a matrix has the shape of what stands beside it",
+        (*SELECTIONS, "qrels"),
+        r"sparse matrix of shape|a column for each of the 12.*shape=\(",
+        lambda good: as_matrix(good, WIDTH - 1),
+        as_matrix,
     ),
     Rule("a token of zeros is padding", ("vectors of candidates",), "zero", padded),
     Rule(

@@ -16,6 +16,7 @@ from oracles import retrieval as oracle
 from support.example_ranks import query_report as report
 from support.examples import examples
 from support.outcomes import quietly
+from support.refusals import refusal
 from truerank.retrieval import Sampled, Task
 
 KEYS = ("map", "ndcg@2", "recall@1", "optimistic.mrr", "pessimistic.success@2", "auc")
@@ -207,9 +208,54 @@ def test_a_matrix_has_positions_and_explicit_zeros() -> None:
     assert known.answers.filter[1].tolist() == [0]
     stored = sparse.csr_array((np.array([1, 0, 2.5]), np.array([0, 1, 2]), np.array([0, 3])))
     assert list(Task(stored, entities=3).gains) == [1, 2.5]
+    stored.resize(1, 4)
     known = Task({0: [3]}, entities=4, known=stored)
     assert known.answers.filter[1].tolist() == [0, 1, 2]
     assert not known.audit
+
+
+# Three users and five items: what they chose, and what they had before.
+CHOSEN = sparse.csr_array(np.eye(3, 5, 1))
+BEFORE = sparse.csr_array(np.eye(3, 5))
+OF_USERS = np.array([[5.0, 4, 3, 2, 1], [3, 5, 4, 2, 1], [1, 2, 4, 3, 5]])
+
+
+def transposed(matrix: Any) -> Any:
+    return sparse.csr_array(matrix.T)
+
+
+@pytest.mark.parametrize("known", ["train", "one"])
+@pytest.mark.parametrize("kind", ["csr", "coo", "csc", "lil"])
+def test_a_matrix_has_the_rows_and_columns_of_the_task(kind: str, known: str) -> None:
+    """The transpose left out other items in silence, and so did what `shape=` was missing from."""
+
+    def evaluate(qrels: Any, before: Any, **options: Any) -> float:
+        before = before.asformat(kind)
+        splits = {"train": before} if known == "train" else before
+        return Task(qrels, known=splits, **{"entities": 5} | options).evaluate_scores(OF_USERS)[
+            "mrr"
+        ]
+
+    right = tr.report(tr.rank(OF_USERS, [1, 2, 3], filter=BEFORE))["mrr"]
+    assert evaluate(CHOSEN, BEFORE) == evaluate({0: [1], 1: [2], 2: [3]}, BEFORE) == right
+    way = r"csr_array\(..., shape=\(queries, entities\)\) has one for each, also where"
+    columns = rf"for each of the 5 entities, got 3 columns; {way}"
+    refusal(ValueError, f"^known.*{columns}", evaluate, CHOSEN, transposed(BEFORE))
+    refusal(ValueError, f"^qrels.*{columns}", evaluate, transposed(CHOSEN), BEFORE)
+    refusal(ValueError, "each of the 3 queries, got 2 rows", evaluate, CHOSEN, BEFORE[:2])
+    refusal(ValueError, "each of the 4 queries", evaluate, CHOSEN, BEFORE, queries=4)
+    refusal(ValueError, "each of the 3 entities, got 5", evaluate, CHOSEN, BEFORE, entities=3)
+    # No last item was chosen, so that a matrix made of pairs alone is smaller.
+    rows, items = CHOSEN.nonzero()
+    gains = np.ones(len(rows))
+    small = sparse.csr_array((gains, (rows, items)))
+    refusal(ValueError, f"^qrels: .*got 4 columns; {way}", evaluate, small, BEFORE)
+    assert evaluate(sparse.csr_array((gains, (rows, items)), shape=(3, 5)), BEFORE) == right
+    # A mapping does not say how many users there are, and of equal numbers nobody can tell.
+    more = sparse.vstack([BEFORE, BEFORE[:1]])
+    assert evaluate({0: [1], 1: [2], 2: [3]}, more) == right
+    square = sparse.csr_array(np.eye(3, k=1))
+    Task(square, entities=3, known=transposed(square))
 
 
 @pytest.mark.python_only

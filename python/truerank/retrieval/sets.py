@@ -90,7 +90,7 @@ def read_answers(
     ids = align_columns([tested], ["query"], query_names)
     findings = count_left_out(tables.values())
     for name, table in list(tables.items())[1:]:
-        if queries is not None:
+        if queries is not None or isinstance(column.labels, range):  # The qrels are a matrix, too.
             _check_matrix(table, "query", query_names, "row")
         tables[name], query_ids = _select_queries(table, query_names, asked)
         ids["query"].append(query_ids)
@@ -201,13 +201,17 @@ def _read_entities(
 
 
 def _check_matrix(table: Judgements, role: str, vocabulary: Vocabulary, noun: str) -> None:
-    """Refuse a matrix that has more rows or columns than there are queries or entities."""
+    """Refuse a matrix that has not a row for each query, or a column for each entity.
+
+    It may be the transpose, or have been made without `shape=`, as large as its entries ask for.
+    """
     positions = table.columns[role].labels
-    if isinstance(positions, range) and len(positions) > vocabulary.size:
-        number = len(positions)
+    if isinstance(positions, range) and len(positions) != vocabulary.size:
         expected = f"a matrix with a {noun} for each of the {vocabulary.size} {vocabulary.of}"
-        way = Option(vocabulary.of, number, "says that there are so many")
-        raise InputValueError(table.title, "", expected, f"{number} {noun}s", remedies=[way])
+        got = format_count(len(positions), noun)
+        effect = "has one for each, also where its last ones are empty"
+        way = Option("", effect=effect, call="csr_array(..., shape=(queries, entities))")
+        raise InputValueError(table.title, "", expected, got, remedies=[way])
 
 
 def _count_low_grades(name: str, known: Judgements) -> list[FindingParts]:

@@ -74,7 +74,8 @@ class Task(SidedTask):
         whose columns are named query (query-id, user), document (corpus-id, item) and, perhaps,
         relevance (score); ``{query: {entity: gain}}`` or ``{query: [entities]}``; columns
         ``(queries, entities)`` or ``(queries, entities, gains)`` as a tuple; a sparse matrix of
-        scipy, with a row for each query, a column for each entity, and gains as its stored values.
+        scipy, with a row for each query, a column for each entity, and gains as its stored values
+        (made with ``shape=``, as its last ones may be empty).
         What a str and an int name is decided by `entities` and `queries`, in any container. A gain
         of 0 or less is no right answer. A query without a right answer is left out of all means,
         and counted in `without_answers`; ``ranks.with_protocol(answerless="zero")`` counts it
