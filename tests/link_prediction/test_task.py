@@ -231,6 +231,67 @@ def test_labels_of_qualifiers() -> None:
     assert lists_of(task.tail.filter) == [[1, 3], [1, 2]]
 
 
+HOURS = [str(hour) for hour in range(24)]
+DATES = [f"2014-01-{day:02d}" for day in range(1, 13)]
+ORDERS_OF_TIMES = [
+    (HOURS, HOURS),
+    (["0", "-10", "9", "-9"], ["-10", "-9", "0", "9"]),
+    (["2014", "999", "12014"], ["999", "2014", "12014"]),
+    (["01", "10", "02"], ["01", "02", "10"]),  # No number is written so: these are words.
+    (["1", "01", "2"], ["01", "1", "2"]),
+    (["2", "10", "x"], ["10", "2", "x"]),
+    (DATES, DATES),
+]
+
+
+@pytest.mark.parametrize("form", ["tuples", "text"])
+@pytest.mark.parametrize(("times", "in_order"), ORDERS_OF_TIMES)
+def test_times_that_are_numbers_have_the_order_of_numbers(
+    times: list[str], in_order: list[str], form: str, tmp_path: Path
+) -> None:
+    """A model of a vector for each time takes them in this order, and is as right as by ints."""
+    facts: Any = [(f"e{i}", "r", f"e{(i + 1) % len(times)}", t) for i, t in enumerate(times)]
+    if form == "text":
+        path = tmp_path / "test.txt"
+        path.write_text("".join("\t".join(fact) + "\n" for fact in facts))
+        facts = path
+    task = Task(facts, {}, keys=[3], sides=["tail"])
+    assert task.qualifiers == (tuple(in_order),)
+    position = {time: i for i, time in enumerate(in_order)}
+    tails = {position[time]: (i + 1) % len(times) for i, time in enumerate(times)}
+    assert task.entities is not None
+    right = [task.entities.index(f"e{tails[i]}") for i in range(len(times))]
+    assert (
+        task.evaluate(lambda queries: np.eye(len(times))[np.array(right)[queries[:, 2]]])["mrr"]
+        == 1
+    )
+    label = {("e0", "r", times[0]): ["e1"]}
+    assert task[[0]].evaluate_lists(label)["mrr"] == 1  # A label stays as it is written.
+
+
+def test_ids_of_times_are_said_where_they_are_not_the_times() -> None:
+    """The way out leads to the times; hours from 0 on are their own ids, and silent."""
+    facts = [("a", "r", "b", "24"), ("b", "r", "a", "0"), ("a", "r", "c", "120")]
+    options: dict[str, Any] = {"entities": ["a", "b", "c"], "keys": [3], "sides": ["tail"]}
+    of_hour = {0: [1, 0, 0], 24: [0, 1, 0], 120: [0, 0, 1]}
+
+    def model(task: Task, times: Any) -> float:
+        return task.evaluate(lambda q: np.array([of_hour[int(times[i])] for i in q[:, 2]]))["mrr"]
+
+    with pytest.warns(UserWarning, match=r"^keys: 3: ids in queries .*; task.qualifiers has it$"):
+        assert model(Task(facts, {}, **options), [0, 24, 24]) < 1
+    task = Task(facts, {}, **options)
+    assert model(task, task.qualifiers[0]) == 1
+    with_ints = [(h, r, t, int(time)) for h, r, t, time in facts]
+    assert model(Task(with_ints, {}, **options), range(121)) == 1
+    names = [("head", "U1"), ("relation", "U1"), ("tail", "U1"), ("time", "U3")]
+    table = np.array(facts, names)
+    with pytest.warns(UserWarning, match="^keys: time: ids in queries are in ascending order"):
+        model(Task(table, {}, **options), [0, 24, 120])
+    hours = [("a", "r", "b", hour) for hour in HOURS]
+    Task(hours, {}, **options).evaluate(lambda q: np.zeros((len(q), 3)))
+
+
 INTS = np.array([[0, 0, 1]])
 KNOWN: dict[str, Any] = {"known": [INTS]}
 REPEATED, LEAK, UNSEEN = (TEST + rows for rows in (TEST[:1], TRAIN[:1], [("e", "likes", "b")]))

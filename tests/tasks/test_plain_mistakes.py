@@ -28,21 +28,98 @@ def evaluate(way: str, task: Task) -> tr.Report:
     return task.evaluate(lambda queries: SCORES[: len(queries)])
 
 
+def tails(*facts: Any, **options: Any) -> Task:
+    return Task(*(facts or (LIKES, {"train": TRAIN})), sides=["tail"], **options)
+
+
 @pytest.mark.parametrize("way", ["scores", "callables", "vectors"])
 def test_an_order_that_nobody_gave_is_said(way: str) -> None:
-    read = Task(LIKES, {"train": TRAIN}, sides=["tail"])
+    given = {"relations": ["likes", "knows"]}
     message = r"^entities: columns .* ascending order of the labels, since no list gives"
     with pytest.warns(UserWarning, match=message) as caught:
-        evaluate(way, read)
+        evaluate(way, tails(**given))
     assert [Path(each.filename) for each in caught] == [Path(__file__)]
-    read = Task(LIKES, {"train": TRAIN}, sides=["tail"])
+    read = tails(**given)
     assert read.entities == ("a", "b", "c")  # who reads the order knows it
     evaluate(way, read)
-    evaluate(way, Task(LIKES, {"train": TRAIN}, sides=["tail"], entities=["c", "b", "a"]))
-    evaluate(way, Task([(0, 0, 2), (2, 0, 0)], {"train": [(0, 0, 1)]}, sides=["tail"]))
+    evaluate(way, tails(**given, entities=["c", "b", "a"]))
+    evaluate(way, tails([(0, 0, 2), (2, 0, 0)], {"train": [(0, 1, 1)]}))
     of_relations = Task(LIKES, {"train": TRAIN}, sides=["relation"])
     with pytest.warns(UserWarning, match="^relations: columns are taken in ascending order"):
         of_relations.evaluate_scores(relation=SCORES[:, :2])
+
+
+def test_ids_in_queries_that_nobody_gave_are_said() -> None:
+    """A callable is asked by them: of relations, and of further columns, as of entities."""
+    given = {"entities": ["a", "b", "c"]}
+    message = r"^relations: ids in queries are in ascending order .*; Task\(..., relations=names\) "
+    with pytest.warns(UserWarning, match=message) as caught:
+        evaluate("callables", tails(**given))
+    assert [Path(each.filename) for each in caught] == [Path(__file__)]
+    for part in (tails(**given)[::2], tails(**given)[[1]]):
+        with pytest.warns(UserWarning, match=message):
+            evaluate("callables", part)
+    with pytest.warns(
+        UserWarning, match="in ascending order"
+    ) as caught:  # Columns are said once, and before.
+        evaluate("callables", tails())
+    assert [str(each.message).split(" are")[0] for each in caught] == [
+        "entities: columns",
+        "relations: ids in queries",
+    ]
+    with pytest.warns(UserWarning, match="^entities: ids in queries are in ascending order"):
+        Task(LIKES, {}, relations=["likes"], sides=["relation"]).evaluate(
+            relation=lambda queries: np.zeros((len(queries), 1))
+        )
+    # Rows of scores and of vectors are the task's own, and so is one relation, whatever it is.
+    for way in ("scores", "vectors"):
+        evaluate(way, tails(**given))
+    evaluate("callables", tails(LIKES, {}, **given))
+    evaluate("callables", tails(**given, relations=["likes", "knows"]))
+    evaluate("callables", tails([(0, 1, 2), (2, 0, 0)], {}))
+    read = tails(**given)
+    assert len(read.tail.queries)  # who reads the queries takes the task's numbers
+    evaluate("callables", read[::2])
+
+
+def test_a_model_with_an_order_of_its_own_is_right_by_each_way_out() -> None:
+    """The demonstration's, whose relations have names that are not in ascending order."""
+    pytest.importorskip("click")
+    from truerank.cli.demo import load_model, make_task, query_vectors
+
+    model = load_model()
+    number = len(model.relations) // 2
+    names = [f"relation {i}" for i in range(number)]  # "relation 10" comes before "relation 2".
+    people = [f"person {i:03d}" for i in range(len(model.entities))]
+
+    def named(split: str) -> list[tuple[str, str, str]]:
+        return [(people[h], names[r], people[t]) for h, r, t in getattr(model, split).tolist()]
+
+    def scores(entities: Any, relations: Any) -> Any:
+        vectors = model.entities[entities] + model.relations[relations]
+        return tr.score_embeddings(vectors, model.entities, similarity="l1")
+
+    def renamed(**options: Any) -> Task:
+        known = {"train": named("train"), "valid": named("valid")}
+        return Task(named("test"), known, entities=people, **options)
+
+    def mrr(task: Task, order: Any = slice(None)) -> float:
+        of_ours = np.arange(number)[order]
+        return task.evaluate(
+            tail=lambda q: scores(q[:, 0], of_ours[q[:, 1]]),
+            head=lambda q: scores(q[:, 1], of_ours[q[:, 0]] + number),
+        )["mrr"]
+
+    task = make_task(model)
+    vectors = query_vectors(model, task)
+    right = task.evaluate_embeddings(**vectors, entities=model.entities, similarity="l1")["mrr"]
+    assert round(right, 4) == 0.4385
+    with pytest.warns(UserWarning, match="^relations: ids in queries are in ascending order"):
+        assert mrr(renamed()) < 0.11
+    assert mrr(renamed(relations=names)) == right
+    task = renamed()
+    assert task.relations is not None
+    assert mrr(task, [names.index(str(name)) for name in task.relations]) == right
 
 
 # -- rows of other queries -------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
 import numpy as np
 
 from ..arrays.row_keys import digest_of_rows
-from ..errors import InputValueError, warn_user
+from ..errors import InputValueError, Option, warn_user
 from ..inputs.checks import choice, flag, is_integer, several
 from ..inputs.rules import BatchOptions, EmbeddingOptions, ListOptions, RuleOptions, read_rules
 from ..naming import public
@@ -247,7 +247,8 @@ class Task(SidedTask):
         of which has a query of the test: nothing is filtered by it. Without it in `known` nothing
         is said; nor where it has the candidates. By the methods that evaluate, if labels have no
         order: `entities` was None, and the attribute of that name, which tells the order, was not
-        read.
+        read. By `evaluate` also of `relations`, and of further columns (`qualifiers`), whose ids
+        callables are asked for, unless the `queries` of the side were read.
 
     Notes
     -----
@@ -316,7 +317,7 @@ class Task(SidedTask):
         rules = check_rules(duplicates=duplicates, leaks=leaks, unseen=unseen)
         chosen_sides = read_sides(sides, SIDES)
         orders = {"entities": entities, "relations": relations}
-        self._unread_orders = {name for name, order in orders.items() if order is None}
+        self._known_orders = {name for name, order in orders.items() if order is not None}
         splits = read_tables(
             name_splits(split, test, known, has_whole=True),
             FACTS,
@@ -362,32 +363,44 @@ class Task(SidedTask):
     @property
     def entities(self) -> Names:
         """The labels of entities in the order of their ids, which is that of columns of scores."""
-        self._unread_orders.discard("entities")
+        self._known_orders.add("entities")
         return self.names["head"].names
 
     @property
     def relations(self) -> Names:
         """The labels of relations in the order of their ids."""
-        self._unread_orders.discard("relations")
+        self._known_orders.add("relations")
         return self.names["relation"].names
 
     @property
     def qualifiers(self) -> tuple[Names, ...]:
         """The labels of each further column, or None."""
-        return tuple(vocabulary.names for vocabulary in list(self.names.values())[3:])
+        further = list(self.names.values())[3:]
+        self._known_orders.update(vocabulary.of for vocabulary in further)
+        return tuple(vocabulary.names for vocabulary in further)
 
-    def _warn_of_orders(self) -> None:
-        """Warn, once, that labels are in an order of our own, unless the user has read it."""
-        if not self._unread_orders:
-            return
-        vocabularies = [self._vocabulary(side) for side in self.sides]
-        needed = {each.of for each in vocabularies if each.names} & self._unread_orders
-        self._unread_orders.clear()
-        order = (
-            "columns are taken in ascending order of the labels, since no list gives their order"
-        )
-        for name in sorted(needed):
-            warn_user(name, order)
+    def _warn_of_orders(self, *, are_asked: bool = False) -> None:
+        """Warn, once, that labels are in an order of our own, unless the user has read it.
+
+        Columns are, and so are ids in queries, if callables are asked and nobody read the queries.
+        """
+        words: dict[str, str] = {}
+        for name, side in self.sides.items():
+            *of_query, of_columns = (self.names[role].of for role in self.roles[name])
+            words[of_columns] = "columns are taken"
+            if are_asked and "queries" not in side.reads:
+                words = dict.fromkeys(of_query, "ids in queries are") | words
+        vocabularies = {each.of: each for each in self.names.values()}
+        for name in sorted(words.keys() - self._known_orders):
+            labels = vocabularies[name].words or ()
+            if len(labels) < 2 or labels == tuple(map(str, range(len(labels)))):
+                continue  # Each label is its own number, or there is no order.
+            argument, way = name, Option("", effect="gives it", call=f"Task(..., {name}=names)")
+            if name not in ("entities", "relations"):
+                argument, way = f"keys: {name}", Option("", effect="has it", call="task.qualifiers")
+            order = "in ascending order of the labels, since no list gives their order"
+            warn_user(argument, f"{words[name]} {order}", [way])
+        self._known_orders |= words.keys()
 
     def _part(self, positions: IntArray) -> Self:
         part = super()._part(positions)
@@ -434,7 +447,7 @@ class Task(SidedTask):
         rules = read_rules(options, BatchOptions, Task.evaluate)
         scorers = {"tail": tail, "head": head, "relation": relation}
         report = self._rank_callables(scorers, rules, options)
-        self._warn_of_orders()  # A callable may have read the order.
+        self._warn_of_orders(are_asked=True)  # A callable may have read the order.
         return report
 
     @described_by(SidedTask._rank_vectors, EmbeddingOptions)

@@ -486,14 +486,17 @@ def make_vocabulary(
 
     `text_has_ids` says that integers in text are ids; in a further column, whose integers are what
     they are, only if all of its text is integers. Ids beside labels are refused, and so are labels
-    that are all numbers: in ascending order, "10" would come before "2".
+    that are all numbers: in ascending order, "10" would come before "2". In a further column, as of
+    times, such labels have the order of the numbers.
     """
     columns = [table.columns[role] for table in tables for role in roles]
     with_labels = {id(column.labels): column for column in columns if column.has_labels}
     labels = tuple(sorted(set().union(*(column.listed for column in with_labels.values()))))
-    if is_further:
-        are_text = all(column.is_text for column in columns if column.has_labels)
-        text_has_ids = text_has_ids and are_text and all(map(is_integer_text, labels))
+    if is_further and all(map(is_integer_text, labels)):
+        labels = tuple(sorted(labels, key=int))
+        text_has_ids &= all(column.is_text for column in columns if column.has_labels)
+    elif is_further:
+        text_has_ids = False
     has_text = any(column.is_text and len(column) for column in columns)
     if not labels or (text_has_ids and (has_text or is_further)):
         ids_as_they_came = Vocabulary(0, None, argument)

@@ -114,6 +114,7 @@ class Side:
     gains: FloatArray | None = None
     labels: dict[str, Labels] = field(default_factory=dict)
     without_answers: IntArray | None = None
+    reads: set[str] = field(default_factory=set)  # the attributes that users read, of parts, too
 
     def __post_init__(self) -> None:
         for value in vars(self).values():
@@ -125,6 +126,7 @@ class Side:
     @property
     def queries(self) -> IntArray:
         """A copy of the distinct queries, which may be changed."""
+        self.reads.add("queries")
         return self.query_ids.copy()
 
     def __len__(self) -> int:
