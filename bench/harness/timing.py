@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from threadpoolctl import threadpool_limits
-
 from harness.memory import PeakMemory
 
 __all__ = [
@@ -35,6 +33,8 @@ MEASURED_RUNS = 2
 
 def hold_to_one_thread() -> None:
     """Let contestants have one thread each: the libraries that are loaded, and those to come."""
+    from threadpoolctl import threadpool_limits  # What draws tables does without it.
+
     os.environ.update({f"{pool}_NUM_THREADS": "1" for pool in POOLS})
     threadpool_limits(1)
 

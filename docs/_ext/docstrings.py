@@ -48,7 +48,7 @@ def show_defaults(
 
 
 def escape_markup(lines: list[str]) -> Iterator[str]:
-    """Escape |x|, a substitution in reStructuredText, and hits@10, an address of electronic mail."""
+    """Escape |x|, a substitution in reStructuredText, and hits@10, which it takes for an e-mail."""
     example = False
     for line in lines:
         example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))

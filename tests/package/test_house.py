@@ -336,10 +336,10 @@ from pathlib import Path
 triples = np.array([[0, 0, 1], [1, 0, 2], [2, 1, 0], [1, 1, 2]])
 path = Path(sys.argv[1]) / "test.txt"
 path.write_text("".join(f"e{head}\\tr{relation}\\te{tail}\\n" for head, relation, tail in triples))
-def evaluate(test, entities):
+def evaluate(test, entities, relations=None):
     def score(queries):
         return np.random.default_rng(0).random((len(queries), 3))
-    task = tr.link_prediction.Task(test, entities=entities)
+    task = tr.link_prediction.Task(test, entities=entities, relations=relations)
     task.evaluate(head=score, tail=score)['mrr']
 """
 COMMAND = """
@@ -363,7 +363,7 @@ CALLS = {
     "rank": (SCORES + "tr.rank(scores, np.arange(4))", RANKED),
     "evaluate": (SCORES + "tr.evaluate(scores, np.arange(4))['mrr']", REPORTED | {"tasks"}),
     "task of arrays": (TRIPLES + "evaluate(triples, 3)", EVALUATED),
-    "task of files": (TRIPLES + "evaluate(path, ['e0', 'e1', 'e2'])", EVALUATED),
+    "task of files": (TRIPLES + "evaluate(path, ['e0', 'e1', 'e2'], ['r0', 'r1'])", EVALUATED),
     "command": (SCORES + COMMAND, REPORTED | {"cli", "devices"}),
 }
 SAY_FILES = """

@@ -17,10 +17,8 @@ import numpy as np
 from truerank import InputError
 
 from .. import __version__, _core, devices
-from ..inputs.checks import called_here
 from ..metrics import METRICS
 from ..naming import printable
-from . import options
 from .options import PRINTING, Values, command, name_of, say
 from .output import show, table_of
 
@@ -51,24 +49,20 @@ def show_warning(message: Any, *_: object, **__: object) -> None:
     click.echo(printable(f"Warning: {say(message)}"), err=True)
 
 
-def way_out(error: click.UsageError, words: list[str]) -> str:
-    """Say what was meant by a word of another tool, or by metrics without commas between them.
-
-    click itself asks whether one of the possible options was meant.
-    """
+def describe(error: click.UsageError, words: list[str]) -> str:
+    """Say what is wrong, and what was meant by a word of another tool or metrics without commas."""
+    text = error.format_message().rstrip(".")
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         flags = {flag for parameter in error.ctx.command.params for flag in parameter.opts}
-        here = flags.intersection(OF_OTHER_TOOLS.get(error.option_name, ()))
-        error.possibilities = list(here) or error.possibilities
+        for flag in flags.intersection(OF_OTHER_TOOLS.get(error.option_name, ())):
+            return f"{error.message.rstrip('.')}; {flag} is its name here"
     for name in difflib.get_close_matches(words[0], COMMANDS, 1) if words else ():
         if name != words[0]:
-            return f"; did you mean {name}?"
-    for flag, first, second in zip(words, words[1:], [*words[2:], ""], strict=False):
-        for option in called_here(flag.lstrip("-"), first, options.SIMILARITIES):
-            return f"; {option.value} is its name here"
+            return f"{text}; did you mean {name}?"
+    for flag, first, second in zip(words, words[1:], words[2:], strict=False):
         if flag == "--metrics" and ("@" in second or second in METRICS):
-            return f"; metrics have a comma between them: --metrics {first},{second}"
-    return ""
+            return f"{text}; metrics have a comma between them: --metrics {first},{second}"
+    return text
 
 
 class Commands(click.Group):
@@ -117,8 +111,7 @@ class Commands(click.Group):
             try:
                 return super().invoke(ctx)
             except click.UsageError as error:
-                meant = way_out(error, ctx.obj)
-                text = error.format_message().rstrip(".") + meant
+                text = describe(error, ctx.obj)
                 if error.ctx is not None:
                     text += f" (see {error.ctx.command_path} --help)"
                 raise click.UsageError(printable(text.strip())) from error

@@ -11,7 +11,7 @@ import numpy as np
 from .. import _core, counting
 from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.array_likes import as_array, index_array
-from ..inputs.checks import check_range, check_shape, forbidden_nan
+from ..inputs.checks import check_range, check_shape, forbidden_nan, is_sparse
 from ..inputs.rules import PLAIN
 from ..inputs.selection import Tasks, as_selection, selection_arrays
 from ..ranks.container import Audit, Ranks
@@ -223,7 +223,7 @@ def _read_targets(targets: Any, tasks: int, owner: str | None, columns: int) -> 
         return np.full(tasks, targets, np.int64)
     is_listed = isinstance(targets, (list, tuple)) or getattr(targets, "dtype", None) is _OBJECTS
     first = None
-    if is_listed or getattr(targets, "ndim", 0) == 2:
+    if is_listed or (getattr(targets, "ndim", 0) == 2 and not is_sparse(targets)):
         first = next(iter(targets), None)
     is_row = getattr(first, "ndim", 0) > 0 or isinstance(first, (list, tuple))
     if is_row and as_array(first, "targets").dtype.kind == "f":

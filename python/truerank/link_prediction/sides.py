@@ -158,7 +158,6 @@ def make_sides(
         "head": _label_entities(facts["head"][test_rows], splits.vocabularies["head"]),
         "tail": _label_entities(facts["tail"][test_rows], splits.vocabularies["tail"]),
     }
-    units = labels_of_codes(test_rows)
     relation_labels = splits.vocabularies["relation"].labels(relations)
     by_name = {}
     for name, (*query, answer) in roles.items():
@@ -174,15 +173,14 @@ def make_sides(
                 agreeing = tuple(role for role in facts if role != name)
             known_answers = make(query=agreeing, is_asked=is_filtering).filter
         numbers = _numbers_of_queries(side, query, splits.vocabularies["head"].size)
-        buckets = degree_buckets(degrees[name])
         labels = {
             "side": labels_of_codes(np.zeros_like(side.rows), (name,)),
             "relation": relation_labels,
             "queries": labels_of_codes(numbers),
             "targets": labels_of_codes(side.targets),
-            "unit": units,
+            "unit": labels_of_codes(test_rows),
             **labels_of_triples,
-            "degree": buckets,
+            "degree": degree_buckets(degrees[name]),
         }
         among = candidates_of_side(candidates[name], side, splits)
         by_name[name] = replace(side, filter=known_answers, candidates=among, labels=labels)

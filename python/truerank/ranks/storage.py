@@ -88,10 +88,11 @@ def load(path: str | os.PathLike[str]) -> Ranks:
     ...     load(f"{folder}/ranks.npz")
     Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
     """
-    if os.fspath(path).lower().endswith(".json"):
+    named: Any = path
+    if isinstance(named, (str, os.PathLike)) and str(path).lower().endswith(".json"):
         way = Option("", effect="keeps them", call="report.ranks.save('ranks.npz')")
         problem = "JSON has the numbers of a report, and no ranks"
-        raise InputValueError("path", problem, place=os.fspath(path), remedies=[way])
+        raise InputValueError("path", problem, place=str(path), remedies=[way])
     with open_archive("path", path, KIND, MEMBERS) as (header, members):
         types = {"labels": (dict,), "protocol": (dict,), "origins": (list,)}
         checked_fields("header", header, types)
