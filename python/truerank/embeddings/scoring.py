@@ -159,53 +159,20 @@ def rank_embeddings(
     ============  ==================================================================================
 
     Scores are float64 if queries or entities are float64 or quantised, else float32; narrower
-    vectors are widened exactly. Of quantised vectors of any length dot, l1 and sql2 are exact
-    integers, and l2 orders and ties candidates as sql2 does. **The score of a pair is a function of
-    its two vectors alone, and has the same bits on every machine**, for any number of
-    threads and instruction set: one accumulator runs along k, in order, by fused multiply-adds with
-    one rounding each (dot: s = fma(q[k], e[k], s); sql2: t = q[k] - e[k], s = fma(t, t, s); l1: s =
-    s + |q[k] - e[k]|; complex_l1: s = s + sqrt(fma(u, u, v v)), where u and v are the differences
-    of both parts). So equal vectors tie exactly, and copies of an entity have equal scores. Cosine
-    divides each vector once, in float64, by the root of the sum of its squares, which are rounded
-    and added in order in float64, and rounds to the dtype of the scores. float64 vectors whose sum
-    of squares is below 2^-960 or infinite, though all components are finite, are first multiplied
-    by the power of two that brings their largest component to at least 1 and less than 2; so
-    vectors of any length have the cosine that they should have. poincare takes |q - e|^2 from sql2
-    and the squares of |q| and |e| from cosine (without that factor), and goes on in float64 with
-    arithmetic and square roots alone; the result is rounded once.
+    vectors are widened exactly. **The score of a pair is a function of its two vectors alone, and
+    has the same bits on every machine**, for any number of threads and any instruction set, so that
+    equal vectors tie exactly. The page "What a score is, to the bit" has the rounding of each
+    similarity. The real part of the sum of q[j] times the conjugate of e[j], ComplEx's score, is
+    the dot of the real vectors, in either layout.
 
-    maxsim takes the greatest of the scores of similarity dot, which have their bits, and adds these
-    maxima in the order of the query's tokens, from 0 on, in float64; the sum is rounded once, to
-    the dtype of the scores. So the order and repeats of an entity's tokens change nothing. If one
-    of the scores of tokens is NaN, the sum is. For cosines divide each token by its length first.
+    Of quantised vectors dot, l1 and sql2 are exact integers, and l2 orders and ties candidates as
+    sql2 does. Of floats, candidates that differ under sql2 may tie under l2, never the other way
+    round, and likewise under inverse_l1 and l1, and under inverse_l2 and l2.
 
-    The real part of the sum of q[j] times the conjugate of e[j], ComplEx's score, is the dot of the
-    real vectors, in either layout.
-
-    Of floats, l2 and sql2 give the same order, except for ties: different sums may have the same
-    rounded root, so candidates that differ under sql2 may tie under l2, never the other way round.
-    The same holds for l1 and inverse_l1, and for l2 and inverse_l2, where 1 + d and the quotient
-    are rounded once each.
-
-    Infinities are ordinary numbers, and results follow IEEE 754. An infinite entry can make a score
-    NaN (inf - inf, 0 inf), even if both vectors are equal; then the rule `nan` applies. A sum
-    beyond the largest float32 is infinite, and ties with other such sums. So do distances l2,
-    inverse_l2 and complex_l1 whose squares are beyond it, from 1.8e19 on (float64: 1.3e154), though
-    the root would not be. Differences whose squares are too small, below 2.6e-23 (float64:
-    1.5e-162), count as 0 in l2, sql2, inverse_l2, complex_l1 and poincare, and squares below 1e-38
-    (2e-308) have fewer digits. Multiply such vectors by a power of two first.
-
-    References
-    ----------
-    - Bordes, Usunier, Garcia-Duran, Weston, Yakhnenko: Translating embeddings for modeling
-      multi-relational data. NIPS 2013.
-    - Dettmers, Minervini, Stenetorp, Riedel: Convolutional 2D knowledge graph embeddings. AAAI
-      2018.
-    - Sun, Deng, Nie, Tang: RotatE: knowledge graph embedding by relational rotation in complex
-      space. ICLR 2019.
-    - Balazevic, Allen, Hospedales: Multi-relational Poincare graph embeddings. NeurIPS 2019.
-    - Khattab, Zaharia: ColBERT: efficient and effective passage search via contextualized late
-      interaction over BERT. SIGIR 2020.
+    An infinite component can make a score NaN (inf - inf, 0 inf), even of equal vectors; then the
+    rule `nan` applies. Distances whose squares are beyond the largest float32, from 1.8e19 on
+    (float64: 1.3e154), are infinite, and tie; differences below 2.6e-23 (float64: 1.5e-162), whose
+    squares are too small, count as 0. Multiply such vectors by a power of two first.
 
     Examples
     --------
@@ -226,16 +193,6 @@ def rank_embeddings(
            [2., 3.]])
     >>> rank_embeddings(tokens, lists, [0, 1], similarity="maxsim").optimistic
     array([2, 1])
-
-    The moduli of 3 + 4j and 0 + 0j, the same numbers in each form:
-
-    >>> zeros, options = np.zeros((1, 4)), {"similarity": "complex_l1"}
-    >>> score_embeddings(np.array([[3.0, 0, 4, 0]]), zeros, layout="halves", **options)
-    array([[-5.]])
-    >>> score_embeddings(np.array([[3.0, 4, 0, 0]]), zeros, layout="interleaved", **options)
-    array([[-5.]])
-    >>> score_embeddings(np.array([[3 + 4j, 0]]), np.zeros((1, 2), complex), **options)
-    array([[-5.]])
     """
     rules = read_rules(options, EmbeddingOptions, rank_embeddings)
     embeddings = Embeddings(
