@@ -129,6 +129,91 @@ def test_hits_that_are_all_or_none_are_so_but_for_rounding(seed: int, n: int, ra
     assert (result.low, result.high) == pytest.approx(expected, abs=1e-9)
 
 
+# What is 1 or 0 where the only right answer of a query is the first of few, or none of them.
+SHARES = ["success@1", "recall@1", "r_precision", "precision@1", "f1@1", "ndcg@1", "map@1"]
+
+
+def of_queries(hits: int, n: int, answers: int = 1) -> tr.Report:
+    """A report of n queries that find all their answers at the top, or, after the hits, none."""
+    lists = {i: list(range(answers)) if i < hits else [9] for i in range(n)}
+    task = tr.retrieval.Task({query: list(range(answers)) for query in lists}, entities=10)
+    return task.evaluate_lists(lists)
+
+
+@given(st.integers(2, 60), st.integers(0, 60), st.sampled_from(SHARES), st.floats(0.8, 0.99))
+@examples(40)
+def test_values_that_are_all_0_or_1_have_the_interval_of_wilson(
+    n: int, hits: int, key: str, level: float
+) -> None:
+    """Of recall@1, too, which is success@1 where each query has one right answer."""
+    hits = min(hits, n)
+    report = of_queries(hits, n)
+    wilson = scipy.stats.binomtest(hits, n).proportion_ci(level, "wilson")
+    ends = pytest.approx((wilson.low, wilson.high), abs=1e-9)
+    result = report.interval(key, level=level)
+    assert (result.low, result.high) == ends
+    assert (result.value, result.method) == (report[key], "wilson")
+    # A table has the same bounds, and a group has its own.
+    table = tr.table(report, [key], interval=True, level=level).to_dict()
+    bounds = [table[f"{key} {end}"][0] for end in ("low", "high")]
+    assert bounds == [result.low, result.high]
+    half = tr.report(report.ranks, by=np.arange(n) % 2).groups[0]
+    assert half.interval(key, level=level) == of_queries((hits + 1) // 2, (n + 1) // 2).interval(
+        key, level=level
+    )
+
+
+def test_what_is_perfect_in_all_queries_has_an_interval() -> None:
+    """No query loses more than 1, so that at worst each is all or nothing."""
+    wilson = scipy.stats.binomtest(60, 60).proportion_ci(0.95, "wilson")
+    report = of_queries(60, 60, answers=3)
+    for key in ("map", "mrr", "ndcg", "ndcg@10", "recall@3", "r_precision", "map_at_r"):
+        result = report.interval(key)
+        assert (result.value, result.method) == (1, "wilson")
+        assert (result.low, result.high) == pytest.approx((wilson.low, 1), abs=1e-12)
+        assert result.notes == ("few units: 60 queries",)
+    perfect = of_ranks([1] * 60)
+    for key in ("mrr", "ndcg@10", "sampled_hits@10:50", "expected.mrr"):
+        assert interval(perfect, key).low == pytest.approx(wilson.low, abs=1e-12)
+    assert interval(perfect, "hmr").high == pytest.approx(1 / wilson.low)
+
+
+def test_what_is_not_0_or_1_in_all_units_has_the_interval_of_t() -> None:
+    some = of_queries(50, 60, answers=2)  # Of two answers the first is half of them.
+    assert some.interval("recall@1").method == "t"
+    assert some.interval("recall@2").method == "wilson"
+    # A unit may lose more than 1, have two values, or weigh more than others; runs vary.
+    perfect = of_ranks([1] * 60)
+    for key in ("mr", "gmr", "imr", "index.mrr", "ratio.mrr", "std"):
+        assert interval(perfect, key).method == "none"
+    pairs = of_ranks([1, 1, 1, 900] * 15, 1000, unit=np.arange(60) // 2)
+    assert interval(pairs, "ndcg@10").method == "t"
+    assert interval(of_ranks([1, 900] * 30), "ndcg@10").method == "wilson"
+    assert interval(of_ranks([1, 900] * 30), "ndcg@10", weights=np.arange(60) + 1.0).method == "t"
+    assert interval(of_ranks([1, 900] * 30), "mrr").method == "t"
+    assert interval([some, some], "recall@2").method == "t of runs and units"
+    # Pairs of models are compared as ever.
+    assert compare(some, of_queries(20, 60, answers=2), "recall@2").method == "exact sign flips"
+
+
+def test_shares_of_few_queries_are_covered() -> None:
+    """Of 60 queries that find their answer with a probability of .97: t covered 85 %."""
+    rng = np.random.default_rng(0)
+    covered: dict[str, int] = {"wilson": 0, "t": 0}
+    bounds: dict[int, Any] = {}
+    for hits in rng.binomial(60, 0.97, 1000).tolist():
+        if hits not in bounds:
+            found = of_queries(hits, 60).interval("recall@1")
+            values = np.arange(60) < hits
+            reach = scipy.stats.t.ppf(0.975, 59) * scipy.stats.sem(values)
+            ends = values.mean() - reach, values.mean() + reach
+            bounds[hits] = {"wilson": (found.low, found.high), "t": ends}
+        for method, (low, high) in bounds[hits].items():
+            covered[method] += low <= 0.97 <= high
+    assert covered["wilson"] >= 950
+    assert covered["t"] <= 880
+
+
 @pytest.mark.parametrize("adjustment", ["ratio", "index"])
 @pytest.mark.parametrize("name", ["mr", "mrr", "hits@3", "gmr"])
 def test_adjusted_metrics_of_equal_candidates_are_those_of_the_metric(

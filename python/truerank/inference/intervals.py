@@ -185,9 +185,10 @@ def interval(
     """Compute the confidence interval of a metric over other units of the same population.
 
     Means have the t interval with u - 1 degrees of freedom for u units, on the scale where tasks
-    add up (gmr: logarithms; hmr: reciprocals). hits@k has that of Wilson. Medians, mad and extreme
-    power means have the percentiles of 1,000 resamples of the units. Ends are cut to the range of
-    the metric.
+    add up (gmr: logarithms; hmr: reciprocals). hits@k has that of Wilson, and so has any metric
+    between 0 and 1 whose units are all 0 or 1, of equal weight, as recall@1 of single answers and a
+    perfect mrr. Medians, mad and extreme power means have the percentiles of 1,000 resamples of the
+    units. Ends are cut to the range of the metric.
 
     Of several runs of a model it is the interval of their mean over other runs and other units: t,
     whose squared error is that of runs and of units. Runs of unlike tasks are folds, whose values
@@ -271,7 +272,7 @@ def _interval_of_mean(
     are_folds = aligned is None
     codes, name = units_of_runs(runs, unit, are_folds=are_folds)
     sums, number = add_up_runs(aligned or runs, key, codes, "runs", are_folds=are_folds)
-    is_share = len(runs) == 1 and key.row.is_binary
+    is_share = len(runs) == 1 and sums.is_all_or_nothing
     method = method_of_runs(runs, are_folds=are_folds)
     if not method:
         method = "wilson" if is_share else T
@@ -279,16 +280,17 @@ def _interval_of_mean(
     notes: tuple[str, ...] = ()
     if not math.isnan(sums.value):
         mean, influences = mean_and_influences(sums.tops.mean(axis=0), sums.bases)
-        least, most = sums.ends
-        extent = sums.extent
-        if is_share and extent > 0 and number > 1:
+        # An index of hits is a share between its ends; other shares are between 0 and 1.
+        least, extent = (sums.ends[0], sums.extent) if key.row.is_binary else (0.0, 1.0)
+        if is_share and sums.extent > 0 and number > 1:
             low, high = wilson((mean - least) / extent, influences / extent, level)
             low = least + low * extent
             high = least + high * extent
         else:
             _, _, low, high = t_test([sums.tops], sums.bases, level)
         if not math.isnan(low):  # The mean is cut to its range; the metric may fall with it.
-            low, high = sorted(sums.metric_at(min(max(end, least), most)) for end in (low, high))
+            ends = np.clip([low, high], *sums.ends).tolist()
+            low, high = sorted(map(sums.metric_at, ends))
         if not are_folds:
             notes = note_on(metric, name, influences, sums.bases, is_share=is_share)
     return Interval(metric, sums.value, low, high, level, method, number, name, notes, key.decimals)

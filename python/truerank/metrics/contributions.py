@@ -70,6 +70,17 @@ class Contributions:
         """How far two means may be apart."""
         return self.ends[1] - self.ends[0]
 
+    @property
+    def is_all_or_nothing(self) -> bool:
+        """Whether all units have 0 or 1 of a metric between these, with equal weight, or hits."""
+        if self.key.row.is_binary:
+            return True
+        if not (math.isfinite(self.mean) and self.ends[0] >= 0 and self.ends[1] <= 1):
+            return False
+        has_equal_weights = np.ptp(self.bases) <= ROUNDING * self.bases.max()
+        values = np.round(self.tops / self.bases, 12)
+        return bool(has_equal_weights and ((values == 0) | (values == 1)).all())
+
     def metric_at(self, mean: float) -> float:
         """Return the metric that this mean would have; inf where it is the inverse of 0."""
         metric = self.key.row
