@@ -87,7 +87,8 @@ PAIR = tr.Ranks([0, 5], [1, 1], 9)
         (
             NAMED[:2],
             NAMED,
-            r"tasks: 2 against 3; only b has 1, the first at position 2 \(query z\)$",
+            r"tasks: 2 against 3; only b has 1, the first at position 2 \(query z\); "
+            "common=True leaves out what was not asked of a$",
         ),
         (NAMED, NUMBERED, "queries: names against integer ids; with_labels gives both the same"),
     ],

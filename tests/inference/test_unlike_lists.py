@@ -22,7 +22,7 @@ import truerank as tr
 from support.examples import examples
 from support.refusals import refusal, refused
 from truerank.inference import compare
-from truerank.inference.comparing import compare_pair
+from truerank.inference.comparing import compare_pair, gate
 from truerank.inference.pairing import lacks_list, read_models
 from truerank.metrics.contributions import UNIT
 from truerank.metrics.keys import parse
@@ -39,6 +39,7 @@ BASE = {query: FULL[query] for query in QUERIES[:KEPT]}
 NEW = {query: ["c", *documents] for query, documents in FULL.items()}  # It is worse everywhere.
 LACKS = "has no list for 50 of the 200 queries that new has one for (q150, q151, q152, ...)"
 WAYS = "run base again, or leave them out of the test; "
+UNASKED = "leaves out what was not asked of base; "
 MISSES = "counts that it finds nothing there"
 
 
@@ -95,7 +96,10 @@ def test_a_base_that_was_run_before_queries_were_added_is_refused(run: Any) -> N
     for files in ("base.run new.run", "new.run base.run", "new.run base.run again.run"):
         code, out, err = compare_runs(run, files)
         assert (code, out) == (1, "")
-        assert err.endswith(f"Error: base: {LACKS}: {WAYS}--allow-unlike {MISSES}\n")
+        ways = f"{WAYS}--common {UNASKED}--allow-unlike {MISSES}"
+        if files.endswith("base.run"):  # What the last model lacks is not left out.
+            ways = f"{WAYS}--allow-unlike {MISSES}"
+        assert err.endswith(f"Error: base: {LACKS}: {ways}\n")
     # The first two ways out lead to the numbers of the plain definition; there is nothing to note.
     first, second, notes = values_of(
         compare_runs(run, "again.run new.run", options="--format json")
@@ -108,7 +112,12 @@ def test_a_base_that_was_run_before_queries_were_added_is_refused(run: Any) -> N
     kept = QUERIES[:KEPT]
     assert (first, second) == pytest.approx((ndcg(BASE, kept), ndcg(NEW, kept)))
     assert not any("lists" in note for note in notes)
-    # The third counts misses, and says so.
+    # The third leaves out what base was not asked, and the last counts misses; both say so.
+    outcome = compare_runs(run, "base.run new.run", options="--common --format json")
+    assert values_of(outcome)[:2] == pytest.approx((ndcg(BASE, kept), ndcg(NEW, kept)))
+    left_out = "left out, for want of ranks or lists of base: "
+    left_out += "50 of 200 queries of base; 50 of 200 queries of new"
+    assert left_out in values_of(outcome)[2]
     outcome = compare_runs(run, "base.run new.run", options="--allow-unlike --format json")
     first, second, notes = values_of(outcome)
     assert (first, second) == pytest.approx((ndcg(BASE, QUERIES), ndcg(NEW, QUERIES)))
@@ -120,7 +129,7 @@ def test_saved_ranks_are_refused_alike(run: Any) -> None:
         line = f"retrieval --qrels qrels.txt --lists {name}.run --candidates 9 --save {name}.npz"
         assert run(line).code == 0
     code, out, err = run("compare base.npz new.npz --metrics ndcg@10")
-    words = f"Error: base: {LACKS}: {WAYS}--allow-unlike {MISSES}\n"
+    words = f"Error: base: {LACKS}: {WAYS}--common {UNASKED}--allow-unlike {MISSES}\n"
     assert (code, out, err) == (1, "", words)
     line = "compare base.npz new.npz --metrics ndcg@10 --allow-unlike --format json"
     first, second, _ = values_of(run(line))
@@ -148,7 +157,7 @@ def test_a_run_without_a_list_is_refused(run: Any) -> None:
 def test_models_in_python_are_refused_by_their_names() -> None:
     base, new = evaluated(BASE), evaluated(NEW)
     message = refusal(ValueError, "^a: has no list for 50 of ", compare, base, new, "ndcg@10")
-    ways = WAYS.replace("base", "a")
+    ways = f"{WAYS}common=True {UNASKED}".replace("base", "a")
     assert message == f"a: {LACKS.replace('new', 'b')}: {ways}allow_unlike=True {MISSES}"
     refused(ValueError, "b", compare, new, base, "ndcg@10")
     refused(ValueError, "base", compare, {"new": new, "base": base}, metric="ndcg@10")
@@ -221,6 +230,260 @@ def test_a_model_beside_one_that_ranks_without_lists() -> None:
     assert compare(all_ranked, all_ranked).ties == 9
 
 
+# -- what is common --------------------------------------------------------------------------------
+
+OLD = QUERIES[:20]
+GROWN = QUERIES[:40]  # Its base was run before 20 queries were added.
+
+
+def alike(queries: list[str], documents: list[str]) -> Lists:
+    """Lists, or right answers, that are the same for all of some queries."""
+    return {query: documents for query in queries}
+
+
+QRELS_OF_GROWTH = alike(GROWN, ["a"])
+
+
+def reports_of_growth(saved: bool) -> tuple[tr.Report, tr.Report]:
+    """A base that was asked, or has lists for, the old queries alone, where new loses half."""
+    found = alike(OLD, ["a", "b"])
+    of_base = evaluated(found, alike(OLD if saved else GROWN, ["a"]))
+    new = evaluated(alike(GROWN, ["a"]) | alike(OLD, ["b", "a"]), QRELS_OF_GROWTH)
+    return of_base, new
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_golden_set_that_grew_is_compared_by_what_is_common(saved: bool) -> None:
+    """To count what base was not asked as its failures hides what new lost."""
+    base, new = reports_of_growth(saved)
+    pair = compare(base, new, "mrr", common=True)
+    assert (pair.value_a, pair.value_b, pair.units) == (1, 0.5, 20)
+    counts = "20 of 40 queries of b" if saved else "20 of 40 queries of a; 20 of 40 queries of b"
+    assert pair.notes[0] == f"left out, for want of ranks or lists of a: {counts}"
+    pairs, verdicts, losses = gate(base, new, ["mrr"], 0.01, common=True)
+    assert verdicts == {"mrr": "worse"}
+    assert pairs[0].notes[0].endswith("20 of 40 queries of new")
+    assert losses["mrr"][0] == {"query": "q0", "base": 1, "new": 0.5}
+    if not saved:
+        assert gate(base, new, ["mrr"], 0.01, allow_unlike=True)[1] == {"mrr": "no worse"}
+    # Both ways out are offered, of lists that are lacking; of queries the one that helps.
+    message = refusal(ValueError, "not asked of base", gate, base, new, ["mrr"], 0.01)
+    assert ("allow_unlike=True" in message) == (not saved)
+    # What is the same for both has nothing left out.
+    alike = compare(new, new, "mrr", common=True)
+    assert not any("left out" in note for note in alike.notes)
+
+
+def test_what_new_lacks_of_the_common_is_its_loss() -> None:
+    base = evaluated(alike(OLD, ["a"]), QRELS_OF_GROWTH)
+    new = evaluated(alike(GROWN[5:], ["a"]), QRELS_OF_GROWTH)
+    pair = compare(base, new, "mrr", common=True)
+    assert (pair.value_a, pair.value_b, pair.wins, pair.losses) == (1, 0.75, 5, 0)
+    words = (
+        "unlike lists: b has no list for 5 of the 20 queries that a has one for (q0, q1, q2, ...)"
+    )
+    assert pair.notes[1] == words
+    # Queries that new was not asked are no losses, and no less; the message does not offer it.
+    fewer = evaluated(alike(GROWN, ["a"]), alike(GROWN[5:], ["a"]))
+    for common in (False, True):
+        message = refusal(ValueError, "only a has ", compare, base, fewer, "mrr", common=common)
+        assert "common=True" not in message
+    # Where there is nothing that all but the last have, nothing is left.
+    words = "common: expected something that all runs but those of b have"
+    refusal(ValueError, words, compare, evaluated({}), new, "mrr", common=True)
+
+
+def test_three_models_are_compared_by_what_all_but_the_last_have() -> None:
+    first = evaluated(alike(QUERIES[5:20], ["a"]), alike(OLD, ["a"]))
+    second = evaluated(alike(QUERIES[:15], ["b", "a"]), QRELS_OF_GROWTH)
+    last = evaluated(alike(QUERIES[10:40], ["c", "b", "a"]), QRELS_OF_GROWTH)
+    models = {"x": first, "y": second, "z": last}
+    pairs = compare(models, metric=["mrr", "map"], common=True)
+    assert [pair.units for pair in pairs] == [10] * 6
+    by_model = {"x": 1, "y": 0.5, "z": 1 / 6}
+    for pair in pairs:
+        values = [by_model[pair.name_a], by_model[pair.name_b]]
+        assert [pair.value_a, pair.value_b] == pytest.approx(values)
+    counts = "10 of 20 queries of x; 30 of 40 queries of y; 30 of 40 queries of z"
+    words = f"left out, for want of ranks or lists of x and y: {counts}"
+    assert {pair.notes[0] for pair in pairs} == {words}
+    assert str(pairs).count(words) == 1
+    # Without it the first pair is refused, and both models that were not asked are named.
+    words = "; common=True leaves out what was not asked of x$"
+    refusal(ValueError, words, compare, models, metric="mrr")
+
+
+@examples(30)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 4))
+def test_what_is_common_by_definition(seed: int, number: int) -> None:
+    rng = np.random.default_rng(seed)
+    models: dict[str, tr.Report] = {}
+    places: list[dict[str, int]] = []  # where the right answer of each query is, for each model
+    common = set(QUERIES[:12])
+    for i in range(number):
+        is_last = i == number - 1
+        asked = QUERIES[:12] if is_last else [q for q in QUERIES[:12] if rng.random() < 0.9]
+        answered = [query for query in asked if rng.random() < 0.8]
+        places.append({query: int(rng.integers(1, 6)) for query in answered})
+        lists = {query: list("bcdef"[: place - 1] + "a") for query, place in places[-1].items()}
+        order = rng.permutation(len(asked)).tolist()
+        models[f"m{i}"] = evaluated(lists, alike([asked[j] for j in order], ["a"]))
+        if not is_last:
+            common &= set(answered)
+    if not common:
+        refusal(ValueError, "^common: expected", compare, models, metric="mrr", common=True)
+        return
+    for pair in compare(models, metric="mrr", common=True):
+        assert pair.units == len(common)
+        for name, value in ((pair.name_a, pair.value_a), (pair.name_b, pair.value_b)):
+            of_model = places[int(name[1:])]
+            mean = sum(1 / of_model.get(query, math.inf) for query in common) / len(common)
+            assert value == pytest.approx(mean)
+        counts = []
+        for name, report in models.items():
+            size = len(report.queries)
+            if size > len(common):
+                counts.append(f"{size - len(common)} of {size} queries of {name}")
+        left_out = [note for note in pair.notes if note.startswith("left out")]
+        assert "".join(left_out).endswith("; ".join(counts))
+        assert len(left_out) == bool(counts)
+
+
+def test_runs_of_models_keep_what_all_of_base_have() -> None:
+    base, new = reports_of_growth(saved=True)
+    later = evaluated(alike(QUERIES[1:40], ["a"]), QRELS_OF_GROWTH)
+    pair = compare([base, later], [new, new], "mrr", common=True)
+    assert (pair.units, pair.value_a, pair.value_b, pair.runs_a) == (19, 1, 0.5, 2)
+    counts = "1 of 20 queries of a; 21 of 40 queries of a; 21 of 40 queries of b"
+    assert pair.notes[0] == f"left out, for want of ranks or lists of a: {counts}"
+    # Folds have nothing in common, and are compared one by one.
+    folds = [evaluated(alike(x, ["a"]), alike(x, ["a"])) for x in (OLD, GROWN[20:])]
+    assert compare(folds, folds, "mrr").method == "t of folds"
+    refusal(ValueError, "compare folds one by one", compare, folds, folds, "mrr", common=True)
+
+
+def test_labels_of_units_are_cut_alike() -> None:
+    """They are those of the tasks of the first model, in whatever order others have them."""
+    base, new = reports_of_growth(saved=False)
+    users = np.array([f"u{i % 7}" for i in range(40)])
+    by_hand = compare(
+        *(tr.report(each.ranks[:20].with_labels(user=users[:20])) for each in (base, new)),
+        "mrr",
+        unit="user",
+    )
+    order = np.random.default_rng(0).permutation(40)
+    mixed = tr.report(new.ranks[order])
+    for other in (new, mixed):
+        pair = compare(base, other, "mrr", unit=users, common=True)
+        assert (pair.p_value, pair.units, pair.losses) == (by_hand.p_value, 7, 0)
+        _, _, losses = gate(base, other, ["mrr"], 0.01, unit=users, common=True)
+        assert [loss["group"] for loss in losses["mrr"]] == [f"u{i}" for i in range(5)]
+    labelled = [tr.report(each.ranks.with_labels(user=users)) for each in (base, new)]
+    assert compare(*labelled, "mrr", unit="user", common=True).p_value == by_hand.p_value
+
+
+def test_labels_of_units_are_those_of_the_first_of_three_models() -> None:
+    """Pairs without it took them in an order of their own."""
+    rng = np.random.default_rng(0)
+    ranks = []
+    for _ in range(3):
+        above = rng.integers(0, 9, 40)
+        ranks.append(tr.Ranks(above, [1] * 40, 50, queries=range(40), targets=range(40)))
+    users = np.arange(40) // 5
+    expected = compare(dict(zip("abc", ranks, strict=True)), unit=users)
+    ranks[1] = ranks[1][rng.permutation(40)]
+    pairs = compare(dict(zip("abc", ranks, strict=True)), unit=users)
+    assert [pair.p_value for pair in pairs] == [pair.p_value for pair in expected]
+    labelled = [each.with_labels(user=each.queries.values // 5) for each in ranks]
+    of_labels = compare(dict(zip("abc", labelled, strict=True)), unit="user")
+    assert [pair.p_value for pair in pairs] == [pair.p_value for pair in of_labels]
+
+
+def test_a_triple_is_left_out_with_both_its_tasks() -> None:
+    """Else a mean over both sides would mix what some triples have and others lack."""
+    facts = [(i, 0, i + 10) for i in range(10)]
+    task = tr.link_prediction.Task(facts, {}, entities=20)
+    lists = {"tail": {(h, 0): [t] for h, _, t in facts}, "head": {(0, t): [h] for h, _, t in facts}}
+    new = task.evaluate_lists(**lists)
+    del lists["head"][0, 13]
+    base = task.evaluate_lists(**lists)
+    pair = compare(base, new, "mrr", common=True)
+    assert (pair.units, pair.ties, pair.value_a) == (9, 9, 1)
+    assert pair.notes[0].endswith(": 2 of 20 tasks of a; 2 of 20 tasks of b")
+    # A test that grew, and models that were ranked by scores, which have no lists.
+    scores = np.random.default_rng(0).random((20, 20))
+    by_size = []
+    for size in (10, 8):
+        part = tr.link_prediction.Task(facts[:size], {"test": facts}, entities=20)
+        rows = np.arange(size)
+        by_size.append(part.evaluate_scores(tail=scores[rows], head=scores[rows + 10]))
+    grown, small = by_size
+    pair = compare(small, grown, "mrr", common=True)
+    assert (pair.units, pair.ties) == (8, 8)
+    assert pair.notes[0] == "left out, for want of ranks or lists of a: 4 of 20 tasks of b"
+    refused(ValueError, "b", compare, grown, small, "mrr", common=True)
+
+
+def test_ranks_without_labels_are_common_by_position() -> None:
+    ids = np.array([[0, 1], [-1, -1], [2, 3]])
+    base = tr.rank_lists(ids, None, [0, 1, 2], candidates=9)
+    new = tr.rank_lists(np.array([[1, 0], [1, 2], [3, 2]]), None, [0, 1, 2], candidates=9)
+    words = "a: has no list for 1 of the 3 tasks that b has one for "
+    refusal(ValueError, words, compare, base, new, "hits@1")
+    pair = compare(base, new, "hits@1", common=True)
+    assert (pair.units, pair.value_a, pair.value_b) == (2, 1, 0)
+    # Where there are not as many, positions say nothing.
+    words = "tasks: 2 against 0"
+    refusal(ValueError, words, compare, base, new[:2], "hits@1", common=True)
+    models = {"x": base, "y": new[:2], "z": new}
+    words = "common: expected something that all runs but those of z have"
+    refusal(ValueError, words, compare, models, metric="hits@1", common=True)
+    message = refusal(ValueError, "tasks: 3 against 2", compare, models, metric="hits@1")
+    assert "common=True" not in message
+
+
+def test_a_query_stays_with_all_its_answers() -> None:
+    """A right answer that was added to a query is not left out of it: the query is another one."""
+    base = evaluated({"q": ["a"], "r": ["a"]}, {"q": ["a"], "r": ["a"]})
+    new = evaluated({"q": ["a", "b"], "r": ["a"]}, {"q": ["a", "b"], "r": ["a"]})
+    message = refusal(ValueError, "only b has 1", compare, base, new, "map", common=True)
+    assert "common=True" not in message
+    assert "common=True" not in refusal(ValueError, "only b has", compare, base, new, "map")
+
+
+def test_the_terminal_compares_what_is_common(run: Any) -> None:
+    for name, queries in (("old", QUERIES[:KEPT]), ("grown", QUERIES)):
+        Path(f"{name}.txt").write_text("".join(f"{query} 0 a 1\n" for query in queries))
+    for name, qrels in (("base", "old"), ("new", "grown"), ("again", "grown")):
+        line = f"retrieval --qrels {qrels}.txt --lists {name}.run --candidates 9 --save {name}.npz"
+        assert run(line).code == 0
+    kept = QUERIES[:KEPT]
+    line = "compare base.npz new.npz --metrics ndcg@10"
+    code, out, err = run(line)
+    assert (code, out) == (1, "")
+    assert err.endswith("; --common leaves out what was not asked of base\n")
+    outcome = run(f"{line} --common --format json")
+    first, second, notes = values_of(outcome)
+    assert (first, second) == pytest.approx((ndcg(BASE, kept), ndcg(NEW, kept)))
+    assert "left out, for want of ranks or lists of base: 50 of 200 queries of new" in notes
+    # A gate; labels of units in a file; and three models.
+    code, out, err = run(f"{line} --common --margin 0.01")
+    assert (code, err) == (3, "")
+    assert "\nndcg@10 worse\nlost most: query q" in out
+    assert "50 of 200 queries of new" in out
+    np.save("units.npy", np.arange(KEPT) // 10)
+    code, out, _ = run(f"{line} --common --unit units.npy --margin 0.01")
+    assert (code, "15 groups" in out) == (3, True)
+    code, out, _ = run("compare base.npz again.npz new.npz --metrics map --common")
+    assert code == 0
+    assert "lists of base and again: 50 of 200 queries of again; 50 of 200 queries of new" in out
+    # Its page would show other numbers.
+    code, _, err = run(f"{line} --common --html page.html")
+    assert code == 2
+    assert "not beside --common" in err
+    assert not Path("page.html").exists()
+
+
 # -- twins: what may look like this, and is compared -----------------------------------------------
 
 
@@ -270,9 +533,8 @@ def test_a_list_of_which_a_filter_leaves_nothing_is_a_list(save: bool, tmp_path:
     assert not noted(compare(emptied, good, "tail.hits@1"))
     words = r"^a: has no list for 1 of the 2 tasks that b has one for \(side tail, "
     message = refusal(ValueError, words, compare, ranks_of({(1, 0): [3]}), good, "tail.mrr")
-    assert message.endswith(
-        f"run a again, or leave them out of the test; allow_unlike=True {MISSES}"
-    )
+    ways = f"{WAYS}common=True {UNASKED}".replace("base", "a")
+    assert message.endswith(f"{ways}allow_unlike=True {MISSES}")
     refused(ValueError, "b", compare, good, ranks_of({(0, 0): [], (1, 0): [3]}), "tail.mrr")
     # In retrieval, too, where users have seen all that their lists name.
     seen = {"train": {"u": ["b", "c"], "v": ["d"]}}

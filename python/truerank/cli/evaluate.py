@@ -276,10 +276,13 @@ def read_arguments(path: str, values: Values, labels: Values) -> Values:
 )
 @option("--allow-unlike", None, "Compare even if protocols or ids differ, or lists are lacking.")
 @option(
+    "--common", None, "Leave out what all models but the last were not asked, or find nothing for."
+)
+@option(
     "--margin",
-    click.FloatRange(0, 1),
-    "A gate: whether the second of two models is worse than the first, and by more than this, in "
-    "metrics between 0 and 1 of which more is better. The exit code is 3 if it is in one.",
+    click.FLOAT,
+    "A gate: whether the second of two models is worse than the first, and by more than this (0.01 "
+    "is 1 %), in metrics between 0 and 1 of which more is better. The exit code is then 3.",
 )
 def compare_files(values: Values) -> None:
     """Compare models over the same tasks: difference, interval, p-value, wins and losses.
@@ -303,8 +306,8 @@ def compare_files(values: Values) -> None:
     table has new minus base, and a last line for each metric says whether it is "worse" (the
     interval is below 0, by Holm's method over the metrics, and the difference below -margin), "no
     worse" (the interval begins at -margin or above, or nothing differs), or "undecided", and of how
-    many queries two equal models would mostly pass. Below "worse" stand the queries that lost most.
-    In other forms than text verdicts are a column. The exit code is 3 if the new model is worse by
+    many queries two equal models would mostly pass. Below it stand the queries that lost most. In
+    other forms than text verdicts are a column. The exit code is 3 if the new model is worse by
     one metric, else 1 if a metric is refused, else 0; 1 and 2 are errors, too.
 
     Each file is a model of one run. Several runs of a model, as of two seeds, are compared in
@@ -318,8 +321,8 @@ def compare_files(values: Values) -> None:
     if len(paths) < 2 or options.is_one_file(*paths):
         raise click.UsageError("expected the ranks of at least two models, each once")
     margin = values.pop("margin", None)
-    if margin is not None and (len(paths) != 2 or margin != margin):
-        raise click.UsageError("--margin needs two files, base first, and a number from 0 to 1")
+    if margin is not None and len(paths) != 2:
+        raise click.UsageError("--margin needs two files, base first")
     printing = take(values, options.PRINTING)
     page = values.pop("html", None)
     metrics = values.pop("metrics", ["mrr"])
@@ -332,6 +335,8 @@ def compare_files(values: Values) -> None:
     by = values.pop("by", None)
     if by is not None and page is None:
         raise click.UsageError("--by has groups on the page of --html; --unit names the units")
+    if page is not None and "common" in values:
+        raise click.UsageError("--html shows all queries of each model, so not beside --common")
     models = {}
     for name, each in ranks.items():
         models[name] = tr.report(each.with_protocol(**rules), seed=seed, by=by)
@@ -373,14 +378,14 @@ def show_verdicts(
     lines = []
     for metric, verdict in verdicts.items():
         lines.append(f"{metric} {verdict}")
-        if metric in losses:
+        if losses.get(metric):
             lines.append(f"lost most: {'; '.join(map(describe_loss, losses[metric]))}")
     code = 0
     refused = {metric: verdicts[metric] for metric in verdicts if metric not in pairs.metrics}
     if refused:
         content["refused"] = refused
         code = REFUSED_CODE
-    if losses:  # By each of these metrics the new model is worse.
+    if "worse" in verdicts.values():
         code = WORSE_CODE
     show(table, printing, content, lines)
     click.get_current_context().exit(code)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, overload
 
 import numpy as np
 
-from ..errors import InputError, InputTypeError, InputValueError
+from ..errors import InputError, InputTypeError, InputValueError, Option
 from ..inputs.checks import confidence, flag, integer
 from ..metrics.contributions import (
     COUNT,
@@ -27,6 +27,8 @@ from ..tables import AsTable, Column, Table
 from ..tables.table import Layout
 from .intervals import (
     FEW,
+    FEW_CARRIERS,
+    FEW_UNITS,
     FLIPS,
     OF_FOLDS,
     add_up_runs,
@@ -34,6 +36,7 @@ from .intervals import (
     decimals_within,
     differences,
     error_rate,
+    fewest_carriers,
     fewest_differing,
     method_of_runs,
     note_on,
@@ -48,10 +51,13 @@ from .pairing import (
     Model,
     Models,
     Run,
+    align_runs,
+    keep_common,
     note_on_depth,
     pair_ranks,
     pair_runs,
     read_models,
+    weigh_alike,
 )
 
 if TYPE_CHECKING:
@@ -75,6 +81,7 @@ WORSE = "worse"
 NO_WORSE = "no worse"
 UNDECIDED = "undecided"
 MOST_NAMED = 5  # units that lost most
+MOST_MARGIN = 0.5  # from which on hardly any model would be worse
 POWER = 0.8  # the share of equal models that pass, where there are as many units as a gate names
 # What is compared in the place of a function of it.
 _INSTEAD = {"hmr": "mrr", "imr": "mr", "igmr": "gmr"}
@@ -302,6 +309,7 @@ class CompareOptions(TypedDict, total=False):
     level: float
     seed: int
     allow_unlike: bool
+    common: bool
 
 
 @overload
@@ -326,6 +334,7 @@ def compare(
     level: float = 0.95,
     seed: int = 0,
     allow_unlike: bool = False,
+    common: bool = False,
 ) -> Comparison | Comparisons:
     """Compare a metric of two models over the same tasks, unit by unit.
 
@@ -365,6 +374,10 @@ def compare(
         Also compare ranks whose protocols, candidates or units differ, of which one lacks lists
         that the other has, or whose queries or targets cannot be compared where the other label
         pairs the tasks; a note says what differs. The tasks and the weights must agree in any case.
+    common : bool
+        Compare only what all models but the last were asked, and have lists for, as where queries
+        were added after the others were run; a note says how many are left out. What the last model
+        has no list for is its loss. Labels as `unit` are of all tasks of the first model.
 
     Returns
     -------
@@ -420,7 +433,13 @@ def compare(
     is_one_key = not isinstance(metric, (list, tuple))
     first_run = next(iter(runs.values()))[0]
     keys = _read_keys([metric] if is_one_key else metric, first_run.grammar)
+    runs, unit, notes = keep_common(runs, unit, flag("common", common))
+    if not (unit is None or isinstance(unit, str)):  # All pairs have the order of the first model.
+        first_run = next(iter(runs.values()))[0]
+        for name, of_model in runs.items():
+            runs[name] = (align_runs([first_run, *of_model]) or [first_run, *of_model])[1:]
     options: dict[str, Any] = {"unit": unit, "level": level, "allow_unlike": allow_unlike}
+    options |= {"notes": notes, "may_lack": list(runs)[-1] if common else None}
     by_pair = [
         compare_pair(runs, names, keys, **options) for names in itertools.combinations(runs, 2)
     ]
@@ -484,18 +503,21 @@ def compare_pair(
     level: float,
     allow_unlike: bool = False,
     may_lack: str | None = None,
+    notes: tuple[str, ...] = (),
     has_bounds: bool = True,
 ) -> list[Comparison]:
     """Compare two of several models by named keys; without bounds, which take longer, if asked.
 
-    The model that may lack lists of queries is not refused where the other has them.
+    The model that may lack lists of queries is not refused where the other has them. Notes on all
+    models come first.
     """
-    runs_a, runs_b, are_folds, pairing, notes = pair_runs(
+    runs_a, runs_b, are_folds, pairing, notes_of_pair = pair_runs(
         models[names[0]],
         models[names[1]],
         names,
         allow_unlike=allow_unlike,
         may_lack=may_lack,
+        last=list(models)[-1],
         counts_candidates=any(map(counts_candidates, keys.values())),
     )
     codes, unit_name = units_of_runs(runs_a, unit, are_folds=are_folds)
@@ -509,7 +531,7 @@ def compare_pair(
         b, _ = add_up_runs(runs_b, key, codes, "b", are_folds=are_folds)
         check_bases([a.bases, b.bases], "b")
         comparison = _compare_sums(metric, a, b, method, shared, has_bounds=has_bounds)
-        notes_of_key = notes + note_on_depth(runs_a, runs_b, names, key)
+        notes_of_key = notes + notes_of_pair + note_on_depth(runs_a, runs_b, names, key)
         notes_of_key += note_on_sides(runs_a[0].ranks, unit, key) + comparison.notes
         comparisons.append(replace(comparison, units=number, notes=notes_of_key))
     return comparisons
@@ -617,27 +639,36 @@ def gate(
     level: float = 0.95,
     seed: int = 0,
     allow_unlike: bool = False,
+    common: bool = False,
 ) -> tuple[Comparisons, dict[str, str], dict[str, list[dict[str, Any]]]]:
     """Say of each metric whether a new model is worse than base, and which units lost most.
 
     A metric is refused if it is not between 0 and 1, or less is better; others keep their verdicts,
-    unless all are refused. Where new alone lacks lists, they are its losses. The margin is the loss
-    that does not matter, from 0 to 1; labels of units are those of the tasks of base.
+    unless all are refused. Where new alone lacks lists, they are its losses; `common` leaves out
+    what base was not asked. The margin is the loss that does not matter, below .5; labels of units
+    are those of the tasks of base.
 
     It returns the pairs, new minus base, by each metric that is not refused; of each metric what
-    `judge` says, or "refused: ..."; and of each by which new is worse the units that lost most, by
-    their labels, with their values of base and of new.
+    `judge` says, or "refused: ..."; and of each the units that lost most, if any did, by their
+    labels, with their values of base and of new.
     """
+    if not 0 <= margin < MOST_MARGIN:
+        ways = [Option("margin", 0.01, "is a loss of 1 %; compare without a margin reports alone")]
+        expected = f"a loss that does not matter, from 0 to below {MOST_MARGIN}"
+        raise InputValueError("margin", expected=expected, got=margin, remedies=ways)
     runs = read_models({BASE: base, NEW: new}, seed)
+    runs, unit, notes = keep_common(runs, unit, common)
     rules: dict[str, Any] = {"allow_unlike": allow_unlike, "may_lack": NEW}
     of_base, of_new = (runs[name][0] for name in (BASE, NEW))
     # Whether the number of candidates counts, each metric is asked below.
-    of_base, of_new, *_ = pair_ranks(of_base, of_new, (BASE, NEW), counts_candidates=False, **rules)
+    of_base, of_new, *_ = pair_ranks(
+        of_base, of_new, (BASE, NEW), last=NEW, counts_candidates=False, **rules
+    )
     if not (unit is None or isinstance(unit, str)):
         of_new = of_new.with_ranks(of_new.ranks.with_labels(group=unit))
         unit = "group"
-    models = {NEW: [of_new], BASE: [of_base]}
-    rules |= {"unit": unit, "level": level}
+    models = {BASE: [of_base], NEW: [of_new]}
+    rules |= {"unit": unit, "level": level, "notes": notes}
     keys: dict[str, Key] = {}
     refused: dict[str, InputError] = {}
     pairs: list[Comparison] = []
@@ -656,11 +687,10 @@ def gate(
     verdicts = {}
     losses = {}
     for pair in pairs:
-        heaviest = _weigh_heaviest(pair, of_new, keys[pair.metric], unit)
-        verdict = judge(pair, margin, len(pairs), heaviest)
-        verdicts[pair.metric] = verdict
-        if verdict == WORSE:
-            losses[pair.metric] = _list_losses(of_base, of_new, keys[pair.metric], unit)
+        key = keys[pair.metric]
+        verdicts[pair.metric] = judge(pair, margin, *_weigh_units(of_base, of_new, key, unit))
+        # Units of no loss differ by rounding alone.
+        losses[pair.metric] = _list_losses(of_base, of_new, key, unit)[: pair.losses]
     for metric, refusal in refused.items():
         why = refusal.problem or f"expected {refusal.expected}, got {refusal.got}"
         verdicts[metric] = f"refused: {why}"
@@ -676,15 +706,25 @@ def _read_share(metric: str, grammar: Grammar) -> Key:
     return key
 
 
-def _weigh_heaviest(pair: Comparison, model: Rankings, key: Key, unit: LabelsLike | None) -> float:
-    """Return the weight of the heaviest unit, beside a mean of 1; 1 where it does not matter."""
-    if not 0 < pair.wins + pair.losses < fewest_differing(pair.level):
-        return 1.0
-    bases = contributions(model, key, unit_codes(model.ranks, unit)[0]).bases
-    return float(bases.max() / bases.mean())
+def _weigh_units(
+    base: Rankings, new: Rankings, key: Key, unit: LabelsLike | None
+) -> tuple[float, float]:
+    """Return the weight of the heaviest unit, beside a mean of 1, and how many carry a difference.
+
+    Of fewer units than a note is given for, those that weigh alike all do: each loses 1 at most.
+    """
+    codes, _ = unit_codes(new.ranks, unit)
+    of_base, of_new = (contributions(model, key, codes) for model in (base, new))
+    bases = of_new.bases
+    _, influences = mean_and_influences(differences(of_new.tops, of_base.tops), bases)
+    is_alike = len(bases) < FEW_UNITS and weigh_alike(bases, np.ones(len(bases)))
+    carriers = fewest_carriers(influences, bases, is_share=key.row.is_binary or is_alike)
+    return float(bases.max() / bases.mean()), carriers
 
 
-def judge(pair: Comparison, margin: float, questions: int = 1, heaviest: float = 1.0) -> str:
+def judge(
+    pair: Comparison, margin: float, heaviest: float = 1.0, carriers: float = math.inf
+) -> str:
     """Say whether a, the new model, is worse than b: worse, no worse, or undecided, and why.
 
     It is worse where the p-value, corrected if there are several, rejects that the two are equal,
@@ -693,8 +733,8 @@ def judge(pair: Comparison, margin: float, questions: int = 1, heaviest: float =
     same, that bound is the one of t. Where too few differ for the test, it is no worse if they
     would cost no more than the margin though each lost all that it can: the share of the units that
     lose is at most its upper bound by Clopper and Pearson. The metric is between 0 and 1, and more
-    is better; `questions` is the number of metrics, `heaviest` the weight of the heaviest unit,
-    beside a mean of 1.
+    is better; `heaviest` is the weight of the heaviest unit, beside a mean of 1, and `carriers` how
+    many units carry the difference.
     """
     from scipy.special import betaincinv, stdtrit
 
@@ -718,15 +758,21 @@ def judge(pair: Comparison, margin: float, questions: int = 1, heaviest: float =
         low = pair.estimate - stdtrit(units - 1, 1 - alpha / 2) * pair.deviation / math.sqrt(units)
     if round(low + margin, 12) >= 0:
         return NO_WORSE
-    return UNDECIDED + _name_number(pair, margin, alpha / questions)
+    return UNDECIDED + _name_number(pair, margin, alpha, carriers)
 
 
-def _name_number(pair: Comparison, margin: float, alpha: float) -> str:
-    """Say of how many units two equal models would mostly pass, where these are far more."""
+def _name_number(pair: Comparison, margin: float, alpha: float, carriers: float) -> str:
+    """Say of how many units two equal models would mostly pass, where these are far more.
+
+    Of a few units that carry the difference, the deviation says too little of others.
+    """
     from scipy.special import ndtri
 
     if not margin:
         return ": equal models do not pass a margin of 0"
+    if carriers < FEW_CARRIERS:
+        counted = format_count(pair.units, pair.unit)
+        return f": the difference rests on about {carriers:.0f} of {counted}"
     errors = ndtri(POWER) - ndtri(alpha / 2)
     number = math.ceil((errors * pair.deviation / margin) ** 2)
     if number < 2 * pair.units:

@@ -626,6 +626,14 @@ def count_carriers(numbers: FloatArray) -> float:
     return float(shares.sum() ** 2 / np.square(shares).sum())
 
 
+def fewest_carriers(influences: FloatArray, bases: FloatArray, *, is_share: bool = False) -> float:
+    """How many units carry a result, by weights and, but of a share, by influences: the fewer."""
+    carriers = count_carriers(np.abs(bases))
+    if not is_share and influences.any():
+        carriers = min(carriers, count_carriers(np.square(influences)))
+    return carriers
+
+
 def note_on(
     metric: str, name: str, influences: FloatArray, bases: FloatArray, *, is_share: bool = False
 ) -> tuple[str, ...]:
@@ -639,9 +647,7 @@ def note_on(
     units = len(influences)
     if units < FEW_UNITS:
         return (f"{FEW}: {format_count(units, name)}",)
-    carriers = count_carriers(np.abs(bases))
-    if not is_share and influences.any():
-        carriers = min(carriers, count_carriers(np.square(influences)))
+    carriers = fewest_carriers(influences, bases, is_share=is_share)
     if carriers >= FEW_CARRIERS:
         return ()
     counted = f"about {carriers:.0f} of {format_count(units, name)}"

@@ -20,14 +20,14 @@ from ..metrics.values import Rankings
 from ..naming import format_count
 from ..ranks.container import Ranks
 from ..ranks.grouping import weighted_ranks
-from ..ranks.labels import describe_task, join_labels
+from ..ranks.labels import as_labels, describe_task, join_labels
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import FloatArray, IntArray
     from ..metrics.keys import Key
-    from ..ranks.labels import Labels
+    from ..ranks.labels import Labels, LabelsLike
 
 # A Report is a mapping of keys to numbers; a list holds several runs of one model.
 Run: TypeAlias = Ranks | Mapping[str, float]
@@ -40,6 +40,7 @@ BY_NAMES = "query and target names"
 BY_NAMES_ONLY = "entities are in another order: tasks are paired by their names"
 BY_POSITION = "position"
 BY_POSITION_ONLY = "paired by position only"
+LEAVES_OUT = "leaves out what was not asked of {}"
 BY_NUMBERS_ONLY = "paired by the numbers of queries only"
 
 
@@ -284,6 +285,59 @@ def align_runs(runs: Sequence[Rankings]) -> list[Rankings] | None:
     return aligned
 
 
+def keep_common(
+    models: Mapping[str, list[Rankings]], unit: LabelsLike | None, common: bool
+) -> tuple[dict[str, list[Rankings]], LabelsLike | None, tuple[str, ...]]:
+    """Keep of each run what all models but the last were asked and have lists for, if asked to.
+
+    A query of retrieval is left out with all its answers, and a unit with all its tasks. What the
+    last model lacks stays. Labels of units, one for each task of the first run, are cut alike, and
+    notes say how many are left out.
+    """
+    if not common:
+        return dict(models), unit, ()
+    *others, last = models
+    first = models[others[0]][0].ranks
+    keys = {name: [_join_keys(first, run.ranks) for run in runs] for name, runs in models.items()}
+    is_common = np.ones(len(first), np.bool_)
+    for name in others:
+        for run, (of_first, of_run) in zip(models[name], keys[name], strict=True):
+            is_common &= np.isin(of_first, of_run[~lacks_list(run.ranks)])
+    own_keys, _ = keys[others[0]][0]
+    for codes in (own_keys if first.unit is None else first.unit.codes, own_keys):
+        is_common &= ~np.isin(codes, codes[~is_common])
+    if not is_common.any():
+        expected = f"something that all runs but those of {last} have (compare folds one by one)"
+        raise InputValueError("common", expected=expected)
+    kept: dict[str, list[Rankings]] = {name: [] for name in models}
+    left_out: dict[str, None] = {}
+    for name, runs in models.items():
+        for run, (of_first, of_run) in zip(runs, keys[name], strict=True):
+            part = run.part(np.flatnonzero(np.isin(of_run, of_first[is_common])))
+            kept[name].append(part)
+            sizes = [len(x.ranks) if x.answers is None else x.answers.counted for x in (run, part)]
+            if sizes[0] > sizes[1]:
+                counted = format_count(sizes[0], run.grammar.unit)
+                left_out[f"{sizes[0] - sizes[1]:,} of {counted} of {name}"] = None
+    if not (unit is None or isinstance(unit, str)):
+        unit = as_labels("unit", unit, len(first))[is_common]
+    why = f"left out, for want of ranks or lists of {' and '.join(others)}: "
+    return kept, unit, (why + "; ".join(left_out),) if left_out else ()
+
+
+def _join_keys(a: Ranks, b: Ranks) -> tuple[IntArray, IntArray]:
+    """Return keys of the tasks of two models, of retrieval of their queries: equal for equal ones.
+
+    Where labels do not tell tasks apart they are told by position, if there are as many.
+    """
+    names = IDENTIFYING_LABELS if a.answers is None else ("queries",)
+    of_a, of_b, _ = _shared_labels(a, b, names)
+    if not _tell_tasks(a, b, of_a):
+        return np.arange(len(a)), np.arange(len(b)) - len(b) * (len(a) != len(b))
+    keys = row_keys([join_labels(name, (of_a[name], of_b[name])).codes for name in of_a])
+    return keys[: len(a)], keys[len(a) :]
+
+
 def pair_ranks(
     one: Rankings,
     two: Rankings,
@@ -291,6 +345,7 @@ def pair_ranks(
     *,
     allow_unlike: bool = False,
     may_lack: str | None = None,
+    last: str | None = None,
     counts_candidates: bool = True,
 ) -> tuple[Rankings, Rankings, str, list[str], list[str]]:
     """Pair the tasks of two models by what they are, or by position where labels cannot tell.
@@ -298,7 +353,8 @@ def pair_ranks(
     The tasks of the second get the order, sides and weights of the first; how they were matched,
     what differs, and notes, are returned, too. Differences are refused, all in one message, unless
     unlike models are allowed: then notes say them. `may_lack` names a model, of one run or several,
-    which may lack lists that the other has; `counts_candidates` is that of `match_tasks`.
+    which may lack lists that the other has, and `last` the one that need not have what is common;
+    `counts_candidates` is that of `match_tasks`.
     """
     first = one.ranks
     refused = f"cannot be compared with {names[0]}: "
@@ -308,7 +364,8 @@ def pair_ranks(
     unlike = [f"protocol: {x}" for x in first.protocol.differences(two.ranks.protocol)]
     unlike += differences
     if second is None:
-        raise InputValueError(names[1], refused + "; ".join(unlike))
+        ways = _offer_common(first, two.ranks, names, last)
+        raise InputValueError(names[1], refused + "; ".join(unlike), remedies=ways)
     # Both get the weights of the first, and the sides that either has.
     if first.weights is not second.weights:
         ones = np.ones(len(first))
@@ -331,13 +388,23 @@ def pair_ranks(
         way_out = Option("allow_unlike", True, "compares them all the same")
         raise InputValueError(names[1], refused + "; ".join(unlike), remedies=[way_out])
     lenient = [x for x in names if allow_unlike or x.partition("[")[0] == may_lack]
-    unlike += _unlike_lists(one, two, names, lenient)
+    unlike += _unlike_lists(one, two, names, lenient, last)
     pairing, notes = _how_paired(first, labels)
     return one, two, pairing, unlike, notes
 
 
+def _offer_common(one: Ranks, two: Ranks, names: tuple[str, str], last: str | None) -> list[Option]:
+    """Offer to leave out the tasks that either of two models lacks, but not those of the last."""
+    keys = _join_keys(one, two)
+    pairs = zip(names, keys, keys[::-1], strict=True)
+    lacking = [name for name, own, others in pairs if not np.isin(others, own).all()]
+    if last in [name.partition("[")[0] for name in lacking] or not np.isin(*keys).any():
+        return []
+    return [Option("common", True, LEAVES_OUT.format(" and ".join(lacking)))] if lacking else []
+
+
 def _unlike_lists(
-    one: Rankings, two: Rankings, names: tuple[str, str], lenient: Sequence[str]
+    one: Rankings, two: Rankings, names: tuple[str, str], lenient: Sequence[str], last: str | None
 ) -> list[str]:
     """Say which model lacks lists that the other has, or needs none; refuse one that may not."""
     models = (one.ranks, two.ranks)
@@ -364,8 +431,10 @@ def _unlike_lists(
         problem += f" ({', '.join(shown)})"
         if names[i] not in lenient:
             problem += f": run {names[i]} again, or leave them out of the test"
-            way_out = Option("allow_unlike", True, "counts that it finds nothing there")
-            raise InputValueError(names[i], problem, remedies=[way_out])
+            ways = [Option("allow_unlike", True, "counts that it finds nothing there")]
+            if names[i].partition("[")[0] != last:
+                ways.insert(0, Option("common", True, LEAVES_OUT.format(names[i])))
+            raise InputValueError(names[i], problem, remedies=ways)
         unlike.append(f"lists: {names[i]} {problem}")
     return unlike
 
