@@ -49,7 +49,9 @@ def test_masks_of_numbers_are_refused_by_their_dtype_with_the_way_out() -> None:
     for numbers, line in (
         (mask.astype(float), "mask > 0"),
         (mask.astype(int), "mask > 0"),
-        (np.where(mask, -np.inf, 0), "mask.astype(bool)"),
+        (np.where(mask, -np.inf, 0), "mask < 0"),
+        (np.where(mask, -1, 0), "mask < 0"),
+        (np.where(mask, -1e9, 0), "mask < 0"),
     ):
         words = f"^filter: .* dtype {numbers.dtype} .*{re.escape(line)}"
         refusal(TypeError, words, tr.rank, SCORES, TARGETS, filter=numbers)
@@ -58,6 +60,30 @@ def test_masks_of_numbers_are_refused_by_their_dtype_with_the_way_out() -> None:
     words = "^candidates: .* dtype float64 .*mask > 0"
     refusal(TypeError, words, tr.rank, SCORES, TARGETS, candidates=for_all)
     assert tr.rank(SCORES, TARGETS, candidates=for_all > 0).above.tolist() == [0, 0]
+    left_out = np.where(mask, -np.inf, 0)  # Added to scores, it says the same of candidates.
+    words = "^candidates: .*a mask is mask == 0, where numbers below 0 leave out$"
+    refusal(TypeError, words, tr.rank, SCORES, TARGETS, candidates=left_out)
+    assert (
+        tr.rank(SCORES, TARGETS, candidates=left_out == 0).above.tolist() == expected.above.tolist()
+    )
+    message = refusal(TypeError, "^filter: ", tr.rank, SCORES, TARGETS, filter=SCORES - 0.5)
+    assert "a mask is" not in message
+
+
+def test_the_filter_bias_of_knowledge_graph_embedding_is_led_to_its_number() -> None:
+    """It is 0, and -1 for what is known: its test puts the true score there, less 1."""
+    rng = np.random.default_rng(4)
+    scores, targets = rng.normal(size=(40, 30)), rng.integers(0, 30, 40)
+    is_known = rng.random((40, 30)) < 0.3
+    is_known[np.arange(40), targets] = False  # its own 0
+    bias = -is_known.astype(np.float32)
+    true = scores[np.arange(40), targets, None]
+    in_order = np.argsort(-(np.where(is_known, true, scores) + bias), axis=1)
+    ranks = np.argsort(in_order, axis=1)[np.arange(40), targets] + 1
+    message = refusal(TypeError, "^filter: ", tr.rank, scores, targets, filter=bias)
+    line = message.partition("a mask is ")[2].partition(",")[0]
+    found = tr.rank(scores, targets, filter=eval(line, {"mask": bias}))
+    assert found.realistic.tolist() == ranks.tolist() != tr.rank(scores, targets).realistic.tolist()
 
 
 def test_pairs_of_task_and_column_are_told_their_lists() -> None:

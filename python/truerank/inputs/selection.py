@@ -226,13 +226,20 @@ def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selecti
         return Selection(np.array([0, len(indices)], dtype=np.int64), indices, None, True)
     expected = "(indptr, indices), a sparse matrix, a mask of booleans or index lists"
     got = f"{type(value).__name__} of dtype {array.dtype} and shape {array.shape}"
-    raise InputTypeError(name, expected=expected, got=got + _way_out(array, tasks, columns))
+    raise InputTypeError(name, expected=expected, got=got + _way_out(name, array, tasks, columns))
 
 
-def _way_out(array: npt.NDArray[Any], tasks: int, columns: int) -> str:
-    """Say how numbers that are no selection become what they may be meant as."""
+def _way_out(name: str, array: npt.NDArray[Any], tasks: int, columns: int) -> str:
+    """Say how numbers that are no selection become what they may be meant as.
+
+    Numbers below 0 beside 0 are added to scores: they leave out. Of both signs nothing is said.
+    """
     if array.shape in ((tasks, columns), (columns,)) and array.dtype.kind in "iuf":
-        return "; a mask is mask > 0, or mask.astype(bool) where it has 0 and -inf"
+        if not (array < 0).any():
+            return "; a mask is mask > 0"
+        is_added = not (array > 0).any()
+        line = "mask < 0" if name == "filter" else "mask == 0"
+        return f"; a mask is {line}, where numbers below 0 leave out" if is_added else ""
     if array.ndim != 2 or array.dtype.kind not in "iu":
         return ""
     if array.shape[1] == 2 and len(array) != tasks:
