@@ -234,6 +234,26 @@ def test_a_split_that_filters_nothing_is_said(
     if is_stranger:
         known = {name: split for name, split in known.items() if name != "train"}
         make(known, **options)  # This is the way out, and warnings are errors.
+        has_way = str(caught[0].message).endswith(
+            "if that is right; known={} has none of them, and leaves out the other answers of the "
+            "test"
+        )
+        assert has_way == (not known and make is not query_task)
+
+
+def test_without_known_facts_that_filter_nothing_the_test_still_filters() -> None:
+    """As in every set for forecasts, whose train has other times."""
+    test = [(i, 0, j, 24) for i in range(8) for j in (i, i + 8)]
+    train = [(i, 0, (i + j) % 20, 0) for i in range(8) for j in range(14)]
+    scores = np.eye(8, 20) * 2 + np.eye(8, 20, 8)
+
+    def mrr(known: Any) -> float:
+        task = Task(test, known, entities=20, relations=1, sides=["tail"], keys=[3])
+        return task.evaluate_scores(scores[task.test[:, 0]])["mrr"]
+
+    with pytest.warns(UserWarning, match="^train: .* if that is right; known={} has none"):
+        assert mrr({"train": train}) == 1
+    assert (mrr({}), mrr(None)) == (1, 0.75)  # the way out, and what it is not
 
 
 # -- orders that are no mistake -------------------------------------------------------------------

@@ -603,6 +603,8 @@ def write_option(names: Mapping[str, str], option: errors.Option) -> str:
     flag = names.get(option.name, "")
     if " " in flag or not flag.startswith("--"):  # --labels entities has files alone.
         return ""
+    if option.value == {}:  # Who leaves out a repeated option has given none.
+        return ""
     value: Any = option.value
     if value is True:
         return flag

@@ -491,16 +491,27 @@ def findings_of_reading(splits: SplitTables, noun: str, is_asked: Mask) -> list[
 
 def warn_of_unused(splits: SplitTables, is_filtering: Mask, used: Sequence[str] = ()) -> None:
     """Warn of known splits that filter nothing, but for those that are used otherwise."""
+    unused = []
     for name in splits.known:
-        if name not in used:
-            warn_of_strangers(name, splits.sizes[name], is_filtering[splits.bounds[name]].any())
+        is_asked = is_filtering[splits.bounds[name]].any()
+        if name not in used and splits.sizes[name] >= _LEAST_KNOWN and not is_asked:
+            unused.append(name)
+    ways = []
+    if unused == splits.known:  # Without `known` the answers of the test would not filter, either.
+        effect = "has none of them, and leaves out the other answers of the test"
+        ways = [Option("known", {}, effect)]
+    for name in unused:
+        warn_of_strangers(name, splits.sizes[name], False, ways)
 
 
-def warn_of_strangers(name: str, size: int, is_asked: np.bool_ | bool) -> None:
+def warn_of_strangers(
+    name: str, size: int, is_asked: np.bool_ | bool, ways: Sequence[Option] = ()
+) -> None:
     """Warn of a known split of many facts, unless some of their queries are asked."""
     if size >= _LEAST_KNOWN and not is_asked:
         problem = "no fact of it has a query of the test: nothing is filtered by it"
-        warn_user(name, f"{problem}; leave it out of the known splits if that is right")
+        problem += "; leave it out of the known splits if that is right"
+        warn_user(name, problem, ways)
 
 
 def find_leaks(
