@@ -28,7 +28,7 @@ from support.examples import examples
 from support.outcomes import quietly
 from support.problems import FAITHFUL, LAYOUTS, assert_same, in_blocks
 from support.refusals import refusal
-from truerank.alignment import Task, csls_means
+from truerank.alignment import Task, csls_means, infer
 from truerank.alignment import task as task_module
 from truerank.counting import driver
 from truerank.inputs.array_likes import as_scores
@@ -208,6 +208,23 @@ def test_a_matrix_of_both_graphs_is_said_with_ways_that_lead_to_the_right_number
     turned = Task([(4 + i, i) for i in range(4)], left=8, right=4)
     with pytest.warns(UserWarning, match=COPIED):
         turned.evaluate_embeddings(BOTH, left)
+
+
+def test_ids_of_both_graphs_with_gaps_are_led_to_the_right_number() -> None:
+    """As DBP15K's and OpenEA's: those of a graph are not the first rows of a matrix."""
+    left_ids, right_ids = [0, 1, 4, 5], [2, 3, 6, 7]
+    both = np.empty_like(BOTH)
+    both[[*left_ids, *right_ids]] = BOTH
+    pairs = list(zip(left_ids, right_ids, strict=True))
+    way = r"; both\[left_ids\], both\[right_ids\] are those of each in a matrix of both"
+    way += r"; Task\(..., left=left_ids, right=right_ids\) names them$"
+    with pytest.warns(UserWarning, match=COPIED + ".*" + way):
+        assert Task(pairs, left=8, right=8).evaluate_embeddings(both, both)["hits@1"] == 0
+    of_each = both[left_ids], both[right_ids]
+    task = Task(pairs, left=left_ids, right=right_ids)
+    assert task.evaluate_embeddings(*of_each)["hits@1"] == 1
+    positions, _ = infer(*of_each)
+    assert [(left_ids[i], right_ids[j]) for i, j in positions.tolist()] == pairs
 
 
 def test_some_equal_vectors_are_those_of_equal_names() -> None:

@@ -243,7 +243,9 @@ def test_a_matrix_of_both_graphs_is_refused_with_the_way_out() -> None:
     both[4:] = both[:4] + 1e-3
     for left, right in ((both[:4], both), (both, both[4:]), (both, both)):
         message = refusal(ValueError, "^left, right: all vectors of the one", infer, left, right)
-        assert message.endswith("both[:n], both[n:] are those of each in a matrix of both")
+        assert message.endswith(
+            "both[left_ids], both[right_ids] are those of each in a matrix of both"
+        )
     n = 4
     assert infer(both[:n], both[n:])[0].tolist() == [[i, i] for i in range(n)]
     some = both[n:].copy()

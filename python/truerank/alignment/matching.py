@@ -37,7 +37,8 @@ COPIES = (
     "all vectors of the one are vectors of the other, in their order, and every entity is most "
     "similar to itself"
 )
-OF_EACH = Option("", effect="are those of each in a matrix of both", call="both[:n], both[n:]")
+_BY_IDS = "both[left_ids], both[right_ids]"  # Ids of a graph may have gaps, as DBP15K's have.
+OF_EACH = Option("", effect="are those of each in a matrix of both", call=_BY_IDS)
 NOBODY = -1  # the partner of a column without one
 BLOCK_ROWS = 256
 # Kept beside each score: its place in the order of its row; a float64 and a flag for the solver.

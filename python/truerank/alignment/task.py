@@ -14,7 +14,7 @@ from .. import _core
 from ..arrays.row_keys import are_among, digest_of_rows, distinct, without
 from ..counting.driver import Counts, TileCount, open_in_turn
 from ..embeddings.vectors import CSLS, VECTOR_SIMILARITIES, Embeddings, listener_of, watching
-from ..errors import InputTypeError, InputValueError, warn_user
+from ..errors import InputTypeError, InputValueError, Option, warn_user
 from ..inputs.array_likes import read_only
 from ..inputs.checks import Axis, choice, is_integer
 from ..inputs.progress_listeners import watch_of_part
@@ -299,7 +299,8 @@ class Task(SidedTask):
         shift = find_copies(vectors)
         if shift is not None and self._are_candidates(self.pairs + np.array([shift, -shift])):
             words = f"{COPIES}, which is no candidate where candidates are of the other graph alone"
-            warn_user("left, right", words, [OF_EACH])
+            named = "Task(..., left=left_ids, right=right_ids)"
+            warn_user("left, right", words, [OF_EACH, Option("", effect="names them", call=named)])
         # A number of neighbours takes a pass of its own, before the ranks.
         sizes = [vectors.nbytes] * (1 + is_integer(csls))
         with watching(rules.progress, sum(sizes)) as watch:
