@@ -129,7 +129,8 @@ def test_ties_move_what_a_table_shows(metrics: list[str] | None, moved: str) -> 
 
 def test_notes_of_a_table() -> None:
     tied = one(3, 4, tied=10)
-    (note,) = table({"a": one(3, 4), "tied": tied, "too": [tied, tied]}).notes
+    note, runs_note = table({"a": one(3, 4), "tied": tied, "too": [tied, tied]}).notes
+    assert runs_note == "The number behind ± is the standard deviation of 2 runs."
     assert note.startswith("tied, too: ties move ")
     (note,) = table({"a": one(3, 4, tied=2), "b": tied, "c": one(3, 4)}).notes  # the worst, once
     assert note.startswith("b: ties move ")
@@ -141,9 +142,9 @@ def test_notes_of_a_table() -> None:
     (note,) = table(models, ["hits@10"]).notes
     assert note.startswith("a: ties move hits@10 by ")
     assert table(models, ["hits@1"]).notes == ()
-    (note,) = table({"A": [one(3, 4, tied=2), tied, one(3, 4)], "B": one(3, 4)}, ["mr"]).notes
+    note, _ = table({"A": [one(3, 4, tied=2), tied, one(3, 4)], "B": one(3, 4)}, ["mr"]).notes
     assert note.startswith("run 2 of A: ties move mr by ")
-    (note,) = table([one(3, 4, tied=2), tied], ["mr"]).notes
+    note, _ = table([one(3, 4, tied=2), tied], ["mr"]).notes
     assert note.startswith("run 2 of 2 runs: ties move mr by ")
     runs = [one(1), one(1, protocol=Protocol(split="test"))]
     made = table({"A": runs, "B": one(1)}, allow_unlike=True)
@@ -152,7 +153,28 @@ def test_notes_of_a_table() -> None:
     later = table({"A": one(1), "B": runs}, allow_unlike=True)
     assert later.notes[1] == "B cannot be compared with A: protocol: split: valid against test."
     weighted = table([one(1), one(2, weights=[3])], ["mr"], allow_unlike=True)
-    assert weighted.notes == ("2 runs: runs 1 and 2 have equal weights and weighted.",)
+    assert weighted.notes[0] == "2 runs: runs 1 and 2 have equal weights and weighted."
+
+
+def test_brackets_and_deviations_of_runs_are_named() -> None:
+    """By what `inference.interval` says of the same runs, and numpy of their values."""
+    runs = [report(ranks_of(seed, 9)) for seed in range(6)]
+    folds = [report(ranks_of(seed, 9, n=30 + seed)) for seed in range(5)]
+    for values, words in ((runs, "6 runs, 40 tasks (t of runs and units)"), (runs[0], "40 tasks")):
+        made = table({"A": values}, ["mrr"], interval=True)
+        assert f"Brackets hold 95 % intervals over {words}." in made.notes
+        interval = inference.interval(values, "mrr")
+        assert made.to_dict()["mrr low"] == [interval.low]
+        assert interval.method in ("t", words.rpartition("(")[2].rstrip(")"))
+    made = table({"A": runs, "B": runs[0], "C": runs[:4]}, ["mrr"], interval=True)
+    both = "6 runs, 40 tasks (t of runs and units), or 40 tasks, or 4 runs, 40 tasks (t of runs "
+    assert f"Brackets hold 95 % intervals over {both}and units)." in made.notes
+    made = table({"A": folds}, ["mrr"], interval=True)
+    assert "Brackets hold 95 % intervals over 5 runs, 160 tasks (t of folds)." in made.notes
+    made = table({"A": runs, "B": runs[0], "C": runs[:4]}, ["mrr"])
+    assert "The number behind ± is the standard deviation of 4 runs or 6 runs." in made.notes
+    assert made.to_dict()["mrr std"][0] == pytest.approx(np.std([x["mrr"] for x in runs], ddof=1))
+    assert "±" not in str(table({"A": runs[0], "B": runs[1]}, ["mrr"]))
 
 
 # -- intervals, groups and kinds -------------------------------------------------------------------

@@ -159,6 +159,9 @@ def table(
         notes_below += notes_of_tests
     if flag("interval", interval):
         notes_below += add_intervals(lines, unit, confidence(level))
+    elif is_repeated:
+        words = " or ".join(sorted({f"{len(runs)} runs" for runs in models.values()} - {"1 runs"}))
+        notes_below.append(f"The number behind ± is the standard deviation of {words}.")
     first = next(iter(models.values()))[0]
     labels: dict[Column, str | None] = {Column("model"): None}
     if has_groups:

@@ -475,7 +475,8 @@ def add_intervals(
     for each in lines:
         for name, bound in itertools.product(each.keys, BOUNDS):
             each.cells[f"{name} {bound}"] = [None] * len(each.cells["group"])
-    intervals: list[tuple[str, Interval]] = []  # Each with the name of its group, or "".
+    # Each with the name of its group, or "", and the number of its runs.
+    intervals: list[tuple[str, int, Interval]] = []
     for each, place, reports, units in itertools.islice(_single_lines(lines, unit), most):
         group = each.cells["group"][place] if each.cells["average"][place] == GROUP else ""
         for name, key in each.keys.items():
@@ -486,7 +487,7 @@ def add_intervals(
                 interval = inference.interval(reports, key.title, unit=units, level=level)
                 for bound in BOUNDS:
                     each.cells[f"{name} {bound}"][place] = getattr(interval, bound)
-                intervals.append((group, interval))
+                intervals.append((group, len(reports), interval))
     return _notes_on_intervals(intervals, level)
 
 
@@ -509,14 +510,16 @@ def _single_lines(
             yield each, place, [whole.groups[label]], units
 
 
-def _notes_on_intervals(intervals: Iterable[tuple[str, Interval]], level: float) -> list[str]:
+def _notes_on_intervals(intervals: Iterable[tuple[str, int, Interval]], level: float) -> list[str]:
     """Say what intervals are of, and once each what limits trust; of groups, in which of them."""
-    units = ""
+    over: dict[int, str] = {}  # by numbers of runs
     notes: dict[str, str] = {}
     groups_of_note: dict[str, dict[str, None]] = {}
-    for group, interval in intervals:
-        if interval.method != "none" and not units:
-            units = format_count(interval.units, interval.unit)
+    for group, runs, interval in intervals:
+        if interval.method != "none" and runs not in over:
+            over[runs] = format_count(interval.units, interval.unit)
+            if runs > 1:
+                over[runs] = f"{runs} runs, {over[runs]} ({interval.method})"
         for note in interval.notes:
             kind = note.partition(":")[0]
             if group and kind != inference.intervals.APART:
@@ -524,8 +527,9 @@ def _notes_on_intervals(intervals: Iterable[tuple[str, Interval]], level: float)
             else:
                 notes.setdefault(kind, note)
     texts = []
-    if units:
-        texts.append(f"Brackets hold {100 * level:g} % intervals over {units}.")
+    if over:
+        words = ", or ".join(over.values())
+        texts.append(f"Brackets hold {100 * level:g} % intervals over {words}.")
     texts += map(sentence, notes.values())
     for kind, groups in groups_of_note.items():
         names = ", ".join(list(groups)[:GROUPS_NAMED])
