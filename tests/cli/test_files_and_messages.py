@@ -18,6 +18,7 @@ import pytest
 
 import truerank as tr
 from support.cli_files import Outcome, run_here
+from support.environment import ROOT
 from support.refusals import refusal
 from truerank.cli import output
 from truerank.cli.commands import COMMANDS, commands
@@ -238,6 +239,18 @@ def test_a_full_disk_does_not_take_the_report(
             assert run(f"{line} --output report.csv --force").code == 1
         assert Path("report.csv").read_text(encoding="utf-8") == expected
     assert path.exists()
+
+
+def test_the_line_of_continuous_integration_runs_again(run: Run) -> None:
+    """A folder that is kept has the results of the run before."""
+    page = (ROOT / "docs" / "how-to" / "gate.md").read_text(encoding="utf-8")
+    (line,) = re.findall("- run: truerank (compare .*)", page)
+    for name in ("base", "new"):
+        tr.Ranks([0, 3] * 50, [1] * 100, 9).save(f"{name}.npz")
+    for _ in range(2):
+        outcome = run(line)
+        assert outcome.code == 0, outcome.err
+    assert "no worse" in Path("gate.json").read_text(encoding="utf-8")
 
 
 # -- pipes -----------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+from scipy.optimize import linprog
 
 import truerank as tr
 from support import markdown_pages
@@ -352,6 +353,33 @@ def test_ranks_at_each_weight_of_hybrid_search(form: Any, is_whole: bool) -> Non
             np.testing.assert_array_equal(ranks.above, (sums > true).sum(1))
 
 
+def test_scaling_over_all_documents_and_over_those_retrieved() -> None:
+    """Each by its definition; a share that was chosen by the one is another by the other."""
+    page = (HOW_TO / "hybrid-search.md").read_text(encoding="utf-8")
+    of_retrieved = page.partition("such as `")[2].partition("`")[0]
+    rank_at_weights = run_recipe("hybrid-search.md", "def rank_at_weights")["rank_at_weights"]
+    rng = np.random.default_rng(0)
+    queries, entities = (rng.normal(size=(n, 8)).astype("f4") for n in (60, 500))
+    sparse = rng.gamma(3, 5, (60, 500)) * (rng.random((60, 500)) < 0.05)
+    targets = np.argmax(sparse, axis=1)
+    dense = tr.score_embeddings(queries, entities, similarity="dot").astype(float)
+    found = {}
+    for name, line in (("all", "np.ptp(dense, axis=1)"), ("retrieved", of_retrieved)):
+        scale = eval(line, {"np": np, "dense": dense})[:, None]
+        share = 0.4
+        rows = sparse * scale / np.ptp(sparse, axis=1, keepdims=True)
+        weights = [share / (1 - share)]
+        (ranks,) = rank_at_weights(weights, queries, entities, rows, targets, similarity="dot")
+        sums = (1 - share) * dense / scale + share * sparse / np.ptp(sparse, axis=1, keepdims=True)
+        right = tr.rank(sums, targets)
+        np.testing.assert_array_equal(ranks.above, right.above)
+        found[name] = tr.report(ranks)["mrr"]
+    assert found["retrieved"] < found["all"]  # The sparse side weighs less there.
+    lists = np.argsort(-dense)[:, :100]
+    ends = np.take_along_axis(dense, lists[:, [0, -1]], axis=1)
+    np.testing.assert_array_equal(scale[:, 0], ends[:, 0] - ends[:, 1])
+
+
 def test_reciprocal_rank_fusion() -> None:
     """By its definition: each list gives a document 1 / (60 + place), and its weight times that."""
     names = run_recipe("hybrid-search.md", "def fuse")
@@ -406,6 +434,87 @@ def test_all_right_passages_and_precision_without_a_cutoff() -> None:
     recalls = names["report"].per_query("recall@10") == 1
     np.testing.assert_array_equal(recalls, [right <= set(found[:10]) for right, found in pairs])
     assert 0 < recalls.mean() < 1
+
+
+def test_questions_that_got_worse_in_two_tasks_of_one_golden_set() -> None:
+    """They are of unlike order: differences of places were of other questions."""
+    golden = {f"q{i}": [f"p{i}"] for i in range(3)}
+    lists = {"q0": ["p0", "x"], "q1": ["x", "p1"], "q2": ["x", "y", "p2"]}
+    before, after = (
+        retrieval.Task({q: golden[q] for q in order}, entities=9).evaluate_lists(lists)
+        for order in (["q0", "q1", "q2"], ["q2", "q1", "q0"])
+    )
+    assert (after.per_query("mrr") - before.per_query("mrr")).any()
+    names = run_recipe("rag.md", "was, now = ", before=before, after=after)
+    differences = [names["now"][q]["mrr"] - names["was"][q]["mrr"] for q in golden]
+    assert differences == [0, 0, 0]
+    assert tr.compare(after, before, metric="mrr").ties == 3
+    less = retrieval.Task(golden, entities=9).evaluate_lists(lists | {"q1": ["x", "y", "p1"]})
+    worst = run_recipe(
+        "rag.md", "was, now = ", ("sorted(", "worst = sorted("), before=before, after=less
+    )["worst"]
+    assert worst[0] == "q1"
+
+
+def test_a_random_order_of_some_candidates_has_less_than_half_an_auc() -> None:
+    rng = np.random.default_rng(0)
+    names = [f"d{i}" for i in range(1000)]
+    qrels = {f"q{i}": [names[rng.integers(1000)]] for i in range(200)}
+    orders = {query: [names[i] for i in rng.permutation(1000)] for query in qrels}
+    short = {query: order[:100] for query, order in orders.items()}
+    task = retrieval.Task(qrels, entities=names, candidates="all")
+    for key in ("auc", "gauc"):
+        assert abs(task.evaluate_lists(orders)[key] - 0.5) < 0.07
+        assert task.evaluate_lists(short)[key] < 0.15
+        assert abs(task.evaluate_lists(short, misses="expected")[key] - 0.5) < 0.07
+
+
+def test_hits_of_ranx_are_a_count_of_right_answers() -> None:
+    """By its definition: the number of right answers among the first k."""
+    qrels, run = judged_runs()
+    report = retrieval.Task(qrels, entities=40).evaluate_lists(run)
+    right = {q: {d for d, grade in grades.items() if grade > 0} for q, grades in qrels.items()}
+    counts = [
+        len(right[q] & set(sorted(run[q], key=lambda d: -run[q][d])[:5])) for q in report.queries
+    ]
+    np.testing.assert_allclose(5 * report.per_query("precision@5"), counts)
+    np.testing.assert_allclose(report.per_query("hits@5"), np.minimum(counts, 1))
+
+
+# -- published rows --------------------------------------------------------------------------------
+
+
+def printed_row(ranks: np.ndarray, keys: Iterable[str]) -> dict[str, str]:
+    """Return metrics of ranks as papers print them."""
+    values = {"mr": ranks.mean(), "mrr": (1 / ranks).mean()}
+    values |= {key: (ranks <= int(key[5:])).mean() for key in keys if key.startswith("hits@")}
+    return {key: f"{values[key]:.{8 if key == 'mrr' else 5}f}" for key in keys}
+
+
+def test_no_row_of_ranks_contradicts_itself_and_others_do() -> None:
+    contradiction = run_recipe("only-ranks.md", "def contradiction", linprog=linprog)[
+        "contradiction"
+    ]
+    rng = np.random.default_rng(0)
+    keys = ["hits@1", "hits@10", "hits@100", "hits@1500", "mr", "mrr"]
+    rows = [np.full(9, 150), np.full(9, 5000), np.full(3, 40943), np.array([1.0, 99.5, 150.5])]
+    rows += [
+        rng.integers(1, 40944, 500),
+        np.ceil(40943 ** rng.random(500)),
+        1 + rng.geometric(0.3, 50),
+    ]
+    for ranks in rows:
+        printed = printed_row(ranks, rng.permutation(keys).tolist())
+        assert contradiction(printed, 40943) == "", printed
+        assert contradiction(printed_row(ranks, ["mr", "mrr"]), 40943) == ""
+    assert contradiction({"mr": "150.00000", "mrr": "0.00666667"}, 14541) == ""
+    assert contradiction({"mr": "3.2", "hits@10": "1.0"}, 7) == ""  # fewer candidates than places
+    assert contradiction({"mr": "150.00000", "mrr": "0.00660000"}, 14541).startswith(
+        "mrr is 0.0066"
+    )
+    assert contradiction({"hits@100": "0.90", "hits@50": "0.95"}, 14541).startswith(
+        "hits@50 is 0.95"
+    )
 
 
 # -- a corpus that changed -------------------------------------------------------------------------
