@@ -178,7 +178,10 @@ def test_files_that_are_no_text_say_what_they_are(run: Run) -> None:
         r"zstd: zstd -d unpacks it": b"(\xb5/\xfd\x04\x00",
         r"bzip2: bunzip2 unpacks it": bz2.compress(facts.encode()),
         r"xz: unxz unpacks it": lzma.compress(facts.encode()),
-        r"text in UTF-16: iconv": facts.encode("utf-16"),
+        r"text in UTF-16: iconv -f utf-16 -t utf-8": facts.encode("utf-16"),
+        r"text in UTF-16: iconv": b"\xfe\xff" + facts.encode("utf-16-be"),
+        r"text in UTF-32: iconv -f utf-32 -t utf-8": facts.encode("utf-32"),
+        r"text in UTF-32: iconv": b"\0\0\xfe\xff" + facts.encode("utf-32-be"),
     }
     for words, content in contents.items():
         Path("file").write_bytes(content)

@@ -110,7 +110,10 @@ def test_ranks_are_saved_before_groups_without_values_are_refused(run: Run) -> N
     with Path("qrels.txt").open("a") as file:
         file.write("\nq4 0 a 0")
     words = [*f"{LINE} --by groups.txt -l 2 --answerless".split(), "zero", "--save", "ranks.npz"]
-    run(*words).refuses(1, "--answerless omit leaves them out")
+    # The file of groups names q4, of which ranks have no answer.
+    problem = "groups are those of right answers, and 1 query without one would be in none"
+    run(*words).refuses(1, f"--by: {problem}; --answerless omit leaves them out")
+    assert run(*words[:-3], "omit", "--save", "omitted.npz").code == 0
     assert len(tr.load("ranks.npz")) == 4
 
 

@@ -126,6 +126,15 @@ def test_damaged_files(saved: Path, change: bytes | dict[str, Any], match: str) 
     assert "\n" not in message
 
 
+def test_a_damaged_member_is_named_once(saved: Path) -> None:
+    content = bytearray(saved.read_bytes())
+    end = content.index(b"\x93NUMPY", content.index(b"above.npy")) + 128
+    content[end] ^= 255  # the first number
+    saved.write_bytes(content)
+    message = refusal(ValueError, "above.npy: Bad CRC-32", load, saved)
+    assert (message.count(str(saved)), message.count("path: ")) == (1, 1)
+
+
 def test_later_provenance_is_ignored(saved: Path) -> None:
     protocol = header_of(saved)["protocol"]
     protocol["provenance"]["machine"] = "new"

@@ -349,6 +349,50 @@ WAYS_OUT: list[tuple[Callable[..., Any], Any, str, str]] = [
 ]
 
 
+class Hit:
+    """A document as libraries have them, whose text is no label."""
+
+    def __init__(self, **attributes: Any) -> None:
+        vars(self).update(attributes)
+
+
+def test_hits_and_documents_are_led_to_their_ids() -> None:
+    """Elasticsearch's and others'; followed, each line gives the right number."""
+    task = tr.retrieval.Task({"q": ["d2"]}, entities=9)
+    hits: list[tuple[Any, str]] = [
+        ([{"_index": "i", "_id": d, "_score": 1.5, "_source": {}} for d in ("d1", "d2")], "_id"),
+        ([{"text": "t", "id": d, "score": 0.5} for d in ("d1", "d2")], "id"),
+        ([{"corpus_id": d, "score": 0.5} for d in ("d1", "d2")], "corpus_id"),
+    ]
+    for found, name in hits:
+        message = refusal(
+            TypeError, "makes a mapping of such dicts", task.evaluate_lists, {"q": found}
+        )
+        line = message.rpartition(" (")[2].partition(" makes")[0]
+        assert f"x['{name}']" in line
+        mapping = eval(line.replace("...", "found"), {"found": found})
+        assert task.evaluate_lists({"q": mapping})["mrr"] == 0.75  # a tie
+    objects: list[tuple[str, str]] = [
+        ("id", "x.id"),
+        ("doc_id", "x.doc_id"),
+        ("node_id", "x.node_id"),
+    ]
+    for attribute, line in objects:
+        found = [Hit(**{attribute: d}, score=0.5) for d in ("d1", "d2")]
+        words = rf"\({line} is the label of each x\)$"
+        refusal(TypeError, words, task.evaluate_lists, {"q": found})
+        refusal(TypeError, words, qrels_of, {"q": found})
+        labels = [eval(line, {"x": x}) for x in found]
+        assert task.evaluate_lists({"q": labels})["mrr"] == 0.5
+    for other in (Hit(name="d1"), Hit(id=None, metadata={}), object.__new__(Hit)):
+        words = r"\(an attribute that is a str or an int, as x.name, is the label of each x\)$"
+        refusal(TypeError, words, task.evaluate_lists, {"q": [other]})
+    for other in (UUID, Path("d1")):  # Their text is a label.
+        refusal(
+            TypeError, r"\(str\(...\) makes a label of it\)$", task.evaluate_lists, {"q": [other]}
+        )
+
+
 @pytest.mark.parametrize(("call", "value", "argument", "line"), WAYS_OUT)
 def test_what_names_nothing_is_refused_with_the_line_to_write(
     call: Callable[..., Any], value: Any, argument: str, line: str

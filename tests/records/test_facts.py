@@ -175,7 +175,18 @@ def test_labels_in_json_are_what_json_load_gives(tmp_path: Path, labels: Any, in
         (
             "facts.jsonl",
             '{"h": "a"}\n',
-            r"pandas\.read_json\(path, lines=True\) makes a table of it",
+            r"pandas\.read_json\(path, lines=True, dtype=False\) makes a table of it",
+        ),
+        (
+            "facts.txt",
+            '{"h": "a"}\n{"h": "b"}\n',
+            r"pandas\.read_json\(path, lines=True, dtype=False\) makes a table of it",
+        ),
+        ("facts.json", '[["a"],\n["b"]]', r"pandas\.DataFrame\(json\.load\(file\)\) is a table"),
+        (
+            "facts.json",
+            '{"a": [1]\n,"b": [2]}',
+            r"pandas\.DataFrame\(json\.load\(file\)\) is a table",
         ),
     ],
 )
@@ -184,6 +195,22 @@ def test_facts_in_json_say_how_to_read_them(
 ) -> None:
     (tmp_path / name).write_text(content)
     refusal(ValueError, rf"^test: .*: line 1: this is JSON: {words}; it", Task, tmp_path / name, {})
+
+
+def test_lines_of_json_are_led_to_their_labels(tmp_path: Path) -> None:
+    """Digits in quotes stay labels, also "007"; whatever the name of the file."""
+    pd = pytest.importorskip("pandas")
+    rows = [("1", "007", 0.5), ("1", "8", 0.25), ("2", "010", 0.5)]
+    names = ("query", "document", "score")
+    lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
+    task = tr.retrieval.Task({"1": ["007"], "2": ["010"]}, entities=99)
+    for name in ("run.jsonl", "run.json", "run.txt"):
+        path = tmp_path / name
+        path.write_text("\n".join(lines))
+        message = refusal(ValueError, "^ids: .*this is JSON", task.evaluate_lists, path)
+        line = message.partition("JSON: ")[2].partition(" makes")[0]
+        table = eval(line, {"pandas": pd, "path": path})
+        assert task.evaluate_lists(table)["mrr"] == 1
 
 
 def test_names_in_brackets_are_no_json(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
 import re
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from support.examples import examples
+from support.refusals import refusal
 
 NAMES = st.text("abcq017-_", min_size=1, max_size=5)
 Read = dict[str, dict[str, Any]]
@@ -149,6 +151,68 @@ def test_four_columns_of_judgements_are_those_of_trec_or_refused(
             tr.read_qrels(path)
     said = tr.read_qrels(path, columns={"query": 0, "document": 2, "relevance": 3})
     assert judged_in(said) == [(q, d, g) for (q, d), g in grades.items()]
+
+
+def ways_of(message: str) -> list[dict[str, int]]:
+    """Return the columns that a message names, each way by itself."""
+    return list(map(ast.literal_eval, re.findall(r"columns=({.*?})", message)))
+
+
+# Lines of four columns that are not TREC's, what they mean, and which of the ways means it.
+FOUR = {
+    "a grade behind a constant": (
+        [("q1", "d1", "0", "1"), ("q1", "d2", "0", "0"), ("q2", "d1", "0", "2")],
+        [("q1", "d1", 1), ("q1", "d2", 0), ("q2", "d1", 2)],
+        [{"query": 0, "document": 1, "relevance": 3}],
+    ),
+    "one line of it": (
+        [("q1", "d1", "0", "1")],
+        [("q1", "d1", 1)],
+        [{"query": 0, "document": 1, "relevance": 3}],
+    ),
+    "user, session, item, time of Cornac": (
+        [
+            ("u1", "s1", "d1", "881250949"),
+            ("u1", "s2", "d2", "891717742"),
+            ("u2", "s3", "d1", "1234"),
+        ],
+        [("u1", "d1", 1), ("u1", "d2", 1), ("u2", "d1", 1)],
+        [{"query": 0, "document": 2}, {"query": 0, "document": 1, "relevance": 2}],
+    ),
+    "user, item, rating, time of MovieLens": (
+        [
+            ("u1", "d1", "3", "881250949"),
+            ("u1", "d2", "5", "891717742"),
+            ("u2", "d1", "1", "878887116"),
+        ],
+        [("u1", "d1", 3), ("u1", "d2", 5), ("u2", "d1", 1)],
+        [{"query": 0, "document": 1, "relevance": 2}, {"query": 0, "document": 2}],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUR)
+def test_four_other_columns_are_led_to_what_they_mean(tmp_path: Path, name: str) -> None:
+    rows, meant, ways = FOUR[name]
+    path = written(tmp_path, "".join("\t".join(row) + "\n" for row in rows))
+    message = refusal(ValueError, "^path: .*four columns are those of TREC", tr.read_qrels, path)
+    named = ways_of(message)
+    assert [way in named for way in ways] == [True] * len(named)
+    assert judged_in(tr.read_qrels(path, columns=ways[0])) == meant
+    task = tr.retrieval.Task(path, entities=9, columns=ways[0])
+    assert (
+        task.evaluate_lists({q: [d] for q, d, _ in meant[-1:]} | {meant[0][0]: ["d1"]})["mrr"] == 1
+    )
+    # Columns of a tuple are led as well, and grades, which are no times, may not be left out.
+    columns = tuple(zip(*rows, strict=True))
+    if len(rows) > 1 and "time" in name:
+        tr.retrieval.Task(
+            (*columns[:3], list(map(int, columns[3]))),
+            entities=9,
+            columns={"query": 0, "document": 2},
+        )
+    if "constant" in name:
+        refusal(ValueError, "column 3", tr.read_qrels, path, columns={"query": 0, "document": 2})
 
 
 QRELS = [("q1", "d3", 1), ("q1", "d9", 0), ("q2", "d3", 2)]

@@ -33,6 +33,16 @@ def test_other_writings_of_right_answers_are_a_finding(name: str, answer: str) -
     ]
 
 
+def test_a_right_answer_with_blanks_at_its_end_counts_once() -> None:
+    task = Task({"q": ["a "], "p": ["a b "]}, entities=9)
+    lists = {"q": {"a": 2, "x": 1}, "p": {"a": 3, "b": 2, "a b": 1}}
+    with pytest.warns(UserWarning, match="no right answer is in any list"):
+        findings = task.evaluate_lists(lists).audit()
+    (finding,) = [finding for finding in findings if finding.name == "names"]
+    assert "'a' for 'a ', 'a b' for 'a b '" in finding.message
+    assert finding.count == 2
+
+
 def test_other_writings_in_lists_of_facts_are_a_finding() -> None:
     entities = ["oslo", "Oslo", "norway"]
     task = tr.link_prediction.Task(

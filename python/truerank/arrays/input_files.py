@@ -44,7 +44,10 @@ _WAYS_OUT = {
     b"(\xb5/\xfd": "zstd: zstd -d unpacks it",
     b"BZh": "bzip2: bunzip2 unpacks it",
     b"\xfd7zXZ": "xz: unxz unpacks it",
+    b"\xff\xfe\0\0": "text in UTF-32: iconv -f utf-32 -t utf-8 makes UTF-8 of it",
+    b"\0\0\xfe\xff": "text in UTF-32: iconv -f utf-32 -t utf-8 makes UTF-8 of it",
     b"\xff\xfe": "text in UTF-16: iconv -f utf-16 -t utf-8 makes UTF-8 of it",
+    b"\xfe\xff": "text in UTF-16: iconv -f utf-16 -t utf-8 makes UTF-8 of it",
 }
 GZIP = b"\x1f\x8b"  # A gzipped file begins so, whatever its name is.
 # A header is looked for in so many bytes. It may declare that it is 4 GB long.

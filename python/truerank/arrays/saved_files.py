@@ -204,6 +204,8 @@ def open_archive(
     except KeyError as error:
         raise InputValueError(argument, f"damaged: no member {error}", place=name) from error
     except (ValueError, TypeError) as error:
+        if getattr(error, "argument", "") == argument:  # It names the file.
+            raise
         raise InputValueError(argument, str(error), place=name) from error
 
 

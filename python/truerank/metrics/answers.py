@@ -390,7 +390,8 @@ def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> An
         raise InputValueError("ranks", expected=expected, got=f"ones filtered by {protocol.split}")
     answers = Answers(ranks)
     if has_groups and answers.zeros:
-        problem = f"{format_count(answers.zeros, 'query')} without an answer have no group"
+        number = format_count(answers.zeros, "query")
+        problem = f"groups are those of right answers, and {number} without one would be in none"
         way_out = Option("answerless", "omit", "leaves them out", call="ranks.with_protocol({})")
         raise InputValueError("by", problem, remedies=[way_out])
     return answers

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 MAX_COLUMNS = 1000  # No table of facts has as many columns.
 NUMBERS = ("score", "rank", "relevance")  # The roles of numbers: the first that text has is read.
+LEAST_TIME = 1000  # No grade of a test collection is as large, and any year or time is.
 _KINDS_OF_NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 _NONES = ("NoneType", "NAType", "NaTType")  # types of missing values
 
@@ -316,9 +317,12 @@ def refuse_left_out_numbers(
     names: Sequence[Any] = form.names or range(form.width)
     found: list[tuple[Any, str | None]]
     found = [(name, door.role_of(name)) for name in NUMBERS if name in names]
+    elements_of = dict(values)
     if not form.names and form.width == trec.width and form.places.items() <= trec.places.items():
-        found.append((trec.places[trec.number_role], trec.number_role))
-    for place, elements in values:
+        place = trec.places[trec.number_role]
+        if door.is_of_lists or not _are_times(elements_of.get(place, ())):
+            found.append((place, trec.number_role))
+    for place, elements in elements_of.items():
         if place not in form.places.values() and _are_numbers_of_queries(elements, door):
             found.append((names[place], "score" if door.is_of_lists else "relevance"))
     if not found:
@@ -331,6 +335,12 @@ def refuse_left_out_numbers(
         ways = [Option("columns", {**form.columns, role: number}, effect)]
     expected = f"a table without column {number!r}"
     raise InputValueError(argument, expected=expected, got="one that is left out", remedies=ways)
+
+
+def _are_times(elements: Any) -> bool:
+    """Return whether values are numbers that are too large for grades."""
+    array = np.asarray(elements)
+    return bool(array.size and array.dtype.kind in "iuf" and array.min() >= LEAST_TIME)
 
 
 def _are_numbers_of_queries(elements: Any, door: Door) -> bool:
@@ -510,7 +520,7 @@ def read_column(
 
 def _way_out(value: Any) -> str:
     """Say, in brackets, what to write where an element names nothing, or not what others do."""
-    words = "str(...) makes a label of it"
+    words = _way_to_label(value)
     is_float = isinstance(value, (float, np.floating))
     is_nan = (is_float or isinstance(value, np.datetime64)) and value != value
     if isinstance(value, (bool, np.bool_, bytes)):
@@ -518,8 +528,9 @@ def _way_out(value: Any) -> str:
     if isinstance(value, str) or is_integer(value):
         words = "str(...) of each makes labels of all"
     elif isinstance(value, Mapping):  # a hit of a search
-        name = next((key for key in value if key != "score"), "id")
-        words = f"{{x[{name!r}]: x['score'] for x in ...}} makes a mapping of such dicts"
+        score = "_score" if "_score" in value else "score"
+        name = next((key for key in ("id", "_id", *value) if key in value and key != score), "id")
+        words = f"{{x[{name!r}]: x[{score!r}] for x in ...}} makes a mapping of such dicts"
     elif isinstance(value, (list, tuple)) and len(value) == 2 and is_number(value[1]):
         words = "dict(...) makes a mapping of such pairs"
     elif isinstance(value, (list, np.ndarray)):
@@ -531,6 +542,17 @@ def _way_out(value: Any) -> str:
     elif is_float:
         words = "pandas makes floats of ints where values are missing: df.dropna().astype(int)"
     return f" ({words})"
+
+
+def _way_to_label(value: object) -> str:
+    """Say what makes a label of an object: of a document of a library it is an attribute."""
+    for name in ("id", "id_", "doc_id", "node_id"):
+        if isinstance(getattr(value, name, None), (str, int)):
+            return f"x.{name} is the label of each x"
+    has_text = type(value).__str__ is not object.__str__ or not hasattr(value, "__dict__")
+    if hasattr(value, "metadata") or not has_text:
+        return "an attribute that is a str or an int, as x.name, is the label of each x"
+    return "str(...) makes a label of it"
 
 
 def _as_list(name: str, values: Any, expected: str) -> Any:

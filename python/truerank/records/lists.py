@@ -28,7 +28,15 @@ from ..inputs.checks import choice, distinct_names, is_number, is_sparse, withou
 from ..inputs.rules import PLAIN
 from ..inputs.selection import indptr_of
 from ..naming import public
-from .columns import JUDGEMENTS, LISTS, Column, check_columns, checked_names, door_of_lists
+from .columns import (
+    JUDGEMENTS,
+    LEAST_TIME,
+    LISTS,
+    Column,
+    check_columns,
+    checked_names,
+    door_of_lists,
+)
 from .id_tables import IdTable, read_table
 from .text import fields_of, is_path, text_lines
 
@@ -43,7 +51,6 @@ if TYPE_CHECKING:
 
 DUPLICATES = ("raise", "first")
 _LONGEST_RANK = 18  # So many digits fit into an int64, whatever they are.
-_LEAST_TIME = 1000  # No grade of a test collection is as large, and any year or time is.
 _LARGEST_WHOLE = 2.0**53  # From here on not every whole number is a float64.
 
 
@@ -175,15 +182,11 @@ def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
             is_of_trec = len(table) != 1 or set(iterations) <= {"0", "Q0"}
         else:
             are_few = len(iterations) < len(columns["document"].listed)
-            is_of_trec = bool(are_few and grades.max() < _LEAST_TIME)
+            is_of_trec = bool(are_few and grades.max() < LEAST_TIME)
         if not is_of_trec:
+            ways = _ways_of_four_columns(columns["document"].listed, grades)
             problem = "four columns are those of TREC (query, iteration, document, relevance) "
             problem += "where the second has one value, or fewer than the third"
-            effects = {2: "says that these are", 1: "says that the fourth is left out"}
-            ways = [
-                Option("columns", {"query": 0, "document": i, "relevance": i + 1}, effect)
-                for i, effect in effects.items()
-            ]
             raise InputValueError(argument, problem, place=table.path, remedies=ways)
     table = replace(table, columns=columns, values={"relevance": grades})
     queries, documents = columns["query"], columns["document"]
@@ -200,6 +203,21 @@ def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
             raise InputValueError(argument, f"line {number}: {problem}", place=table.path)
         table = table.select_once(rows)
     return Judgements(**{**vars(table), "asked": table.columns["query"]})
+
+
+def _ways_of_four_columns(thirds: Sequence[str], fourths: npt.NDArray[Any]) -> list[Option]:
+    """Return which of four columns may be meant, by what the last two hold."""
+    places: dict[str, tuple[int, ...]]
+    places = {"says that these are": (2, 3), "says that the fourth is left out": (1, 2)}
+    if thirds in (("0",), ("Q0",)):
+        places = {"says that the third is left out": (1, 3)}
+    elif fourths.min() >= LEAST_TIME:  # sessions, or ratings, before the times
+        places = {"says that the third has documents": (2,), "says that it has grades": (1, 2)}
+    ways = []
+    for effect, numbers in places.items():
+        roles = dict(zip(JUDGEMENTS.roles, (0, *numbers), strict=False))
+        ways.append(Option("columns", roles, effect))
+    return ways
 
 
 def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:

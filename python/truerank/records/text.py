@@ -156,8 +156,12 @@ def refuse_json(argument: str, path: str, number: int, line: str, way_out: str) 
     """Refuse a line that is of no form if it is JSON, and say what hands it over."""
     begins = ("{", "[") if ".json" in path.lower() else _JSON_BEGINS
     if line.lstrip().startswith(begins):
-        if ".jsonl" in path.lower():
-            way_out = "pandas.read_json(path, lines=True) makes a table of it"
+        others = islice(text_lines(argument, path), 1, 2)
+        has_values = line.rstrip().endswith(("}", "]")) and any(
+            x[:1] == line[:1] for _, x in others
+        )
+        if has_values or ".jsonl" in path.lower():
+            way_out = "pandas.read_json(path, lines=True, dtype=False) makes a table of it"
         problem = f"this is JSON: {way_out}; it reads {shown(line)}"
         raise InputValueError(argument, problem, place=f"{path}: line {number}")
 

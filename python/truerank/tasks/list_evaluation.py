@@ -105,6 +105,7 @@ def findings_of_names(
             others = [name.lstrip("0") for name in text.split("\0")[:-1]]
             if plain in others:
                 pairs.append(f"{names[others.index(plain)]!r} for {answer!r}")
+                continue
         if " " in answer and set(answer.split()) <= set(names):
             pairs.append(f"{', '.join(map(repr, answer.split()))} for {answer!r}")
     if not pairs:
