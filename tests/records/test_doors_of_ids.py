@@ -385,9 +385,11 @@ def test_hits_and_documents_are_led_to_their_ids() -> None:
         labels = [eval(line, {"x": x}) for x in found]
         assert task.evaluate_lists({"q": labels})["mrr"] == 0.5
     for other in (Hit(name="d1"), Hit(id=None, metadata={}), object.__new__(Hit)):
-        words = r"\(an attribute that is a str or an int, as x.name, is the label of each x\)$"
+        words = (
+            r"\(an attribute of each x that is a str or an int, as x.name, makes a label of it\)$"
+        )
         refusal(TypeError, words, task.evaluate_lists, {"q": [other]})
-    for other in (UUID, Path("d1")):  # Their text is a label.
+    for other in (UUID, Path("d1"), pd.Timestamp("2014-01-02")):  # Their text is a label.
         refusal(
             TypeError, r"\(str\(...\) makes a label of it\)$", task.evaluate_lists, {"q": [other]}
         )

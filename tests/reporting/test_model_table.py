@@ -130,7 +130,7 @@ def test_ties_move_what_a_table_shows(metrics: list[str] | None, moved: str) -> 
 def test_notes_of_a_table() -> None:
     tied = one(3, 4, tied=10)
     note, runs_note = table({"a": one(3, 4), "tied": tied, "too": [tied, tied]}).notes
-    assert runs_note == "The number behind ± is the standard deviation of 2 runs."
+    assert runs_note == "± is the standard deviation of 2 runs."
     assert note.startswith("tied, too: ties move ")
     (note,) = table({"a": one(3, 4, tied=2), "b": tied, "c": one(3, 4)}).notes  # the worst, once
     assert note.startswith("b: ties move ")
@@ -172,7 +172,7 @@ def test_brackets_and_deviations_of_runs_are_named() -> None:
     made = table({"A": folds}, ["mrr"], interval=True)
     assert "Brackets hold 95 % intervals over 5 runs, 160 tasks (t of folds)." in made.notes
     made = table({"A": runs, "B": runs[0], "C": runs[:4]}, ["mrr"])
-    assert "The number behind ± is the standard deviation of 4 runs or 6 runs." in made.notes
+    assert "± is the standard deviation of 4 runs or 6 runs." in made.notes
     assert made.to_dict()["mrr std"][0] == pytest.approx(np.std([x["mrr"] for x in runs], ddof=1))
     assert "±" not in str(table({"A": runs[0], "B": runs[1]}, ["mrr"]))
 

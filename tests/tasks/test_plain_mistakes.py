@@ -235,8 +235,7 @@ def test_a_split_that_filters_nothing_is_said(
         known = {name: split for name, split in known.items() if name != "train"}
         make(known, **options)  # This is the way out, and warnings are errors.
         has_way = str(caught[0].message).endswith(
-            "if that is right; known={} has none of them, and leaves out the other answers of the "
-            "test"
+            "if that is right; known={} has none, and leaves out the other answers of the test"
         )
         assert has_way == (not known and make is not query_task)
 

@@ -601,9 +601,8 @@ def write_option(names: Mapping[str, str], option: errors.Option) -> str:
     ('--allow-unlike', '')
     """
     flag = names.get(option.name, "")
-    if " " in flag or not flag.startswith("--"):  # --labels entities has files alone.
-        return ""
-    if option.value == {}:  # Who leaves out a repeated option has given none.
+    # --labels entities has files alone, and who has nothing to give leaves an option out.
+    if " " in flag or not flag.startswith("--") or option.value == {}:
         return ""
     value: Any = option.value
     if value is True:

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 MAX_COLUMNS = 1000  # No table of facts has as many columns.
 NUMBERS = ("score", "rank", "relevance")  # The roles of numbers: the first that text has is read.
-LEAST_TIME = 1000  # No grade of a test collection is as large, and any year or time is.
 _KINDS_OF_NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 _NONES = ("NoneType", "NAType", "NaTType")  # types of missing values
 
@@ -63,6 +62,7 @@ class Door:
     forms: str = ""  # what a table may be
     mappings: str = ""  # what a mapping by query may be; "": rows belong to no queries
     unnamed: str = ""  # The only column of another name has this role, if any.
+    too_large: float = float("inf")  # No number of a query is as large.
 
     @cached_property
     def needed_roles(self) -> list[str]:
@@ -158,6 +158,7 @@ JUDGEMENTS = Door(
     "tuple of columns (queries, documents, grades), or a sparse matrix of grades; "
     "dict(zip(queries, documents)) makes lists a mapping",
     mappings="{query: {document: grade}}, or {query: [documents]}",
+    too_large=1000,  # Any year or time is.
 )
 LISTS = Door(
     "lists",
@@ -320,7 +321,8 @@ def refuse_left_out_numbers(
     elements_of = dict(values)
     if not form.names and form.width == trec.width and form.places.items() <= trec.places.items():
         place = trec.places[trec.number_role]
-        if door.is_of_lists or not _are_times(elements_of.get(place, ())):
+        numbers = np.asarray(elements_of.get(place, 0))
+        if numbers.dtype.kind not in "iuf" or numbers.max(initial=0) < door.too_large:
             found.append((place, trec.number_role))
     for place, elements in elements_of.items():
         if place not in form.places.values() and _are_numbers_of_queries(elements, door):
@@ -335,12 +337,6 @@ def refuse_left_out_numbers(
         ways = [Option("columns", {**form.columns, role: number}, effect)]
     expected = f"a table without column {number!r}"
     raise InputValueError(argument, expected=expected, got="one that is left out", remedies=ways)
-
-
-def _are_times(elements: Any) -> bool:
-    """Return whether values are numbers that are too large for grades."""
-    array = np.asarray(elements)
-    return bool(array.size and array.dtype.kind in "iuf" and array.min() >= LEAST_TIME)
 
 
 def _are_numbers_of_queries(elements: Any, door: Door) -> bool:
@@ -549,9 +545,9 @@ def _way_to_label(value: object) -> str:
     for name in ("id", "id_", "doc_id", "node_id"):
         if isinstance(getattr(value, name, None), (str, int)):
             return f"x.{name} is the label of each x"
-    has_text = type(value).__str__ is not object.__str__ or not hasattr(value, "__dict__")
-    if hasattr(value, "metadata") or not has_text:
-        return "an attribute that is a str or an int, as x.name, is the label of each x"
+    has_text = type(value).__str__ is not object.__str__ and not hasattr(value, "metadata")
+    if hasattr(value, "__dict__") and not has_text:
+        return "an attribute of each x that is a str or an int, as x.name, makes a label of it"
     return "str(...) makes a label of it"
 
 

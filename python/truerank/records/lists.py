@@ -28,15 +28,7 @@ from ..inputs.checks import choice, distinct_names, is_number, is_sparse, withou
 from ..inputs.rules import PLAIN
 from ..inputs.selection import indptr_of
 from ..naming import public
-from .columns import (
-    JUDGEMENTS,
-    LEAST_TIME,
-    LISTS,
-    Column,
-    check_columns,
-    checked_names,
-    door_of_lists,
-)
+from .columns import JUDGEMENTS, LISTS, Column, check_columns, checked_names, door_of_lists
 from .id_tables import IdTable, read_table
 from .text import fields_of, is_path, text_lines
 
@@ -182,7 +174,7 @@ def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
             is_of_trec = len(table) != 1 or set(iterations) <= {"0", "Q0"}
         else:
             are_few = len(iterations) < len(columns["document"].listed)
-            is_of_trec = bool(are_few and grades.max() < LEAST_TIME)
+            is_of_trec = bool(are_few and grades.max() < JUDGEMENTS.too_large)
         if not is_of_trec:
             ways = _ways_of_four_columns(columns["document"].listed, grades)
             problem = "four columns are those of TREC (query, iteration, document, relevance) "
@@ -211,7 +203,7 @@ def _ways_of_four_columns(thirds: Sequence[str], fourths: npt.NDArray[Any]) -> l
     places = {"says that these are": (2, 3), "says that the fourth is left out": (1, 2)}
     if thirds in (("0",), ("Q0",)):
         places = {"says that the third is left out": (1, 3)}
-    elif fourths.min() >= LEAST_TIME:  # sessions, or ratings, before the times
+    elif fourths.min() >= JUDGEMENTS.too_large:  # sessions, or ratings, before the times
         places = {"says that the third has documents": (2,), "says that it has grades": (1, 2)}
     ways = []
     for effect, numbers in places.items():

@@ -491,15 +491,10 @@ def findings_of_reading(splits: SplitTables, noun: str, is_asked: Mask) -> list[
 
 def warn_of_unused(splits: SplitTables, is_filtering: Mask, used: Sequence[str] = ()) -> None:
     """Warn of known splits that filter nothing, but for those that are used otherwise."""
-    unused = []
-    for name in splits.known:
-        is_asked = is_filtering[splits.bounds[name]].any()
-        if name not in used and splits.sizes[name] >= _LEAST_KNOWN and not is_asked:
-            unused.append(name)
+    unused = [x for x in splits.known if x not in used and not is_filtering[splits.bounds[x]].any()]
     ways = []
     if unused == splits.known:  # Without `known` the answers of the test would not filter, either.
-        effect = "has none of them, and leaves out the other answers of the test"
-        ways = [Option("known", {}, effect)]
+        ways.append(Option("known", {}, "has none, and leaves out the other answers of the test"))
     for name in unused:
         warn_of_strangers(name, splits.sizes[name], False, ways)
 

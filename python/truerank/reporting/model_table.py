@@ -161,7 +161,7 @@ def table(
         notes_below += add_intervals(lines, unit, confidence(level))
     elif is_repeated:
         words = " or ".join(sorted({f"{len(runs)} runs" for runs in models.values()} - {"1 runs"}))
-        notes_below.append(f"The number behind ± is the standard deviation of {words}.")
+        notes_below.append(f"± is the standard deviation of {words}.")
     first = next(iter(models.values()))[0]
     labels: dict[Column, str | None] = {Column("model"): None}
     if has_groups:
