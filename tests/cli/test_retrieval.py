@@ -117,6 +117,17 @@ def test_ranks_are_saved_before_groups_without_values_are_refused(run: Run) -> N
     assert len(tr.load("ranks.npz")) == 4
 
 
+def test_sessions_and_times_of_cornac_are_led_to_their_items(run: Run) -> None:
+    rows = [("u1", "s1", "a", 881250949), ("u1", "s2", "b", 891717742), ("u2", "s3", "a", 1234567)]
+    Path("ratings.txt").write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
+    Path("lists.txt").write_text("query\tdocument\nu1\ta\nu1\tb\nu2\tb\nu2\ta\n")
+    line = "retrieval --qrels ratings.txt --lists lists.txt --candidates 9 --metrics mrr,recall@1"
+    way = "--columns query=0,document=2"
+    run(*line.split()).refuses(1, f"{way} says that the third has documents")
+    outcome = run(*f"{line} {way} --format csv".split())
+    assert (outcome.code, outcome.out.splitlines()[-1]) == (0, "expected,2,0.75,0.25"), outcome
+
+
 def test_a_query_is_left_out_of_its_own_candidates(run: Run) -> None:
     Path("self.txt").write_text("a 0 b 1\n")
     Path("self.run").write_text("a Q0 a 1 3 t\na Q0 b 2 2 t\n")
