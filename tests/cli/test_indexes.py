@@ -432,3 +432,37 @@ def test_other_commands_take_files_of_vectors(run: Run, io: str) -> None:
     np.save("pairs.npy", np.arange(23).repeat(2).reshape(23, 2))
     aligned = run("alignment", "queries.u8bin", "base.u8bin", "pairs.npy", "--io", io)
     assert aligned.code == 0
+
+
+def test_vectors_in_hdf5_and_in_bin_of_diskann(run: Run) -> None:
+    """The same lists as of files whose names say the dtype; what is wrong is refused by name."""
+    h5py = pytest.importorskip("h5py", reason="HDF5 needs h5py")
+    with h5py.File("glove.hdf5", "w") as file:
+        file["test"], file["train"] = QUERIES, ENTITIES
+    write_bin("q.bin", QUERIES)
+    write_bin("e.bin", ENTITIES)
+    write_bin("qf.bin", QUERIES.astype("<f4"))
+    write_bin("ef.bin", ENTITIES.astype("<f4"))
+    how = "--top 7 --similarity sql2"
+    expected = run(*TOP.split())
+    for line in (
+        "glove.hdf5:test glove.hdf5:train --io read",
+        "q.bin e.bin --dtype uint8",
+        "--dtype int8 q.bin e.bin",
+        "q.bin base.u8bin --dtype uint8",
+        "qf.bin ef.bin",
+    ):
+        assert run(*f"topk {line} {how}".split()) == expected
+    refusals = {
+        "glove.hdf5:test glove.hdf5": "glove.hdf5: expected the name of a dataset: test, train, ",
+        "q.bin e.bin": "q.bin: expected 468 bytes for 23 rows of 5 float32, or 123 for int8 or "
+        "uint8, got 123; --dtype int8 says that bytes have a sign; --dtype uint8 that they have",
+        "qf.bin ef.bin --dtype uint8": "qf.bin: expected 123 bytes for 23 rows of 5 uint8, got 468",
+        "qf.bin ef.bin --dtype octets": "--dtype: expected one of float16, ",
+        "Q.npy named": "named: expected vectors, in a file whose name ends in .npy, .npz, .fvecs, ",
+    }
+    Path("named").write_text("entities")
+    for line, message in refusals.items():
+        run(*f"topk {line} {how}".split()).refuses(1, message)
+    Path("Q.npy").rename("queries")  # The first bytes say that it is an array.
+    assert run(*f"topk queries E.npy {how}".split()) == expected

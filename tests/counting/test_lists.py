@@ -156,6 +156,23 @@ def test_bfloat16_is_what_dtype_says() -> None:
     assert (ranks.above.tolist(), ranks.protocol.dtype) == ([1], "bfloat16")
 
 
+def test_pads_of_unsigned_ids_are_what_minus_one_becomes() -> None:
+    """Not of so few bits that an entity may have the greatest number: then it is an id."""
+    ids = np.array([[3, 1, -1], [0, -1, -1]])
+    scores = np.array([[0.5, 0.25, 7], [0.5, 7, 7]])
+    expected = tr.rank_lists(ids, scores, [1, 2], candidates=300)
+    for dtype in (np.uint32, np.uint64, ">u4"):
+        assert tr.rank_lists(ids.astype(dtype), scores, [1, 2], candidates=300) == expected
+    top = tr.TopK(ids.astype(np.uint64), scores)
+    task = tr.retrieval.Task({0: [1], 1: [2]}, entities=300)
+    of_signed = task.evaluate_lists(tr.TopK(ids, scores))
+    assert task.evaluate_lists(top).ranks == of_signed.ranks
+    narrow = tr.rank_lists(np.array([[3, 255]], np.uint8), None, [255], candidates=300)
+    assert narrow.above.tolist() == [1]
+    wrong = np.array([[2**64 - 2, 2**64 - 1]], np.uint64)
+    refused(ValueError, "ids", tr.rank_lists, wrong, None, [0], candidates=300)
+
+
 WRONG: list[tuple[Any, str, dict[str, Any]]] = [
     (TypeError, "ids", {"ids": np.zeros((1, 2))}),
     (ValueError, "ids", {"ids": ([0, 2, 1, 2], [1, 2])}),

@@ -28,11 +28,17 @@ def report() -> tr.Report:
     return tr.report(tr.Ranks([0, 3], [1, 1], 10, relation=["a", "b"]), by="relation")
 
 
+def read_hdf5() -> object:
+    Path("e.hdf5").touch()
+    return tr.topk_embeddings([[0.5]], "e.hdf5:train", 1)
+
+
 # A library, the extra that brings it, what needs it, and a call that does.
 CASES: list[tuple[str, str, str, Callable[[], object]]] = [
     ("pandas", "pandas", "to_pandas", lambda: report().to_pandas()),
     ("pandas", "pandas", "to_pandas", lambda: tr.table({"a": report()}).to_pandas()),
     ("tqdm", "progress", "progress=True", lambda: tr.rank(np.eye(3), 0, progress=True)),
+    ("h5py", "hdf5", "e.hdf5:train", read_hdf5),
     ("matplotlib", "plot", "an HTML page", lambda: tr.page.save("x.html", report())),
 ]
 CASES += [

@@ -614,3 +614,30 @@ def test_folders_of_openea() -> None:
     own = hits_and_mrr(-(unit[0] @ unit[1].T))
     numbers = [report[f"left_to_right.{key}"] for key in KEYS]
     np.testing.assert_allclose(numbers, own, rtol=1e-12)
+
+
+# -- VectorDBBench ---------------------------------------------------------------------------------
+
+
+def test_parquet_of_vectordbbench(tmp_path: Path) -> None:
+    """Its shuffled rows have keys, by which neighbours are listed, and lie in several groups."""
+    pyarrow = pytest.importorskip("pyarrow", reason="parquet needs pyarrow")
+    pandas = pytest.importorskip("pandas", reason="the recipe needs pandas")
+    from pyarrow import parquet
+
+    rng = np.random.default_rng(2)
+    vectors, keys = rng.standard_normal((90, 6)).astype(np.float32), rng.permutation(90) + 10**10
+    table = pyarrow.table({"id": keys, "emb": list(vectors), "label": ["x"] * 90})
+    parquet.write_table(table, "shuffle_train.parquet", row_group_size=40)
+    read = run_recipe("files.md", "def read_parquet")["read_parquet"]("shuffle_train.parquet")
+    assert (read[0].tolist(), read[1].dtype, read[1].tolist()) == (
+        keys.tolist(),
+        np.float32,
+        vectors.tolist(),
+    )
+    top = tr.topk_embeddings(vectors[:5], read[1], 4, similarity="cosine")
+    listed = np.where(top.ids == top.ids[0, 1], 7, keys[top.ids])  # 7 is no key.
+    page = (HOW_TO / "files.md").read_text(encoding="utf-8")
+    (line,) = (part for part in page.split("`") if "get_indexer(ids" in part)
+    rows = eval(line, {"pd": pandas, "keys": read[0], "ids": listed})
+    assert rows.tolist() == np.where(top.ids == top.ids[0, 1], -1, top.ids).tolist()

@@ -20,7 +20,7 @@ from truerank.stores import index_files
 pytestmark = pytest.mark.python_only
 Array = NDArray[Any]
 DTYPES = {".fvecs": "f4", ".bvecs": "u1", ".ivecs": "i4", ".fbin": "f4", ".f16bin": "f2"}
-DTYPES |= {".u8bin": "u1", ".i8bin": "i1", ".ibin": "i4"}
+DTYPES |= {".u8bin": "u1", ".i8bin": "i1", ".ibin": "i4", ".bin": "f4"}
 VECTORS = index_files.VECTORS
 V, T = tr.InputValueError, tr.InputTypeError
 
@@ -63,7 +63,8 @@ def test_a_matrix_is_what_was_written(
     folder = tmp_path_factory.getbasetemp()
     matrix = matrix_of(ending, rows, columns)
     path = write(folder, f"m{ending}{behind}", matrix)
-    mapped = index_files.map_matrix("queries", str(path), io)
+    of_bin = index_files.dtype_of_bin(None)
+    mapped = index_files.map_matrix("queries", str(path), io, of_bin)
     assert mapped.dtype == np.dtype(DTYPES[ending]).newbyteorder("<")
     assert not mapped.flags.writeable
     np.testing.assert_array_equal(mapped, matrix)
@@ -111,7 +112,10 @@ def test_they_are_no_scores(tmp_path: Path) -> None:
     refusal(V, "expected a .npy or .npz file", tr.open_scores, path)
     refusal(V, "bias: expected 5 numbers", tr.rank_embeddings, matrix, path, 0, bias=path)
     ids = write(tmp_path, "e.ibin", matrix_of(".ibin", 5, 4))
-    refusal(V, "entities: .*e.ibin: expected a .npy", tr.rank_embeddings, matrix, ids, 0)
+    message = r"entities: .*e.ibin: expected a name that ends in .npy, .npz, .fvecs, .*, .hdf5:NAME"
+    refusal(V, message, tr.rank_embeddings, matrix, ids, 0)
+    no_ending = ids.rename(tmp_path / "base")
+    refusal(V, message.replace("e.ibin", "base"), tr.rank_embeddings, matrix, no_ending, 0)
 
 
 # What becomes of the bytes of a file of 7 rows of 4 numbers, and what is refused.
@@ -134,6 +138,19 @@ TORN: list[tuple[str, Any, str]] = [
     (".bvecs", lambda data: data[:48] + b"\1" + data[49:], "row 6: expected 4 numbers.*, got 1$"),
     (".fvecs", lambda data: data[:-40] + data[-20:], "^fine$"),
     (".fvecs", lambda data: struct.pack("<i", 2**31 - 1) + data[4:], "got 140 bytes, 140 behind 0"),
+    (
+        ".bin",
+        lambda data: data[:-1],
+        "expected 120 bytes for 7 rows of 4 float32, or 36 for int8 or uint8, got 119$",
+    ),
+    (
+        ".bin",
+        lambda data: data[:36],
+        "got 36; dtype='int8' says that bytes have a sign; dtype='uint8' that they have none$",
+    ),
+    (".bin", lambda data: data + data[8:], "got 232; .* maps the 14 rows that are there$"),
+    (".bin", lambda data: struct.pack("<II", 2**32 - 1, 2**32 - 1), "expected 73,786,976,260,"),
+    (".bin", lambda data: data[:8] + struct.pack("<28i", *range(28)), "got ids, as .0, 1, 2.$"),
 ]
 
 
@@ -146,7 +163,9 @@ def test_torn_files(tmp_path: Path, ending: str, change: Any, message: str) -> N
         assert tr.topk_embeddings(queries, path, 9).ids[0].tolist().count(-1) == 3
         return
     refusal(V, f"entities: .*e{ending}: .*{message}", tr.topk_embeddings, queries, path, 1)
-    refusal(V, f"^found: .*e{ending}: ", index_files.map_matrix, "found", str(path))
+    of_bin = index_files.dtype_of_bin(None)
+    refused = f"^found: .*e{ending}: "
+    refusal(V, refused, index_files.map_matrix, "found", str(path), "map", of_bin)
 
 
 def test_a_crop_that_has_the_header_of_the_whole_is_mapped_by_the_advice(tmp_path: Path) -> None:
@@ -161,13 +180,30 @@ def test_a_crop_that_has_the_header_of_the_whole_is_mapped_by_the_advice(tmp_pat
     assert mapped.tolist() == entities.tolist()
 
 
-def test_a_link_names_the_dtype_of_a_file_that_does_not(tmp_path: Path) -> None:
-    """DiskANN's .bin of vectors has the layout of .fbin and .u8bin."""
-    entities = matrix_of(".fbin", 20, 3)
-    write(tmp_path, "base.fbin", entities).rename(tmp_path / "base.bin")
-    (tmp_path / "link.fbin").symlink_to("base.bin")
-    top = tr.topk_embeddings(entities, tmp_path / "link.fbin", 2)
-    assert top.ids.tolist() == tr.topk_embeddings(entities, entities, 2).ids.tolist()
+@pytest.mark.parametrize("dtype", ["int8", np.uint8])
+def test_bytes_of_diskann_have_the_sign_that_is_said(tmp_path: Path, dtype: Any) -> None:
+    """Their .bin names no dtype, and -1 is 255."""
+    entities = np.random.default_rng(3).integers(0, 256, (60, 7)).astype(np.uint8)
+    path = write(tmp_path, "e.u8bin", entities).rename(tmp_path / "e.bin")
+    expected = entities.view(dtype)
+    found = tr.topk_embeddings(path, path, 4, similarity="sql2", dtype=dtype)
+    by_array = tr.topk_embeddings(expected, expected, 4, similarity="sql2")
+    assert found.ids.tolist() == by_array.ids.tolist()
+    assert found.scores.tolist() == by_array.scores.tolist()
+    message = "e.bin: expected 428 bytes for 60 rows of 7 int8, got 1,688"
+    write(tmp_path, "f.fbin", entities.astype("f4")).rename(path)
+    refusal(V, message, tr.topk_embeddings, path, path, 1, dtype="int8")
+
+
+def test_a_name_of_the_dtype_says_nothing_of_floats(tmp_path: Path) -> None:
+    """What raw 16-bit numbers are changes no float of .bin; float32 is what it has."""
+    entities = matrix_of(".bin", 20, 3)
+    path = write(tmp_path, "base.bin", entities)
+    raw = (entities.view(np.uint32) >> 16).astype(np.uint16)  # These are small integers.
+    expected = tr.topk_embeddings(entities, entities, 2)
+    for queries, dtype in ((raw, "bfloat16"), (entities, "float32"), (entities, None)):
+        top = tr.topk_embeddings(queries, path, 2, dtype=dtype)
+        assert top.ids.tolist() == expected.ids.tolist()
 
 
 def test_a_sample_of_the_counts_is_compared(tmp_path: Path) -> None:
@@ -201,7 +237,10 @@ def test_lists_of_all_forms(tmp_path: Path) -> None:
     (tmp_path / "alone.bin").write_bytes(header + ids)
     np.save(tmp_path / "t.npy", IDS.astype(np.int16))
     np.savez_compressed(tmp_path / "t.npz", ids=IDS, scores=distances)
-    for name in ("t.ivecs", "t.ibin", "t.bin", "alone.bin", "t.npy", "t.npz"):
+    # GT.public.1B.ibin of BIGANN-1B has distances behind the ids.
+    (tmp_path / "GT.public.1B.ibin").write_bytes(header + ids + floats)
+    names = ("t.ivecs", "t.ibin", "t.bin", "alone.bin", "t.npy", "t.npz", "GT.public.1B.ibin")
+    for name in names:
         assert index_files.read_ids("found", str(tmp_path / name)).tolist() == IDS.tolist()
 
 
@@ -218,7 +257,7 @@ def test_what_are_no_lists(tmp_path: Path) -> None:
         "torn.bin": (V, "expected 32 or 56 bytes for 2 rows of 3 int32, got 33"),
         "qrels.txt": (
             V,
-            "expected a name that ends in .npy or .npz, .ivecs, .ibin, .bin, got .*qrels.txt",
+            "expected a name that ends in .npy, .npz, .ivecs, .ibin, .bin, .hdf5:NAME, got .*qrels",
         ),
         "absent.ibin": (FileNotFoundError, "absent.ibin"),
     }
@@ -241,3 +280,184 @@ def test_saved_lists(tmp_path: Path) -> None:
         refusal(V, "parts: .*top.npz: damaged: ", index_files.load_top, "parts", str(path))
     index_files.save_top(path, facts | {"ties": "none"}, **members)
     refusal(V, "header.ties: expected int", index_files.load_top, "parts", str(path))
+
+
+# -- HDF5 ------------------------------------------------------------------------------------------
+
+
+def write_hdf5(path: Path, **matrices: Array) -> Any:
+    """Write what ann-benchmarks publishes, and return the open file."""
+    h5py = pytest.importorskip("h5py", reason="HDF5 needs h5py")
+    file = h5py.File(path, "w")
+    for name, matrix in matrices.items():
+        file[name] = matrix
+    return file
+
+
+@pytest.mark.parametrize("dtype", ["<f4", ">f4", "<f2", "<f8", ">f8", "u1", "i1", "?"])
+def test_a_dataset_is_its_array(tmp_path: Path, dtype: str) -> None:
+    """In one piece, wherever it begins, or in chunks, compressed, and in a group."""
+    numbers = np.random.default_rng(4).integers(0, 9, (60, 7)).astype(dtype)
+    path = tmp_path / "glove.hdf5"
+    with write_hdf5(path, odd=np.zeros(3, np.uint8), train=numbers, test=numbers[::6]) as file:
+        file.create_dataset("group/packed", data=numbers, chunks=(7, 2), compression="gzip")
+        file.create_dataset("swapped", data=numbers, chunks=(9, 7), shuffle=True)
+        assert file["train"].id.get_offset() % 8
+    expected = tr.topk_embeddings(numbers[::6], numbers, 9, similarity="sql2")
+    for name in ("train", "group/packed", "swapped"):
+        top = tr.topk_embeddings(f"{path}:test", f"{path}:{name}", 9, similarity="sql2")
+        assert top.ids.tolist() == expected.ids.tolist()
+        assert top.scores.tolist() == expected.scores.tolist()
+        for io in ("map", "read"):
+            array = index_files.map_matrix("entities", f"{path}:{name}", io)
+            assert (array.dtype, array.tolist()) == (numbers.dtype, numbers.tolist())
+    ranks = tr.rank_embeddings(f"{path}:test", Path(f"{path}:group/packed"), 5)
+    assert ranks == tr.rank_embeddings(numbers[::6], numbers, 5)
+    assert ranks.protocol.files == (str(path),)
+
+
+def test_what_lies_in_one_piece_is_mapped(tmp_path: Path) -> None:
+    """Also behind a block of a user; a file that is cut is refused, by HDF5 or by its size."""
+    h5py = pytest.importorskip("h5py", reason="HDF5 needs h5py")
+    numbers = matrix_of(".fbin", 50, 4)
+    path = tmp_path / "e.h5"
+    with h5py.File(path, "w", userblock_size=512) as file:
+        file["train"] = numbers
+    mapped = index_files.map_matrix("entities", f"{path}:train")
+    assert mapped.tolist() == numbers.tolist()
+    assert isinstance(mapped.base, np.memmap) or not mapped.flags.owndata
+    assert not mapped.flags.writeable
+    path.write_bytes(path.read_bytes()[:-1])
+    refusal(V, "entities: .*e.h5:train: ", tr.topk_embeddings, numbers, f"{path}:train", 1)
+
+
+def test_a_dataset_may_hold_lists(tmp_path: Path) -> None:
+    path = tmp_path / "glove.HDF5"
+    for dtype in (np.int32, np.int64, np.uint16):
+        write_hdf5(path, neighbors=IDS.astype(dtype), distances=IDS * 0.5).close()
+        found = index_files.read_ids("found", f"{path}:neighbors")
+        assert found.tolist() == IDS.astype(dtype).tolist()
+    message = "found: .*HDF5:distances: expected integers, .* got dtype float64"
+    refusal(T, message, index_files.read_ids, "found", f"{path}:distances")
+
+
+def test_the_letter_of_a_drive_is_none_of_a_dataset() -> None:
+    assert index_files.file_of(r"C:\x.hdf5:train") == r"C:\x.hdf5"
+    assert index_files.file_of(r"C:\x.hdf5") == r"C:\x.hdf5"
+    assert index_files.file_of("a.hdf5:b.h5:c") == "a.hdf5:b.h5"
+    for path in ("a.hdf5", r"C:\a.H5:train", "a.h5:of/two"):
+        assert index_files.has_vectors(path)
+    for path in ("hdf5:train", "a.hdf5:", "C:a.txt", r"a.hdf5:b\c", "a.hdf5.gz:train"):
+        assert not index_files.has_vectors(path)
+
+
+def test_what_are_no_datasets_of_vectors(tmp_path: Path) -> None:
+    """Nothing is taken from other files, no more memory than there are bytes, and no names."""
+    h5py = pytest.importorskip("h5py", reason="HDF5 needs h5py")
+    path, matrix = tmp_path / "e.hdf5", matrix_of(".fbin", 5, 4)
+    write_hdf5(tmp_path / "other.hdf5", train=matrix).close()
+    with write_hdf5(path, train=matrix, flat=matrix[0], ids=matrix.astype(int)) as file:
+        file["none"] = matrix[:0]
+        file["cube"] = np.zeros((2, 2, 2))
+        file["words"] = [["a", "b"]]
+        file["empty"] = h5py.Empty("f4")
+        file["link"] = h5py.ExternalLink(str(tmp_path / "other.hdf5"), "train")
+        file["lost"] = h5py.ExternalLink("absent.hdf5", "train")
+        file["group/inner"] = matrix
+        file.create_dataset("huge", (2**40, 4), "f4", chunks=(2**20, 4))
+        file.create_dataset("late", (2**40, 4), "f4")
+        outside = [(str(tmp_path / "raw"), 0, h5py.h5f.UNLIMITED)]
+        (tmp_path / "raw").write_bytes(bytes(80))
+        file.create_dataset("outside", (5, 4), "f4", external=outside)
+        layout = h5py.VirtualLayout((5, 4), "f4")
+        layout[:] = h5py.VirtualSource(tmp_path / "other.hdf5", "train", (5, 4))
+        file.create_virtual_dataset("virtual", layout)
+    of_names = "expected the name of a dataset: cube, empty, flat, .* group/inner, "
+    in_another = "its numbers are in another file"
+    refused = {
+        ":absent": (V, f"{of_names}.*, got 'absent'"),
+        ":lost": (V, of_names),
+        ":group": (V, of_names),
+        "": (V, f"{of_names}.*, got ''"),
+        ":flat": (
+            V,
+            r"expected a matrix of numbers, of a row or more, got float32 of shape \(4,\)",
+        ),
+        ":cube": (V, "expected a matrix of numbers"),
+        ":none": (V, r".*, got float32 of shape \(0, 4\)"),
+        ":empty": (V, r".*, got float32 of shape \(\)"),
+        ":words": (V, r".*, got object of shape \(1, 2\)"),
+        ":ids": (T, "expected one of float16, .*, got dtype int64"),
+        ":link": (V, in_another),
+        ":outside": (V, in_another),
+        ":virtual": (V, in_another),
+        ":huge": (V, "17,592,186,044,416 bytes are declared, 0 are stored"),
+        ":late": (V, "17,592,186,044,416 bytes are declared, 0 are stored"),
+    }
+    for name, (kind, message) in refused.items():
+        message = f"^entities: .*e.hdf5{name}: {message}"
+        refusal(kind, message, tr.topk_embeddings, matrix, f"{path}{name}", 1)
+    (tmp_path / "text.hdf5").write_text("entities")
+    for name in ("text.hdf5", "text.hdf5:train"):
+        message = f"entities: .*{name}: .*file signature not found"
+        refusal(V, message, tr.topk_embeddings, matrix, tmp_path / name, 1)
+    refusal(FileNotFoundError, "absent.h5'", tr.topk_embeddings, matrix, "absent.h5:train", 1)
+    message = r"scores: .*expected a .npy .*counts blocks of zarr and HDF5"
+    refusal(V, message, tr.rank, f"{path}:train", [0])
+
+
+def test_floats_that_numpy_lacks_are_converted(tmp_path: Path) -> None:
+    """A dataset of bfloat16 lies in one piece, but its bytes are no numbers of numpy."""
+    h5py = pytest.importorskip("h5py", reason="HDF5 needs h5py")
+    matrix = matrix_of(".fbin", 5, 4)
+    bfloat16 = h5py.h5t.IEEE_F32LE.copy()
+    bfloat16.set_fields(15, 7, 8, 0, 7)
+    bfloat16.set_size(2)
+    with h5py.File(tmp_path / "e.h5", "w") as file:
+        space = h5py.h5s.create_simple(matrix.shape)
+        numbers = h5py.h5d.create(file.id, b"train", bfloat16, space)
+        numbers.write(h5py.h5s.ALL, h5py.h5s.ALL, matrix)
+        assert numbers.get_offset() is not None
+    read = index_files.map_matrix("entities", f"{tmp_path}/e.h5:train")
+    assert (read.dtype, read.tolist()) == (np.float32, matrix.tolist())
+
+
+# -- all forms -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", [*VECTORS, ".npy", ".hdf5"])
+@pytest.mark.parametrize("similarity", ["sql2", "dot"])
+def test_ids_and_recall_of_each_form_are_those_of_float64(
+    tmp_path: Path, form: str, similarity: Any
+) -> None:
+    """Of small integers, whose products are exact in every dtype, and of which many tie."""
+    rng = np.random.default_rng(6)
+    entities, queries = (rng.integers(0, 12, (n, 8)).astype(np.uint8) for n in (400, 30))
+    wide = queries[:, None].astype(np.float64), entities.astype(np.float64)
+    scores = (wide[0] * wide[1]).sum(axis=2)
+    if similarity == "sql2":
+        scores = -((wide[0] - wide[1]) ** 2).sum(axis=2)
+    names: list[str] = []
+    for name, vectors in (("queries", queries), ("entities", entities)):
+        matrix = vectors.astype(DTYPES.get(form, "f4"))
+        if form == ".hdf5":
+            write_hdf5(tmp_path / f"{name}.hdf5", train=matrix).close()
+            names.append(f"{tmp_path}/{name}.hdf5:train")
+        elif form == ".npy":
+            np.save(tmp_path / f"{name}.npy", matrix)
+            names.append(f"{tmp_path}/{name}.npy")
+        else:
+            names.append(str(write(tmp_path, f"{name}{form}", matrix)))
+    for k in (1, 10, 100):
+        top = tr.topk_embeddings(names[0], names[1], k, similarity=similarity)
+        expected = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        assert top.ids.tolist() == expected.tolist()
+        assert top.scores.tolist() == np.take_along_axis(scores, expected, axis=1).tolist()
+        index = expected[:, ::-1] + (np.arange(k) % 3 == 0)  # which finds others, too
+        index[index == 400] = 0
+        kth = np.sort(scores, axis=1)[:, -k]
+        right = np.take_along_axis(scores, index, axis=1) >= kth[:, None]
+        ranks = tr.rank_embeddings(
+            *names, index.ravel(), rows=np.arange(30).repeat(k), similarity=similarity
+        )
+        assert tr.report(ranks)[f"optimistic.hits@{k}"] == pytest.approx(right.mean())

@@ -365,8 +365,9 @@ def _read_qrels(path: Path) -> Any:
 
 def _read_vectors(path: Path) -> Any:
     """Read vectors mapped and read; as embeddings they give what their array gives."""
-    mapped = index_files.map_matrix("vectors", str(path))
-    assert same(mapped, index_files.map_matrix("vectors", str(path), "read"))
+    of_bin = index_files.dtype_of_bin(None)
+    mapped = index_files.map_matrix("vectors", str(path), "map", of_bin)
+    assert same(mapped, index_files.map_matrix("vectors", str(path), "read", of_bin))
     if mapped.shape[1] < 1000:
         query = np.zeros((1, mapped.shape[1]), mapped.dtype)
         by_path, by_array = (
@@ -406,6 +407,7 @@ PARSERS: Mapping[str, Parser] = {
     "qrels": Parser(".txt", _read_qrels),
     "vectors_of_rows": Parser(".fvecs", _read_vectors),
     "vectors_of_whole": Parser(".u8bin", _read_vectors),
+    "vectors_of_diskann": Parser(".bin", _read_vectors),
     "lists_of_ids": Parser(".bin", _read_lists_of_ids),
     "top": Parser(".npz", _read_top, has_checksum=True),
 }

@@ -130,13 +130,19 @@ def read_vectors(argument: str, path: str) -> Any:
     """Open vectors in a file, as --io says, or read lists of them, (vectors, indptr), of .npz."""
     from ..stores import index_files  # Scores alone do not need it.
 
-    io = click.get_current_context().params.get("io") or "map"
-    if index_files.has_vectors(path):
-        return index_files.map_matrix(argument, note_file(path), io)
-    if not path.lower().endswith(".npz"):
-        return read_npy(argument, note_file(path), mapped=io == "map")
-    arrays = read_members(argument, path, ("vectors", "indptr"))
-    return arrays["vectors"], arrays["indptr"]
+    given = click.get_current_context().params
+    io = given.get("io") or "map"
+    if path.lower().endswith(".npz"):
+        arrays = read_members(argument, path, ("vectors", "indptr"))
+        return arrays["vectors"], arrays["indptr"]
+    file = index_files.file_of(path)
+    name = note_file(file) + path.removeprefix(file)
+    if index_files.has_vectors(name):
+        of_bin = index_files.dtype_of_bin(given.get("dtype"))
+        with called(dtype="--dtype"):
+            return index_files.map_matrix(argument, name, io, of_bin)
+    index_files.refuse_other_vectors(argument, name)
+    return read_npy(argument, name, mapped=io == "map")
 
 
 def read_selection(argument: str, path: str) -> Any:
@@ -383,8 +389,11 @@ OPTIONS: dict[str, tuple[Any, str]] = {
         ("raise", "worst", "omit"),
         "A NaN is an error (raise, default), the worst score, or left out (omit).",
     ),
-    "--dtype": (WORD, "Dtype of files that hold raw 2-byte numbers: bfloat16."),
-    # It comes first: files of vectors are opened where they are named.
+    "--dtype": (
+        WORD,
+        "Dtype of files that hold raw 2-byte numbers: bfloat16; of vectors of bytes in .bin: int8 "
+        "or uint8.",
+    ),
     "--io": (("map", "read"), "Map files (default), or read them, which is safe if they shrink."),
     "--shards axis": (
         tuple(AXES),
@@ -496,12 +505,13 @@ REPORTED = f"interval audit save html kinds {MEASURED}"
 REPORTING = f"by weights seed {REPORTED}"
 
 
+_FIRST = ("--dtype", "--io")  # Files of vectors are opened where they are named.
 _SHARED = {flags.split()[-1].lstrip("-"): flags for flags in OPTIONS}
 
 
 def option(flags: str, kind: Any, help_text: str, *, required: bool = False) -> Decorator:
     """Declare an option, as the table of options has it."""
-    facts: dict[str, Any] = {"help": help_text, "required": required, "is_eager": flags == "--io"}
+    facts: dict[str, Any] = {"help": help_text, "required": required, "is_eager": flags in _FIRST}
     if kind is None:
         facts |= {"is_flag": True, "default": None}
     else:

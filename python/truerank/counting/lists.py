@@ -12,7 +12,7 @@ from .. import _core
 from ..arrays.row_keys import codes_of, row_keys
 from ..errors import InputTypeError, InputValueError, Option, argument_names
 from ..inputs.array_likes import array_shape, as_array, as_scores, native_indices, refuse_rounded
-from ..inputs.checks import check_shape, forbidden_nan, integer, without_index
+from ..inputs.checks import check_shape, forbidden_nan, integer, signed_ids, without_index
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import PLAIN, ListOptions, RuleOptions, Rules, read_rules, with_options
 from ..inputs.selection import indptr_of, indptr_of_pair
@@ -172,7 +172,7 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
         expected = "integers, and the scores behind them"
         got = f"dtype {dtype_of_ids}"
         raise InputTypeError("ids", expected=expected, got=got, remedies=_OF_FLOATS)
-    ids = native_indices("ids", values)
+    ids = native_indices("ids", signed_ids(values))
     entries = None
     if scores is not None:
         score_values, score_indptr = _joined("scores", scores)

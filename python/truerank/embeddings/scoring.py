@@ -51,12 +51,13 @@ def rank_embeddings(
     queries : array_like, shape (q, d) or (d,), or path
         float16, bfloat16, float32 or float64, in any layout, as `rank` takes scores: slices,
         read-only arrays, torch tensors, memory maps, a column of Arrow of lists of one length, the
-        path of a file: `.npy`, `.fvecs`, `.bvecs`, `.fbin`, `.f16bin`, `.u8bin` or `.i8bin`, also
-        with `.crop_nb_1000` behind it. Or int8, uint8 or bool, queries and entities alike:
-        quantised vectors, as the numbers that they are. With "complex_l1" also complex64 and
-        complex128. A single vector, (d,) or (1, d), is the query of all tasks unless `rows` are
-        given. If a model makes its query of a head and a relation, this is the vector that is
-        compared with the tails: head * relation for DistMult, head + relation for TransE.
+        path of a file: `.npy`, `.fvecs`, `.bvecs`, `.fbin`, `.f16bin`, `.u8bin`, `.i8bin`, `.bin`
+        of DiskANN, also with `.crop_nb_1000` behind it, or ``FILE.hdf5:NAME``, a dataset. Or int8,
+        uint8 or bool, queries and entities alike: quantised vectors, as the numbers that they are.
+        With "complex_l1" also complex64 and complex128. A single vector, (d,) or (1, d), is the
+        query of all tasks unless `rows` are given. If a model makes its query of a head and a
+        relation, this is the vector that is compared with the tails: head * relation for DistMult,
+        head + relation for TransE.
 
         With "maxsim" a list of vectors for each query, its tokens, as a pair ``(vectors, indptr)``:
         vectors of shape (tokens, d), those of all queries one after the other, and where the tokens
@@ -101,8 +102,9 @@ def rank_embeddings(
         The rule for scores that are NaN, as in `rank`. Scores of entities that are not candidates
         of a task are ignored.
     dtype : str or dtype, optional
-        What raw 16-bit vectors are, as "bfloat16"; vectors of other dtypes keep theirs. Or
-        "float32" or "float64", if all vectors are expected to have it. Vectors are never converted.
+        What raw 16-bit vectors are, as "bfloat16", and bytes in `.bin`, "int8" or "uint8"; others
+        keep their dtype. Or "float32" or "float64", if all vectors are expected to have it. Vectors
+        are never converted.
     checkpoint : path-like, optional
         As in `rank`, a file that keeps what has been counted, from which a stopped call goes on.
         Pairs are then counted in tiles of at most 1 GB of scores.

@@ -241,22 +241,23 @@ def _read_one(
     return as_scores(source, dtype, dtypes)
 
 
-def open_file(
-    path: str, dtype: Any, dtypes: tuple[str, ...], member: str | None = None
-) -> FileStore:
+def open_file(path: str, dtype: Any, dtypes: tuple[str, ...], member: str | None = None) -> Store:
     """Open a `.npy`, or a member of an `.npz` that is stored without compression.
 
     What is no file of scores, as its dtypes tell, may also be one of vectors.
     """
     suffix = os.path.splitext(path)[1].lower()
-    if dtypes != DTYPES:
-        from .index_files import has_vectors, open_vectors
+    if suffix not in (".npy", ".npz"):
+        from .index_files import OTHER_VECTORS, file_of, has_vectors, open_vectors
 
-        if has_vectors(path):
+        are_scores = dtypes == DTYPES
+        if not are_scores and has_vectors(path):
             return open_vectors(path, dtype, dtypes)
-    if suffix not in (".npy", ".npz") and os.path.exists(path):
-        expected = "a .npy or .npz file"
-        raise InputValueError("scores", expected=expected, place=path, remedies=[_RAW, _BLOCKS])
+        if os.path.exists(file_of(path)):
+            expected, ways = "a .npy or .npz file", [_RAW, _BLOCKS]
+            if not are_scores:
+                expected, ways = f"a name that ends in .npy, .npz, {OTHER_VECTORS}", [_RAW]
+            raise InputValueError("scores", expected=expected, place=path, remedies=ways)
     with open_input("scores", path) as file:
         if suffix == ".npz":
             place, start, size = _stored_member(file, path, member)

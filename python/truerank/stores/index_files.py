@@ -7,22 +7,27 @@ the first rows has its own, as `base.1B.u8bin.crop_nb_10000000`.
 - `.fvecs`, `.bvecs`, `.ivecs` (of SIFT1M): before the numbers of each row stands their count, in 4
   bytes. A file that is cut may still be of whole rows, of which some are torn: the counts of the
   first, the last and a sample of the others are compared. All would mean to read every page.
-- `.fbin`, `.f16bin`, `.u8bin`, `.i8bin`, `.ibin` (of big-ann and cuVS): the number of rows and
-  that of their columns, 4 bytes each, then all numbers.
-- `.bin`, lists alone (of big-ann and DiskANN): the same, with ids and perhaps distances behind all
-  ids.
+- `.fbin`, `.f16bin`, `.u8bin`, `.i8bin` (of big-ann and cuVS): the number of rows and that of their
+  columns, 4 bytes each, then all numbers. `.bin` (of DiskANN): the same, with numbers of 4 bytes or
+  of one, which the size tells; only the caller knows whether bytes have a sign.
+- `.ibin`, `.bin` of lists: the same, with ids and perhaps distances behind all ids.
+- `FILE.hdf5:NAME`, `.h5` (of ann-benchmarks): a dataset. What lies in one piece of the file is
+  mapped, what lies in chunks or is compressed is read by h5py.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from operator import attrgetter
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.input_files import NpyHeader, open_input, read_npy, report_damage
+from .._core import Scores
+from ..arrays.input_files import NpyHeader, is_npy, open_input, read_npy, report_damage
 from ..arrays.saved_files import (
     checked_fields,
     open_archive,
@@ -31,9 +36,10 @@ from ..arrays.saved_files import (
     write_archive,
 )
 from ..errors import InputTypeError, InputValueError, Option, argument_names
-from ..inputs.array_likes import dtype_name
+from ..inputs.array_likes import dtype_name, named_dtype
 from ..inputs.checks import check_shape
-from .store import FileStore, Tile, read_single_scores
+from ..naming import import_extra
+from .store import ArrayStore, FileStore, Store, Tile, read_single_scores
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -43,9 +49,12 @@ if TYPE_CHECKING:
 # The dtypes of the numbers, where a count stands before each row, and where both stand first.
 OF_ROWS = {".fvecs": "<f4", ".bvecs": "u1", ".ivecs": "<i4"}
 OF_WHOLE = {".fbin": "<f4", ".f16bin": "<f2", ".u8bin": "u1", ".i8bin": "i1", ".ibin": "<i4"}
-OF_WHOLE[".bin"] = "<i4"  # Distances may stand behind the ids.
-VECTORS = (".fvecs", ".bvecs", ".fbin", ".f16bin", ".u8bin", ".i8bin")
+ID = np.dtype("<i4")  # Distances may stand behind all ids.
+VECTORS = (".fvecs", ".bvecs", ".fbin", ".f16bin", ".u8bin", ".i8bin", ".bin")
+DATASET = re.compile(r"(.+\.(?:hdf5|h5))(?::([^:\\]+))?", re.IGNORECASE | re.DOTALL)
+OTHER_VECTORS = f"{', '.join(VECTORS)}, .hdf5:NAME"  # than those of numpy
 LISTS = (".npz", ".ivecs", ".ibin", ".bin")
+FORMS_OF_LISTS = f".npy, {', '.join(LISTS)}, .hdf5:NAME"
 KIND = "truerank.topk"  # of lists that are saved with the numbers of their queries
 MOST_IDS = 2**31 - 1  # Ids of these files have 4 bytes.
 _COUNT = np.dtype("<i4")
@@ -64,28 +73,101 @@ def ending_of(path: str) -> str:
 
 def has_vectors(path: str) -> bool:
     """Return whether a file has vectors, by its name."""
-    return ending_of(path) in VECTORS
+    return ending_of(path) in VECTORS or DATASET.fullmatch(path) is not None
 
 
-def open_vectors(path: str, dtype: Any, dtypes: tuple[str, ...]) -> FileStore:
+def refuse_other_vectors(argument: str, path: str) -> None:
+    """Refuse a file that is neither called nor begins as an array of numpy."""
+    with open_input(argument, path) as file:
+        head = file.read(len(np.lib.format.MAGIC_PREFIX))
+    if not is_npy(path) and head != np.lib.format.MAGIC_PREFIX:
+        expected = f"vectors, in a file whose name ends in .npy, .npz, {OTHER_VECTORS}"
+        raise InputValueError(argument, expected=expected, place=path)
+
+
+def file_of(path: str) -> str:
+    """Return the file of a path, which may have the name of a dataset behind it.
+
+    >>> file_of("C:/glove.hdf5:train"), file_of("base.fbin")
+    ('C:/glove.hdf5', 'base.fbin')
+    """
+    dataset = DATASET.fullmatch(path)
+    return dataset[1] if dataset else path
+
+
+def open_vectors(path: str, dtype: Any, dtypes: tuple[str, ...]) -> Store:
     """Open a file of vectors, which is mapped or read when its numbers are asked for."""
-    with open_input("scores", path) as file:
-        layout = find_layout("scores", file)
-        return FileStore(file, path, layout, dtype_name(layout.dtype, dtype, dtypes, path))
+    return open_matrix(
+        path, dtype_of_bin(dtype), lambda each: dtype_name(each, dtype, dtypes, path)
+    )
 
 
-def map_matrix(argument: str, path: str, io: str = "map") -> Array:
+def map_matrix(argument: str, path: str, io: str = "map", of_bin: np.dtype[Any] = ID) -> Array:
     """Map the numbers of a file, in the order of its rows, as long as they last; or read them."""
     with argument_names(scores=argument):
-        with open_input("scores", path) as file:
-            layout = find_layout("scores", file)
-            store = FileStore(file, path, layout, layout.dtype.name)
+        store = open_matrix(path, of_bin, attrgetter("name"))
         with store.block(Tile(0, 0, *store.shape), io) as array:
             return array
 
 
-def find_layout(argument: str, file: IO[bytes]) -> NpyHeader:
-    """Return where the numbers of a file lie, by the ending of its name.
+def dtype_of_bin(dtype: Any) -> np.dtype[Any]:
+    """Return the dtype of vectors in `.bin`, given what the caller says of vectors."""
+    name = ""
+    with suppress(InputTypeError):  # It is refused where all vectors are checked.
+        name = named_dtype(dtype)[0]
+    return np.dtype(name if name in ("int8", "uint8") else "<f4")
+
+
+def open_matrix(
+    path: str, of_bin: np.dtype[Any], name_dtype: Callable[[np.dtype[Any]], str]
+) -> Store:
+    """Open the numbers of a file, which are in place or, in pieces of HDF5, read."""
+    dataset = DATASET.fullmatch(path)
+    with open_input("scores", file_of(path)) as file:
+        layout: NpyHeader | Array
+        if dataset:
+            layout = _find_dataset(file, dataset[2] or "", path)
+        else:
+            layout = find_layout("scores", file, of_bin)
+        dtype = name_dtype(layout.dtype)
+        if isinstance(layout, NpyHeader):
+            return FileStore(file, path, layout, dtype)
+        return ArrayStore(Scores(layout, dtype, not layout.dtype.isnative), (file.name,))
+
+
+def _find_dataset(file: IO[bytes], name: str, place: str) -> NpyHeader | Array:
+    """Return where the numbers of a dataset lie in an HDF5 file; read them if they are in pieces.
+
+    What is read takes at most a thousand times the bytes that are stored.
+    """
+    h5py = import_extra("h5py", place, "hdf5")
+    with report_damage("scores", place), h5py.File(file.name, "r") as hdf5:
+        dataset = hdf5.get(name) if name else None
+        if not isinstance(dataset, h5py.Dataset):
+            names: list[str] = []
+            hdf5.visit(names.append)
+            expected = f"the name of a dataset: {', '.join(names[:_SAMPLE]) or 'there is none'}"
+            raise InputValueError("scores", expected=expected, got=repr(name), place=place)
+        shape, dtype = dataset.shape or (), dataset.dtype
+        if len(shape) != 2 or not dataset.size or dtype.kind not in "biufc":
+            expected = "a matrix of numbers, of a row or more"
+            got = f"{dtype} of shape {shape}"
+            raise InputValueError("scores", expected=expected, got=got, place=place)
+        if dataset.file != hdf5 or dataset.is_virtual or dataset.external:
+            raise InputValueError("scores", "its numbers are in another file", place=place)
+        start = dataset.id.get_offset()
+        # Some floats of HDF5 become those of numpy only as they are read.
+        if start is not None and dataset.id.get_type() == h5py.h5t.py_create(dtype, logical=True):
+            return NpyHeader(shape, False, dtype, start)
+        stored = min(dataset.id.get_storage_size(), os.fstat(file.fileno()).st_size)
+        if dataset.nbytes > 1000 * stored:
+            problem = f"{dataset.nbytes:,} bytes are declared, {stored:,} are stored"
+            raise InputValueError("scores", problem, place=place)
+        return np.asarray(dataset[()])
+
+
+def find_layout(argument: str, file: IO[bytes], of_bin: np.dtype[Any]) -> NpyHeader:
+    """Return where the numbers of a file lie, by the ending of its name; in `.bin` of this dtype.
 
     A size that does not fit, no rows, and rows of unlike lengths are a ValueError.
     """
@@ -94,19 +176,31 @@ def find_layout(argument: str, file: IO[bytes]) -> NpyHeader:
     if ending in OF_ROWS:
         return _layout_of_rows(argument, file, size, np.dtype(OF_ROWS[ending]))
     rows, columns = _read_header(argument, file, size)
-    dtype = np.dtype(OF_WHOLE[ending])
+    dtype = np.dtype(OF_WHOLE.get(ending, of_bin))
     whole = _HEADER_BYTES + rows * columns * dtype.itemsize
-    sizes = (whole, 2 * whole - _HEADER_BYTES) if ending == ".bin" else (whole,)
+    sizes = (whole, 2 * whole - _HEADER_BYTES) if dtype == ID else (whole,)
+    of_floats = ending == ".bin" and dtype.kind == "f"
     if size not in sizes:
         expected = " or ".join(f"{each:,}" for each in sizes)
         expected += f" bytes for {rows:,} rows of {columns:,} {dtype.name}"
         ways = []
+        in_bytes = _HEADER_BYTES + rows * columns
         there, rest = divmod(size - _HEADER_BYTES, columns * dtype.itemsize)
-        if there and not rest:
+        if of_floats:
+            expected += f", or {in_bytes:,} for int8 or uint8"
+        if of_floats and size == in_bytes:
+            ways = [Option("dtype", "int8", "says that bytes have a sign")]
+            ways += [Option("dtype", "uint8", "that they have none")]
+        elif there and not rest:
             call = f"np.memmap(path, {dtype.str!r}, 'r', 8, ({there}, {columns}))"
             ways = [Option("", effect=f"maps the {there:,} rows that are there", call=call)]
         got = f"{size:,}"
         raise InputValueError(argument, expected=expected, got=got, place=file.name, remedies=ways)
+    if of_floats:  # Ids are floats below all that vectors have.
+        ids = np.frombuffer(file.read(columns * dtype.itemsize), ID)
+        if ids.any() and (ids >= -1).all() and (ids < 1 << 23).all():
+            got = f"ids, as {ids[:3].tolist()}"
+            raise InputValueError(argument, expected="vectors", got=got, place=file.name)
     return NpyHeader((rows, columns), False, dtype, _HEADER_BYTES)
 
 
@@ -164,10 +258,10 @@ def read_ids(argument: str, path: str) -> Array:
             got = ", ".join(members) or "nothing"
             raise InputValueError(argument, expected="a member ids", got=got, place=path)
         ids = arrays["ids"]
-    elif ending in LISTS:
+    elif ending in LISTS or DATASET.fullmatch(path):
         ids = map_matrix(argument, path)
     else:
-        expected = f"a name that ends in .npy or {', '.join(LISTS)}"
+        expected = f"a name that ends in {FORMS_OF_LISTS}"
         raise InputValueError(argument, expected=expected, got=path)
     if ids.dtype.kind not in "iu":
         expected = "integers, the numbers of entities"

@@ -274,12 +274,12 @@ class Store(ABC):
 
 
 class ArrayStore(Store):
-    """An array in any layout, which is read in place, whatever `io` says."""
+    """An array in any layout, which is read in place, whatever `io` says; perhaps out of files."""
 
-    def __init__(self, scores: Scores) -> None:
+    def __init__(self, scores: Scores, files: tuple[str, ...] = ()) -> None:
         array = scores.array
         self.array = np.atleast_2d(array)
-        super().__init__(array.shape, scores.dtype, array.dtype, ())
+        super().__init__(array.shape, scores.dtype, array.dtype, files)
 
     def _take_rows(self, rows: range) -> Store:
         array = self.array[rows.start : rows.stop : rows.step]
