@@ -248,11 +248,11 @@ def open_file(path: str, dtype: Any, dtypes: tuple[str, ...], member: str | None
     """
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in (".npy", ".npz"):
-        from .index_files import OTHER_VECTORS, file_of, has_vectors, open_vectors
+        from .index_files import OTHER_VECTORS, dtype_of_bin, file_of, has_vectors, open_matrix
 
         are_scores = dtypes == DTYPES
         if not are_scores and has_vectors(path):
-            return open_vectors(path, dtype, dtypes)
+            return open_matrix(path, dtype_of_bin(dtype), dtype, dtypes)
         if os.path.exists(file_of(path)):
             expected, ways = "a .npy or .npz file", [_RAW, _BLOCKS]
             if not are_scores:

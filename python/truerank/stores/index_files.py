@@ -19,9 +19,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from operator import attrgetter
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,7 +53,6 @@ VECTORS = (".fvecs", ".bvecs", ".fbin", ".f16bin", ".u8bin", ".i8bin", ".bin")
 DATASET = re.compile(r"(.+\.(?:hdf5|h5))(?::([^:\\]+))?", re.IGNORECASE | re.DOTALL)
 OTHER_VECTORS = f"{', '.join(VECTORS)}, .hdf5:NAME"  # than those of numpy
 LISTS = (".npz", ".ivecs", ".ibin", ".bin")
-FORMS_OF_LISTS = f".npy, {', '.join(LISTS)}, .hdf5:NAME"
 KIND = "truerank.topk"  # of lists that are saved with the numbers of their queries
 MOST_IDS = 2**31 - 1  # Ids of these files have 4 bytes.
 _COUNT = np.dtype("<i4")
@@ -95,17 +93,10 @@ def file_of(path: str) -> str:
     return dataset[1] if dataset else path
 
 
-def open_vectors(path: str, dtype: Any, dtypes: tuple[str, ...]) -> Store:
-    """Open a file of vectors, which is mapped or read when its numbers are asked for."""
-    return open_matrix(
-        path, dtype_of_bin(dtype), lambda each: dtype_name(each, dtype, dtypes, path)
-    )
-
-
 def map_matrix(argument: str, path: str, io: str = "map", of_bin: np.dtype[Any] = ID) -> Array:
     """Map the numbers of a file, in the order of its rows, as long as they last; or read them."""
     with argument_names(scores=argument):
-        store = open_matrix(path, of_bin, attrgetter("name"))
+        store = open_matrix(path, of_bin)
         with store.block(Tile(0, 0, *store.shape), io) as array:
             return array
 
@@ -119,20 +110,20 @@ def dtype_of_bin(dtype: Any) -> np.dtype[Any]:
 
 
 def open_matrix(
-    path: str, of_bin: np.dtype[Any], name_dtype: Callable[[np.dtype[Any]], str]
+    path: str, of_bin: np.dtype[Any], dtype: Any = None, dtypes: tuple[str, ...] = ()
 ) -> Store:
-    """Open the numbers of a file, which are in place or, in pieces of HDF5, read."""
-    dataset = DATASET.fullmatch(path)
+    """Open the numbers of a file, which are read where they are in pieces of HDF5.
+
+    With `dtypes` they are vectors, as `dtype_name` takes them.
+    """
     with open_input("scores", file_of(path)) as file:
-        layout: NpyHeader | Array
-        if dataset:
-            layout = _find_dataset(file, dataset[2] or "", path)
-        else:
-            layout = find_layout("scores", file, of_bin)
-        dtype = name_dtype(layout.dtype)
+        layout = find_layout(file, path, of_bin)
+        name = layout.dtype.name
+        if dtypes:
+            name = dtype_name(layout.dtype, dtype, dtypes, path)
         if isinstance(layout, NpyHeader):
-            return FileStore(file, path, layout, dtype)
-        return ArrayStore(Scores(layout, dtype, not layout.dtype.isnative), (file.name,))
+            return FileStore(file, path, layout, name)
+        return ArrayStore(Scores(layout, name, not layout.dtype.isnative), (file.name,))
 
 
 def _find_dataset(file: IO[bytes], name: str, place: str) -> NpyHeader | Array:
@@ -166,16 +157,18 @@ def _find_dataset(file: IO[bytes], name: str, place: str) -> NpyHeader | Array:
         return np.asarray(dataset[()])
 
 
-def find_layout(argument: str, file: IO[bytes], of_bin: np.dtype[Any]) -> NpyHeader:
-    """Return where the numbers of a file lie, by the ending of its name; in `.bin` of this dtype.
+def find_layout(file: IO[bytes], path: str, of_bin: np.dtype[Any]) -> NpyHeader | Array:
+    """Return where the numbers of a file lie, by its name; in `.bin` they are of this dtype.
 
     A size that does not fit, no rows, and rows of unlike lengths are a ValueError.
     """
-    ending = ending_of(file.name)
+    if dataset := DATASET.fullmatch(path):
+        return _find_dataset(file, dataset[2] or "", path)
+    ending = ending_of(path)
     size = os.fstat(file.fileno()).st_size
     if ending in OF_ROWS:
-        return _layout_of_rows(argument, file, size, np.dtype(OF_ROWS[ending]))
-    rows, columns = _read_header(argument, file, size)
+        return _layout_of_rows(file, size, np.dtype(OF_ROWS[ending]))
+    rows, columns = _read_header(file, size)
     dtype = np.dtype(OF_WHOLE.get(ending, of_bin))
     whole = _HEADER_BYTES + rows * columns * dtype.itemsize
     sizes = (whole, 2 * whole - _HEADER_BYTES) if dtype == ID else (whole,)
@@ -195,29 +188,29 @@ def find_layout(argument: str, file: IO[bytes], of_bin: np.dtype[Any]) -> NpyHea
             call = f"np.memmap(path, {dtype.str!r}, 'r', 8, ({there}, {columns}))"
             ways = [Option("", effect=f"maps the {there:,} rows that are there", call=call)]
         got = f"{size:,}"
-        raise InputValueError(argument, expected=expected, got=got, place=file.name, remedies=ways)
+        raise InputValueError("scores", expected=expected, got=got, place=file.name, remedies=ways)
     if of_floats:  # Ids are floats below all that vectors have.
         ids = np.frombuffer(file.read(columns * dtype.itemsize), ID)
         if ids.any() and (ids >= -1).all() and (ids < 1 << 23).all():
             got = f"ids, as {ids[:3].tolist()}"
-            raise InputValueError(argument, expected="vectors", got=got, place=file.name)
+            raise InputValueError("scores", expected="vectors", got=got, place=file.name)
     return NpyHeader((rows, columns), False, dtype, _HEADER_BYTES)
 
 
-def _read_header(argument: str, file: IO[bytes], size: int) -> tuple[int, int]:
+def _read_header(file: IO[bytes], size: int) -> tuple[int, int]:
     """Return the rows and the columns that stand first in a file."""
     if size < _HEADER_BYTES:
         expected = f"{_HEADER_BYTES} bytes or more, the numbers of rows and columns first"
-        raise InputValueError(argument, expected=expected, got=f"{size}", place=file.name)
+        raise InputValueError("scores", expected=expected, got=f"{size}", place=file.name)
     rows, columns = map(int, np.frombuffer(file.read(_HEADER_BYTES), "<u4"))
     if not rows or not columns:
         expected = "a row or more, of a number or more"
         got = f"{rows:,} rows of {columns:,}"
-        raise InputValueError(argument, expected=expected, got=got, place=file.name)
+        raise InputValueError("scores", expected=expected, got=got, place=file.name)
     return rows, columns
 
 
-def _layout_of_rows(argument: str, file: IO[bytes], size: int, dtype: np.dtype[Any]) -> NpyHeader:
+def _layout_of_rows(file: IO[bytes], size: int, dtype: np.dtype[Any]) -> NpyHeader:
     """Return the layout of rows each of which begins with the count of its numbers."""
     columns = 0
     if size >= _COUNT.itemsize:
@@ -225,19 +218,19 @@ def _layout_of_rows(argument: str, file: IO[bytes], size: int, dtype: np.dtype[A
     if columns < 1:
         expected = "rows that begin with the count of their numbers, in 4 bytes"
         got = f"a count of {columns}" if size >= _COUNT.itemsize else f"{size} bytes"
-        raise InputValueError(argument, expected=expected, got=got, place=file.name)
+        raise InputValueError("scores", expected=expected, got=got, place=file.name)
     between = _COUNT.itemsize + columns * dtype.itemsize
     rows, rest = divmod(size, between)
     if rest:
         expected = f"rows of {columns:,} {dtype.name}, as the first, of {between:,} bytes each"
         got = f"{size:,} bytes, {rest:,} behind {rows:,} rows"
-        raise InputValueError(argument, expected=expected, got=got, place=file.name)
+        raise InputValueError("scores", expected=expected, got=got, place=file.name)
     sample = np.unique(np.linspace(0, rows - 1, _SAMPLE).astype(np.int64))
     counts = read_single_scores(file, sample * between, _COUNT)
     for i in np.flatnonzero(counts != columns)[:1]:
         place = f"{file.name}: row {sample[i]}"
         expected = f"{columns:,} numbers, as in the first"
-        raise InputValueError(argument, expected=expected, got=f"{counts[i]:,}", place=place)
+        raise InputValueError("scores", expected=expected, got=f"{counts[i]:,}", place=place)
     return NpyHeader((rows, columns), False, dtype, _COUNT.itemsize, _COUNT.itemsize)
 
 
@@ -261,7 +254,7 @@ def read_ids(argument: str, path: str) -> Array:
     elif ending in LISTS or DATASET.fullmatch(path):
         ids = map_matrix(argument, path)
     else:
-        expected = f"a name that ends in {FORMS_OF_LISTS}"
+        expected = f"a name that ends in .npy, {', '.join(LISTS)}, .hdf5:NAME"
         raise InputValueError(argument, expected=expected, got=path)
     if ids.dtype.kind not in "iu":
         expected = "integers, the numbers of entities"
