@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.examples import examples
+from support.refusals import refusal
 from truerank import _core
 from truerank.errors import InputTypeError, InputValueError
 from truerank.records.columns import Column
@@ -139,3 +140,27 @@ def test_elements_in_a_list_are_a_column(vocabulary: Vocabulary, elements: list[
     except (InputTypeError, InputValueError) as error:
         outcome = type(error), int(str(error.got).rpartition(" at ")[2])
     assert outcome == expected
+
+
+def test_ids_that_are_keys() -> None:
+    """Keys of rows, as of an index with ids of its own: in any type, of text, and not all found."""
+    keys = np.array([5, 10**10 + 1, 10**10]).tolist()
+    ids = np.array([[10**10, 5, -1], [10**10 + 1, 10**10 + 2, 10**10]])
+    rows = [[2, 0, -1], [1, -1, 2]]
+    for labels in (keys, tuple(map(str, keys)), np.array(keys)):
+        vocabulary = Vocabulary.read("entities", labels)
+        assert vocabulary.rows_of_keys("ids", ids, 3).tolist() == rows
+        flat = vocabulary.rows_of_keys("ids", ids[:, :2], 3)
+        assert flat.tolist() == [row[:2] for row in rows]
+        nothing = vocabulary.rows_of_keys("ids", np.full((2, 2), -1), 3)
+        assert nothing.tolist() == [[-1, -1]] * 2
+    of_minus_one = Vocabulary.read("entities", [-1, 5])
+    assert of_minus_one.rows_of_keys("ids", np.array([[-1, 5]]), 2).tolist() == [[0, 1]]
+    refusals: list[tuple[Any, str, Any, Any, int]] = [
+        (InputValueError, "ids: expected labels of .*, as 5, got 7", [[-1, 7], [8, 9]], keys, 3),
+        (InputValueError, "entities: expected a label for each of 4 entities, got 3", ids, keys, 4),
+        (InputTypeError, "ids: expected labels of entities, as '7'", ids, ["a", "7"], 2),
+    ]
+    for kind, message, values, labels, size in refusals:
+        vocabulary = Vocabulary.read("entities", labels)
+        refusal(kind, message, vocabulary.rows_of_keys, "ids", np.array(values), size)

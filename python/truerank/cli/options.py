@@ -197,12 +197,16 @@ def read_label(argument: str, text: str) -> str | NDArray[Any]:
     return read_array(argument, text) if is_npy(text) else text
 
 
-def read_names(argument: str, path: str) -> Sequence[str] | Sequence[int]:
+def read_vocabulary(argument: str, path: str) -> Any:
     """Read labels in the order of their ids."""
     from ..records.vocabularies import Vocabulary, read_labels  # Scores alone do not need them.
 
-    labels = read_labels(argument, note_file(path))
-    return Vocabulary.read(f"{argument}: {path}", labels).names or ()
+    return Vocabulary.read(f"{argument}: {path}", read_labels(argument, note_file(path)))
+
+
+def read_names(argument: str, path: str) -> Sequence[str] | Sequence[int]:
+    """Read labels as they are, in the order of their ids."""
+    return read_vocabulary(argument, path).names or ()
 
 
 def read_fields(argument: str, path: str, between: str = "\t") -> Iterator[tuple[int, list[str]]]:
@@ -389,11 +393,7 @@ OPTIONS: dict[str, tuple[Any, str]] = {
         ("raise", "worst", "omit"),
         "A NaN is an error (raise, default), the worst score, or left out (omit).",
     ),
-    "--dtype": (
-        WORD,
-        "Dtype of files that hold raw 2-byte numbers: bfloat16; of vectors of bytes in .bin: int8 "
-        "or uint8.",
-    ),
+    "--dtype": (WORD, "Dtype of raw 2-byte numbers (bfloat16), or of bytes in .bin (int8, uint8)."),
     "--io": (("map", "read"), "Map files (default), or read them, which is safe if they shrink."),
     "--shards axis": (
         tuple(AXES),

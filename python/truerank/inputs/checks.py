@@ -270,16 +270,18 @@ def check_range(name: str, values: npt.NDArray[np.int64], bound: int, what: str)
         raise InputValueError(name, expected=expected, got=got)
 
 
-def signed_ids(values: Any, entities: int = 1 << 16) -> Any:
+def signed_ids(values: Any, entities: int | None = None) -> Any:
     """Return ids with -1 in place of what -1 becomes in an unsigned dtype, its greatest number.
 
-    That number stays where so many entities have it; of 2 bytes and less they may.
+    That number stays where an entity may have it, of so many; None: nobody knows how many, and of 2
+    bytes and less it stays.
 
     >>> signed_ids(np.array([7, 2**32 - 1], np.uint32)), signed_ids(np.array([255], np.uint8))
     (array([ 7, -1]), array([255], dtype=uint8))
     """
     dtype = getattr(values, "dtype", None)
-    if not isinstance(dtype, np.dtype) or dtype.kind != "u" or np.iinfo(dtype).max < entities:
+    is_unsigned = isinstance(dtype, np.dtype) and dtype.kind == "u"
+    if not is_unsigned or np.iinfo(dtype).max < (entities or 1 << 16):
         return values
     is_pad = values == np.iinfo(dtype).max
     return np.where(is_pad, -1, values.astype(np.int64)) if is_pad.any() else values

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -157,6 +157,28 @@ class Vocabulary:
             if other != label:
                 problem = f"{other!r} and {label!r} differ only in blanks at their ends"
                 raise InputValueError(self.of, problem)
+
+    def rows_of_keys(self, argument: str, ids: IntArray, size: int) -> IntArray:
+        """Return the row of the entity, of so many, whose label each id is; -1 where it is none's.
+
+        Labels in text are ints if all are written as one. Ids have any shape; those of which none
+        is a label are refused.
+
+        >>> Vocabulary.read("entities", ["7", "8", "9"]).rows_of_keys("ids", np.array([[9, 6]]), 3)
+        array([[ 2, -1]])
+        """
+        if self.size != size:
+            expected = f"a label for each of {size:,} entities"
+            raise InputValueError(self.of, expected=expected, got=f"{self.size:,}")
+        keys = self
+        if self.words is not None and all(map(is_integer_text, self.words)):
+            keys = replace(self, names=tuple(map(int, self.words)))
+        rows = align(argument, ids.ravel(), keys, needs_all=False)
+        unknown = ids.ravel()[rows < 0]
+        if len(unknown) == len(rows) and (unknown != -1).any():
+            got = unknown[unknown != -1][0]
+            raise InputValueError(argument, expected=keys.expected, got=got)
+        return rows.reshape(ids.shape)
 
     @cached_property
     def holds_ints(self) -> bool:

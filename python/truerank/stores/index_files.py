@@ -36,7 +36,7 @@ from ..arrays.saved_files import (
 )
 from ..errors import InputTypeError, InputValueError, Option, argument_names
 from ..inputs.array_likes import dtype_name, named_dtype
-from ..inputs.checks import check_shape
+from ..inputs.checks import check_shape, signed_ids
 from ..naming import import_extra
 from .store import ArrayStore, FileStore, Store, Tile, read_single_scores
 
@@ -118,9 +118,7 @@ def open_matrix(
     """
     with open_input("scores", file_of(path)) as file:
         layout = find_layout(file, path, of_bin)
-        name = layout.dtype.name
-        if dtypes:
-            name = dtype_name(layout.dtype, dtype, dtypes, path)
+        name = dtype_name(layout.dtype, dtype, dtypes, path) if dtypes else layout.dtype.name
         if isinstance(layout, NpyHeader):
             return FileStore(file, path, layout, name)
         return ArrayStore(Scores(layout, name, not layout.dtype.isnative), (file.name,))
@@ -237,10 +235,11 @@ def _layout_of_rows(file: IO[bytes], size: int, dtype: np.dtype[Any]) -> NpyHead
 # -- lists -----------------------------------------------------------------------------------------
 
 
-def read_ids(argument: str, path: str) -> Array:
-    """Read the ids that an index lists for each query, a row for each: int32 or int64, of any file.
+def read_ids(argument: str, path: str, entities: int | None = None) -> Array:
+    """Read the ids that an index lists for each query, a row for each, in any dtype of integers.
 
-    A `.npy` file has an array of integers, an `.npz` file one that is called ids.
+    What -1 becomes in an unsigned dtype is -1, as `signed_ids` has it; the entities are so many. A
+    `.npy` file has an array of integers, an `.npz` file one that is called ids.
     """
     ending = ending_of(path)
     if ending == ".npy":
@@ -261,7 +260,7 @@ def read_ids(argument: str, path: str) -> Array:
         raise InputTypeError(argument, expected=expected, got=f"dtype {ids.dtype}", place=path)
     with report_damage(argument, path):
         check_shape(argument, ids.shape, 2, "a list of ids in each row")
-    return ids
+    return np.asarray(signed_ids(ids, entities))
 
 
 def write_lists(path: str | os.PathLike[str], ids: Array, distances: Array) -> None:
