@@ -466,3 +466,39 @@ def test_vectors_in_hdf5_and_in_bin_of_diskann(run: Run) -> None:
         run(*f"topk {line} {how}".split()).refuses(1, message)
     Path("Q.npy").rename("queries")  # The first bytes say that it is an array.
     assert run(*f"topk queries E.npy {how}".split()) == expected
+
+
+def test_lists_of_keys_in_hdf5_and_of_unsigned_misses(run: Run) -> None:
+    """An index's own ids name entities by --labels; -1 of any dtype is a miss."""
+    h5py = pytest.importorskip("h5py", reason="HDF5 needs h5py")
+    ids = index(80)
+    ids[:, 9] = -1
+    keys = np.random.default_rng(3).permutation(300) + 10**10
+    np.save("keys.npy", keys)
+    Path("keys.txt").write_text("".join(f"{key}\n" for key in keys))
+    np.save("signed.npy", ids)
+    words = "--top 10 --similarity sql2 --json"
+    expected = [row["recall"] for row in rows_of(run(*f"{RECALL} signed.npy {words}".split()).out)]
+    assert expected[1] < 0.9
+    for dtype in (np.uint16, np.uint32, np.uint64):
+        np.save("unsigned.npy", ids.astype(dtype))
+        rows = rows_of(run(*f"{RECALL} unsigned.npy {words}".split()).out)
+        assert [row["recall"] for row in rows] == expected
+    listed = np.append(keys, -1)[ids]
+    with h5py.File("found.hdf5", "w") as file:
+        file["neighbors"], file["unsigned"] = listed, listed.astype(np.uint64)
+    for found in ("neighbors", "unsigned"):
+        for labels in ("keys.npy", "keys.txt"):
+            line = f"{RECALL} found.hdf5:{found} --labels entities={labels} {words}"
+            assert [row["recall"] for row in rows_of(run(*line.split()).out)] == expected
+    refusals = {
+        "found.hdf5:neighbors": "row 0: expected ids from 0 to 299, or -1 for none, got 1000",
+        "signed.npy --labels entities=keys.npy": "expected labels of --labels entities",
+        "found.hdf5:neighbors --labels entities=few.npy": "few.npy: expected a label for each of",
+        "found.hdf5": "found.hdf5: expected the name of a dataset: neighbors, unsigned, got",
+        "named": "expected a name that ends in .npy, .npz, .ivecs, .ibin, .bin, .hdf5:NAME, got",
+    }
+    np.save("few.npy", keys[:9])
+    Path("named").write_text("entities")
+    for line, message in refusals.items():
+        run(*f"{RECALL} {line} {words}".split()).refuses(1, message)

@@ -159,11 +159,12 @@ def selections(candidates: Any, exclude: bool, count: int, rows: Array) -> Value
 def find_top(values: Values) -> None:
     """Find the entities that are most similar to each query, exactly: the truth for an index.
 
-    QUERIES and ENTITIES hold a vector in each row: .npy, .fvecs, .bvecs, .fbin, .f16bin, .u8bin or
-    .i8bin. They are mapped, and may be larger than memory. Vectors of bytes are compared as the
-    numbers that they are. Entities are numbered from 0; those that are equally similar have the
-    order of their numbers. A list that lacks entities ends with -1. Distances are positive in
-    .bin and .fbin; elsewhere, and of dot and cosine everywhere, more is better.
+    QUERIES and ENTITIES hold a vector in each row: .npy, .fvecs, .bvecs, .fbin, .f16bin, .u8bin,
+    .i8bin, .bin (floats, or bytes of --dtype), or FILE.hdf5:NAME. They are mapped, and may be
+    larger than memory. Vectors of bytes are compared as the numbers that they are. Entities are
+    numbered from 0; those that are equally similar have the order of their numbers. A list that
+    lacks entities ends with -1. Distances are positive in .bin and .fbin; elsewhere, and of dot and
+    cosine everywhere, more is better.
 
     \b
     truerank topk queries.fbin base.fbin --top 100 --similarity sql2 --output truth.bin
@@ -273,15 +274,20 @@ def merge_lists(paths: Sequence[str], values: Values) -> None:
 
 @command("recall", SEARCH, "duplicates save", PRINTING)
 @vectors_and_entities
+@option(
+    "--labels",
+    options.Value(options.read_vocabulary, "entities=file", ("entities",)),
+    "Keys by which FOUND names entities: a line for each row of ENTITIES, or .npy. Default: rows.",
+)
 @click.argument("found", type=options.INPUT, nargs=-1, required=True)
 def measure_recall(values: Values) -> None:
     """Measure the recall of an index by the lists that it returned; no ground truth is needed.
 
     QUERIES and ENTITIES are as for `truerank topk`. FOUND has the ids of entities that the index
-    lists for each query, a row for each: .npy, .npz (ids), .ivecs, .ibin or .bin; several files
-    take little longer than one. An id is right if fewer than --top entities are more similar, so
-    that all that tie at the border are. -1 is a miss. Where a query has fewer candidates than
-    --top, as many can be found. Intervals are of 95 %, over other queries.
+    lists for each query, a row for each: .npy, .npz (ids), .ivecs, .ibin, .bin or FILE.hdf5:NAME;
+    several files take little longer than one. An id is right if fewer than --top entities are more
+    similar, so that all that tie at the border are. -1 is a miss. Where a query has fewer
+    candidates than --top, as many can be found. Intervals are of 95 %, over other queries.
 
     \b
     truerank recall queries.fbin base.fbin hnsw.ibin ivf.ibin --top 10 --similarity sql2
@@ -292,6 +298,7 @@ def measure_recall(values: Values) -> None:
     `truerank compare hnsw.npz ivf.npz --metrics optimistic.hits@10`.
     """
     paths = values.pop("found")
+    keys = values.pop("labels", {}).get("entities")
     top = values.pop("top")
     rule = values.pop("duplicates", "raise")
     if rule not in ("raise", "first"):
@@ -305,7 +312,7 @@ def measure_recall(values: Values) -> None:
     options.refuse(values, "recall")
     check_printing(printing, save=save)
     sizes = count_candidates(candidates, exclude, shape)
-    lists = {path: read_found(path, top, shape, rule) for path in paths}
+    lists = {path: read_found(path, top, shape, rule, keys) for path in paths}
     for path, ids in lists.items():
         refuse_no_candidates(path, ids, candidates, exclude)
     ranks_of = rank_pairs(lists, search, partial(selections, candidates, exclude, shape[0]))
@@ -324,15 +331,17 @@ def measure_recall(values: Values) -> None:
     show(table_of(columns, rows), printing, lines=notes)
 
 
-def read_found(path: str, top: int, shape: tuple[int, int], rule: str) -> Array:
+def read_found(path: str, top: int, shape: tuple[int, int], rule: str, keys: Any) -> Array:
     """Read the first ids of each list; those that are there twice are refused, or misses."""
-    if index_files.ending_of(path) not in (".npy", *index_files.LISTS):
-        forms = ", ".join(index_files.LISTS)
+    if index_files.ending_of(path) in (".run", ".tsv", ".txt"):
         raise click.UsageError(
-            f"FOUND ends in .npy, {forms}, got {path}; lists of text are measured by the right "
-            "answers that you have: truerank retrieval --qrels QRELS --lists RUN --candidates N"
+            f"FOUND has rows of ids, in .npy, .ivecs or .hdf5:NAME, got {path}; lists of text are "
+            "measured by the right answers that you have: truerank retrieval --qrels QRELS "
+            "--lists RUN --candidates N"
         )
-    ids = index_files.read_ids("found", path)
+    ids = index_files.read_ids("found", path, None if keys else shape[1])
+    if keys is not None:
+        ids = keys.rows_of_keys(f"found: {path}", ids, shape[1])
     if len(ids) != shape[0] or ids.shape[1] < top:
         expected = f"a list for each of {shape[0]:,} queries, of {top:,} ids or more"
         raise InputValueError("found", expected=expected, got=f"shape {ids.shape}", place=path)
