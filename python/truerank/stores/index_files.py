@@ -144,11 +144,12 @@ def _find_dataset(file: IO[bytes], name: str, place: str) -> NpyHeader | Array:
             raise InputValueError("scores", expected=expected, got=got, place=place)
         if dataset.file != hdf5 or dataset.is_virtual or dataset.external:
             raise InputValueError("scores", "its numbers are in another file", place=place)
-        start = dataset.id.get_offset()
-        # Some floats of HDF5 become those of numpy only as they are read.
-        if start is not None and dataset.id.get_type() == h5py.h5t.py_create(dtype, logical=True):
+        start, stored = dataset.id.get_offset(), dataset.id.get_storage_size()
+        # What was never written has no place, and some floats are numpy's only as they are read.
+        is_whole = start is not None and stored == dataset.nbytes
+        if is_whole and dataset.id.get_type() == h5py.h5t.py_create(dtype, logical=True):
             return NpyHeader(shape, False, dtype, start)
-        stored = min(dataset.id.get_storage_size(), os.fstat(file.fileno()).st_size)
+        stored = min(stored, os.fstat(file.fileno()).st_size)
         if dataset.nbytes > 1000 * stored:
             problem = f"{dataset.nbytes:,} bytes are declared, {stored:,} are stored"
             raise InputValueError("scores", problem, place=place)
