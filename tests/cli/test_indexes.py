@@ -459,9 +459,11 @@ def test_vectors_in_hdf5_and_in_bin_of_diskann(run: Run) -> None:
         "uint8, got 123; --dtype int8 says that bytes have a sign; --dtype uint8 that they have",
         "qf.bin ef.bin --dtype uint8": "qf.bin: expected 123 bytes for 23 rows of 5 uint8, got 468",
         "qf.bin ef.bin --dtype octets": "--dtype: expected one of float16, ",
-        "Q.npy named": "named: expected vectors, in a file whose name ends in .npy, .npz, .fvecs, ",
+        "train.parquet E.npy": ".hdf5:NAME, this is parquet: pandas.read_parquet(path)",
+        "Q.npy named": "named: expected a name that ends in .npy, .npz, .fvecs, ",
     }
     Path("named").write_text("entities")
+    Path("train.parquet").write_bytes(b"PAR1....PAR1")
     for line, message in refusals.items():
         run(*f"topk {line} {how}".split()).refuses(1, message)
     Path("Q.npy").rename("queries")  # The first bytes say that it is an array.

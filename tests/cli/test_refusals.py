@@ -177,7 +177,11 @@ OF_PAIRS = [
     (f"{ALIGN} --test pairs.tsv", 2, "expected LEFT RIGHT, got L.npy R.npy pairs.tsv"),
     ("alignment L.npy --test pairs.tsv --scores scores.npy", 2, "expected no files beside --scor"),
     ("alignment scores.npy zero.npy pairs.tsv", 1, "RIGHT: expected a vector in each row"),
-    ("alignment pairs.tsv R.npy pairs.tsv", 1, "LEFT: pairs.tsv: expected a .npy file"),
+    (
+        "alignment pairs.tsv R.npy pairs.tsv",
+        1,
+        "LEFT: pairs.tsv: expected a name that ends in .npy, ",
+    ),
     (f"{ALIGN} --labels left=twice.txt", 1, "--labels left: twice.txt: 'x' occurs twice"),
     (f"{ALIGN} --labels left=letters.txt", 1, "--test: pairs.tsv: expected labels of left"),
     (f"{ALIGN} --save pairs.tsv", 1, "--save: pairs.tsv is one of the other files"),

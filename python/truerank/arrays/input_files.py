@@ -133,8 +133,8 @@ def is_npy(path: str) -> bool:
     return path.lower().endswith(".npy")
 
 
-def parse_npy_header(head: bytes, size: int) -> NpyHeader:
-    """Parse the header of a `.npy` file of so many bytes, of any format that numpy writes.
+def parse_npy_header(head: bytes, size: int, expected: str = "a .npy file") -> NpyHeader:
+    """Parse the header of what is expected, of so many bytes, of any format that numpy writes.
 
     The head is its first `MAX_HEADER_BYTES`. Anything but plain numbers or text that are all within
     the file is a ValueError: only a pickle brings back objects, which may run any code. Arrays in
@@ -149,7 +149,7 @@ def parse_npy_header(head: bytes, size: int) -> NpyHeader:
         got = f"the header is broken: {words}"
         if not head.startswith(np.lib.format.MAGIC_PREFIX) and describe_format(head):
             got = f"this is {describe_format(head)}"
-        raise ValueError(f"expected a .npy file, {got}") from None
+        raise ValueError(f"expected {expected}, {got}") from None
     shape, _, dtype, start, _ = header
     if not all(type(length) is int and 0 <= length <= sys.maxsize for length in shape):
         raise ValueError(f"expected lengths from 0 on, got shape {str(shape)[:200]}")
@@ -163,7 +163,11 @@ def parse_npy_header(head: bytes, size: int) -> NpyHeader:
 
 
 def read_npy(
-    argument: str, path: str | bytes | os.PathLike[str], *, mapped: bool = False
+    argument: str,
+    path: str | bytes | os.PathLike[str],
+    *,
+    mapped: bool = False,
+    expected: str = "a .npy file",
 ) -> npt.NDArray[Any]:
     """Read a `.npy` file of numbers or text, or map it read-only: then only its header is read."""
     import mmap
@@ -175,18 +179,19 @@ def read_npy(
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         else:
             content = file.read()
-        array = decode_npy(content)
+        array = decode_npy(content, expected)
         if mapped and array.size:
             return array
         return np.array(array)  # The copy is aligned.
 
 
-def decode_npy(content: bytes | mmap.mmap) -> npt.NDArray[Any]:
+def decode_npy(content: bytes | mmap.mmap, expected: str = "a .npy file") -> npt.NDArray[Any]:
     """View the array of a `.npy` file that is in memory or mapped.
 
     Damaged bytes, objects, and text that Python cannot make a str of are a ValueError.
     """
-    shape, by_columns, dtype, start, _ = parse_npy_header(content[:MAX_HEADER_BYTES], len(content))
+    head = content[:MAX_HEADER_BYTES]
+    shape, by_columns, dtype, start, _ = parse_npy_header(head, len(content), expected)
     order: Any = "F" if by_columns else "C"
     array: npt.NDArray[Any] = np.ndarray(shape, dtype, content, start, order=order)
     if dtype.kind == "U" and array.size:

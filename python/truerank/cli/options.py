@@ -141,8 +141,8 @@ def read_vectors(argument: str, path: str) -> Any:
         of_bin = index_files.dtype_of_bin(given.get("dtype"))
         with called(dtype="--dtype"):
             return index_files.map_matrix(argument, name, io, of_bin)
-    index_files.refuse_other_vectors(argument, name)
-    return read_npy(argument, name, mapped=io == "map")
+    expected = "a .npy file" if is_npy(name) else index_files.FORMS
+    return read_npy(argument, name, mapped=io == "map", expected=expected)
 
 
 def read_selection(argument: str, path: str) -> Any:

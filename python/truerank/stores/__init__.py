@@ -248,7 +248,7 @@ def open_file(path: str, dtype: Any, dtypes: tuple[str, ...], member: str | None
     """
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in (".npy", ".npz"):
-        from .index_files import OTHER_VECTORS, dtype_of_bin, file_of, has_vectors, open_matrix
+        from .index_files import FORMS, dtype_of_bin, file_of, has_vectors, open_matrix
 
         are_scores = dtypes == DTYPES
         if not are_scores and has_vectors(path):
@@ -256,7 +256,7 @@ def open_file(path: str, dtype: Any, dtypes: tuple[str, ...], member: str | None
         if os.path.exists(file_of(path)):
             expected, ways = "a .npy or .npz file", [_RAW, _BLOCKS]
             if not are_scores:
-                expected, ways = f"a name that ends in .npy, .npz, {OTHER_VECTORS}", [_RAW]
+                expected, ways = FORMS, [_RAW]
             raise InputValueError("scores", expected=expected, place=path, remedies=ways)
     with open_input("scores", path) as file:
         if suffix == ".npz":

@@ -26,7 +26,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Scores
-from ..arrays.input_files import NpyHeader, is_npy, open_input, read_npy, report_damage
+from ..arrays.input_files import NpyHeader, open_input, read_npy, report_damage
 from ..arrays.saved_files import (
     checked_fields,
     open_archive,
@@ -51,7 +51,7 @@ OF_WHOLE = {".fbin": "<f4", ".f16bin": "<f2", ".u8bin": "u1", ".i8bin": "i1", ".
 ID = np.dtype("<i4")  # Distances may stand behind all ids.
 VECTORS = (".fvecs", ".bvecs", ".fbin", ".f16bin", ".u8bin", ".i8bin", ".bin")
 DATASET = re.compile(r"(.+\.(?:hdf5|h5))(?::([^:\\]+))?", re.IGNORECASE | re.DOTALL)
-OTHER_VECTORS = f"{', '.join(VECTORS)}, .hdf5:NAME"  # than those of numpy
+FORMS = f"a name that ends in .npy, .npz, {', '.join(VECTORS)}, .hdf5:NAME"  # of vectors
 LISTS = (".npz", ".ivecs", ".ibin", ".bin")
 KIND = "truerank.topk"  # of lists that are saved with the numbers of their queries
 MOST_IDS = 2**31 - 1  # Ids of these files have 4 bytes.
@@ -72,15 +72,6 @@ def ending_of(path: str) -> str:
 def has_vectors(path: str) -> bool:
     """Return whether a file has vectors, by its name."""
     return ending_of(path) in VECTORS or DATASET.fullmatch(path) is not None
-
-
-def refuse_other_vectors(argument: str, path: str) -> None:
-    """Refuse a file that is neither called nor begins as an array of numpy."""
-    with open_input(argument, path) as file:
-        head = file.read(len(np.lib.format.MAGIC_PREFIX))
-    if not is_npy(path) and head != np.lib.format.MAGIC_PREFIX:
-        expected = f"vectors, in a file whose name ends in .npy, .npz, {OTHER_VECTORS}"
-        raise InputValueError(argument, expected=expected, place=path)
 
 
 def file_of(path: str) -> str:
