@@ -96,7 +96,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
     ],
     "parsers": [
         ("counting/driver.py", "table.dtype == np.int64 and table", "table"),
-        ("arrays/input_files.py", "HEADER_BYTES], len(content)", "HEADER_BYTES], 1 << 999"),
+        ("arrays/input_files.py", "head, len(content), expected", "head, 1 << 999, expected"),
         ("arrays/input_files.py", "sum(info.compress_size for info in entries.values())", "0"),
         ("records/text.py", "except (EOFError, zlib.error,", "except (EOFError,"),
         ("records/text.py", "(form.places[role] for role in names)", "form.places.values()"),
