@@ -302,7 +302,7 @@ def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = run("evaluate -")
     assert "`truerank retrieval --qrels QRELS --lists RUN --candidates N`" in outcome.err
     type_in(QRELS)
-    run(LINE.replace("right.run", "-").replace("qrels qrels", "qrels -")).refuses(2, "is the file")
+    run(LINE.replace("right.run", "-").replace("qrels qrels", "qrels -")).refuses(1, "the file of")
     Path("-").write_text(RIGHT, encoding="utf-8")
     assert mrr(run(LINE.replace("right.run", "./-"))) == 1
 
@@ -382,11 +382,12 @@ OF_LOG = "--candidates listed --metrics auc --format csv"
 def test_one_file_is_not_its_own_answer(run: Run) -> None:
     """Ranked by its own judgements everything is right, whatever a model did."""
     os.link("qrels", "linked")
-    problem = "is the file of --qrels, too: expected two files, or one with relevance and score"
+    problem = "this is the file of the right answers: expected another one"
+    log = ", or one with relevance and score; --list-columns query=...,document=...,score=... says"
     for name in ("qrels", "./qrels", "linked"):
-        run(LINE.replace("right.run", name)).refuses(2, f"{name} {problem}")
+        run(LINE.replace("right.run", name)).refuses(1, f"--lists: {name}: {problem}{log}")
     line = "compare right.run qrels --qrels qrels --candidates 5"
-    run(line).refuses(2, f"qrels {problem}")
+    run(line).refuses(1, f"ranks: qrels: {problem}{log}")
     run(line.replace("run qrels", "run ./right.run")).refuses(2, "at least two models, each once")
     run("merge right.run linked ./qrels").refuses(2, "at least two jobs, each once")
     Path("copy").write_text(QRELS, encoding="utf-8")
@@ -394,7 +395,7 @@ def test_one_file_is_not_its_own_answer(run: Run) -> None:
     Path("facts").write_text("a\tr\tb\n", encoding="utf-8")
     line = "link-prediction --test facts --known train=copied --sides tail --lists tail="
     Path("copied").write_text("b\tr\tc\n", encoding="utf-8")
-    run(f"{line}./facts").refuses(2, "--lists tail: ./facts is the file of --test, too")
+    run(f"{line}./facts").refuses(1, f"--lists tail: ./facts: {problem}\n")
     Path("lists").write_text("a\tr\tb\n", encoding="utf-8")
     assert run(f"{line}lists").code == 0
 
@@ -415,8 +416,9 @@ def test_a_log_is_both(run: Run) -> None:
     line = f"retrieval --qrels own.csv --lists own.csv {OF_LOG}"
     assert mrr(run(f"{line} {NAMES}")) == 0.75
     run(line).refuses(1, "--columns query=...,document=...,relevance=... says which are meant")
-    for columns in (OF_QRELS, NAMES.replace("=model", "=click"), f"{NAMES},mark=model"):
-        run(f"{line} {columns}").refuses(2, "(--columns and --list-columns name them)")
+    for columns in (OF_QRELS, NAMES.replace("=model", "=click")):
+        run(f"{line} {columns}").refuses(1, "relevance and score; --list-columns query=...,docum")
+    run(f"{line} {NAMES},mark=model").refuses(1, "got --list-columns mark=model")
     run(f"{line} {OF_QRELS},mark=model {OF_LISTS}").refuses(1, "got --columns mark=model")
     Path("log").write_text(LOG.partition("\n")[2].replace(",", "\t"), encoding="utf-8")
     numbers = "--columns query=0,document=1,relevance=2 --list-columns query=0,document=1,score=3"

@@ -9,6 +9,7 @@ needs a kind, and obeys the rules of its kind.
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from functools import partial
@@ -194,10 +195,10 @@ def of_dicts(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def of_files(change: Callable[[str], str]) -> Callable[[Any], Any]:
-    """Return what writes a file with another first line."""
+    """Return what writes a file of TREC with another first line."""
 
     def changed(good: Any) -> Any:
-        if not isinstance(good, Path):
+        if not isinstance(good, Path) or good.suffix != ".txt":
             return None
         first, *lines = good.read_text().splitlines(keepends=True)
         path = good.with_name(f"changed-{good.name}")
@@ -205,6 +206,14 @@ def of_files(change: Callable[[str], str]) -> Callable[[Any], Any]:
         return path
 
     return changed
+
+
+def of_right_answers(good: Any, *, is_copy: bool = False) -> Any:
+    """Return the file from which a task has its right answers, or a copy of it."""
+    path = good.with_name(f"right-{good.name}") if isinstance(good, Path) else good
+    if path is good or not path.exists():
+        return None
+    return shutil.copy(path, path.with_name("copy.tsv")) if is_copy else path
 
 
 def keyed_by_roles(good: Any) -> Any:
@@ -336,6 +345,13 @@ RULES += [
         "may be rows",
         each(square),
         each(of_lists(lambda rows: tuple(zip(*rows, strict=True)))),
+    ),
+    Rule(
+        "right answers are no lists",
+        ("lists",),
+        "the file of the right answers",
+        of_right_answers,
+        partial(of_right_answers, is_copy=True),
     ),
     Rule("roles are no keys", ("qrels", "lists"), "DataFrame|key", keyed_by_roles),
     Rule(

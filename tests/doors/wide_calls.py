@@ -308,6 +308,27 @@ def alignment_calls() -> list[Call]:
     ]
 
 
+def file_calls() -> list[Call]:
+    """Return the calls of lists in files, beside which are files of right answers."""
+    folder = Path(mkdtemp())
+    of_queries = [("query", "document"), *zip(QUERIES, LABELS, strict=True)]
+    for name, rows in {"triples": TRIPLES, "pairs": PAIRS, "qrels": of_queries}.items():
+        text = "".join("\t".join(row) + "\n" for row in rows)
+        (folder / name).write_text(text)
+        (folder / f"right-{name}").write_text(text)
+    links = tr.link_prediction.Task(folder / "right-triples", {}, entities=LABELS)
+    pairs = tr.alignment.Task(folder / "right-pairs", left=LEFT, right=RIGHT)
+    search = tr.retrieval.Task(folder / "right-qrels", entities=LABELS)
+    name = "Task.evaluate_lists"
+    of_sides = dict.fromkeys(SIDES, folder / "triples")
+    of_directions = dict.fromkeys(DIRECTIONS, folder / "pairs")
+    return [
+        Call(f"link_prediction.{name}", links.evaluate_lists, of_sides),
+        Call(f"alignment.{name}", pairs.evaluate_lists, of_directions),
+        Call(f"retrieval.{name}", search.evaluate_lists, {"ids": folder / "qrels"}),
+    ]
+
+
 ROOMS: tuple[Callable[[], list[Call]], ...] = (
     counting_calls,
     ranks_calls,
@@ -316,6 +337,7 @@ ROOMS: tuple[Callable[[], list[Call]], ...] = (
     relation_calls,
     retrieval_calls,
     alignment_calls,
+    file_calls,
 )
 # Made once, and never changed: a call deep-copies its arguments.
 wide_calls = cache(lambda: [call for room in ROOMS for call in room()])

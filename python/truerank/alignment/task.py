@@ -210,7 +210,7 @@ class Task(SidedTask):
         super().__init__(
             sides_of_task,
             roles=SIDES,
-            names=splits.vocabularies,
+            splits=splits,
             protocol=Protocol(
                 filter=tuple(filtered_by), candidates=name_of_candidates, split=split
             ),

@@ -66,6 +66,12 @@ def path_name(argument: str, path: object, expected: str = "a path") -> str:
     return os.fsdecode(path)
 
 
+def state_of_file(path: str | bytes | os.PathLike[str]) -> tuple[int, ...]:
+    """Return what tells a file from others, whatever its path is, and from what it held before."""
+    status = os.stat(path)
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
 def describe_format(head: bytes) -> str:
     """Say what a file is that begins with these bytes, and what to do; "": nobody knows.
 

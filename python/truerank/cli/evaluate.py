@@ -437,8 +437,6 @@ def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]
     with called(entities="--candidates", ids="ranks"):
         qrels = values.pop("qrels")
         columns, list_columns = values.pop("columns", None), values.pop("list_columns", None)
-        for path in paths:
-            options.refuse_own_answers(qrels, path, columns, list_columns)
         candidates = options.candidates_of_lists(values.pop("candidates"))
         task = tr.retrieval.Task(qrels, columns=columns, **candidates)
         rules = take(values, "order nan duplicates") | {"progress": bar()}

@@ -155,7 +155,7 @@ def predict_links(values: Values) -> None:
     if kind == "lists":
         if facts.get("duplicates") == "first":  # It is of the lists.
             values["duplicates"] = facts.pop("duplicates")
-        model = open_lists(test, model, values)
+        model = {**model, "columns": values.pop("list_columns", None)}
     sizes = count_candidates(kind, model, CANDIDATE_KIND) if facts.get("ids", is_npy(test)) else {}
     check_candidates(facts, ["all", "typed", *known], values.get("seed", 0))
     with called(**of_labels):
@@ -191,11 +191,3 @@ def check_candidates(facts: Values, names: Sequence[str], seed: int) -> None:
         raise options.wrong_word("--candidates", expected, name)
     if isinstance(candidates, Sampled):
         facts["candidates"] = candidates._replace(seed=seed)
-
-
-def open_lists(test: str, lists: Values, values: Values) -> Values:
-    """Return what evaluates lists, by keyword, unless one is the file of the test, too."""
-    for side, path in lists.items():
-        if options.is_one_file(test, path):
-            raise click.UsageError(f"--lists {side}: {path} is the file of --test, too")
-    return {**lists, "columns": values.pop("list_columns", None)}

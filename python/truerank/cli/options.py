@@ -246,30 +246,6 @@ def read_roles(option: str, text: str) -> dict[str, str | int]:
     return columns
 
 
-def refuse_own_answers(
-    qrels: str, lists: str, columns: Values | None, list_columns: Values | None
-) -> None:
-    """Refuse qrels as lists, all of which would be right; a log has a number for each."""
-    from ..records.columns import JUDGEMENTS, LISTS, check_columns
-    from ..records.text import find_form
-
-    if not is_one_file(qrels, lists):
-        return
-    numbers: list[int | None] = []
-    for door, named in ((JUDGEMENTS, columns), (LISTS, list_columns)):
-        try:
-            form = find_form("qrels", qrels, door, columns=check_columns(named, door))
-        except InputError:
-            if door is JUDGEMENTS:
-                raise
-            form = None
-        numbers.append(form.places.get(form.number_role) if form else None)
-    if None in numbers or numbers[0] == numbers[1]:
-        problem = f"{lists} is the file of --qrels, too: expected two files, or one with relevance "
-        problem += "and score (--columns and --list-columns name them)"
-        raise click.UsageError(problem)
-
-
 def candidates_of_lists(candidates: Any) -> Values:
     """Return what a task of lists takes as its entities and its candidates."""
     if isinstance(candidates, str):  # What no list names needs no name.

@@ -128,8 +128,6 @@ def retrieve(values: Values) -> None:
         kind = "lists"
         model = {"ids": values.pop("lists")}
         model["columns"] = values.pop("list_columns", None)
-        of_qrels = facts["qrels"], model["ids"], facts.get("columns"), model["columns"]
-        options.refuse_own_answers(*of_qrels)
         if candidates is None:
             raise click.UsageError(
                 "--lists needs --candidates: the number of documents in the collection, a file "

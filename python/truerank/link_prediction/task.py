@@ -348,7 +348,7 @@ class Task(SidedTask):
         super().__init__(
             sides_of_task,
             roles=roles,
-            names=splits.vocabularies,
+            splits=splits,
             protocol=protocol,
             facts=[(sides_of_task[chosen_sides[0]].labels["fact"].codes, None)],
             known=digest_of_rows(list(splits.rows.T)),

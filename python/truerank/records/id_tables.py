@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .. import _core
-from ..arrays.input_files import is_npy, read_npy
+from ..arrays.input_files import is_npy, read_npy, state_of_file
 from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.array_likes import as_array, index_array
 from ..inputs.checks import (
@@ -65,6 +65,7 @@ class IdTable:
     values: dict[str, Any] = field(default_factory=dict)  # "relevance", "score", "rank"
     title: str = ""  # what messages call it: the argument, and its file
     path: str = ""  # the file of text that has it; "": there is none
+    file: tuple[int, ...] = ()  # what tells that file from others, whatever its path is
     form: Form = NO_FORM
     asked: Column | None = None  # the queries, also those without a row, where these are known
 
@@ -94,6 +95,10 @@ class IdTable:
         has_header = self.form.header > 0
         return f"{column} of line {line_of(self.path, row + has_header)}"
 
+    def without_rows(self) -> IdTable:
+        """Return what is known of the table as a whole."""
+        return IdTable({}, title=self.title, path=self.path, file=self.file, form=self.form)
+
     def select(self, rows: Any) -> Self:
         """Return some of the rows."""
         columns = {role: column.select(rows) for role, column in self.columns.items()}
@@ -107,6 +112,9 @@ class IdTable:
             return table
         repeats = format_count(len(self) - len(rows), "repeated line")
         return replace(table, form=replace(self.form, left_out=(*self.form.left_out, repeats)))
+
+
+NO_TABLE = IdTable({})
 
 
 def read_table(
@@ -178,6 +186,7 @@ def _read_text(
     progress: bool | Listener | None,
 ) -> IdTable:
     """Read a file of text of a form."""
+    file = state_of_file(path)
     roles = [role for role in form.places if role not in NUMBERS]
     role_names = {role: names_of_role(door, role, names) for role in roles}
     ids, numbers, comments, left_out = read_rows(argument, path, door, form, role_names, progress)
@@ -188,7 +197,8 @@ def _read_text(
         role: Column(numbers_of_labels, role_names[role], is_text=True)
         for role, numbers_of_labels in zip(roles, ids, strict=False)
     }
-    table = IdTable(columns, title=f"{argument}: {path}", path=path, form=form)
+    title = f"{argument}: {path}"
+    table = IdTable(columns, title=title, path=path, file=file, form=form)
     if form.number_role:
         table.values[form.number_role] = numbers
     return table

@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..arrays.input_files import path_name
+from ..arrays.input_files import path_name, state_of_file
 from ..arrays.row_keys import codes_of, distinct
 from ..arrays.saved_files import replace_text
 from ..counting.lists import PAD, TopK, as_lists, best_rows
 from ..counting.orders import rising_ranks
-from ..errors import InputTypeError, InputValueError, Option, UnknownKeyError
+from ..errors import InputError, InputTypeError, InputValueError, Option, UnknownKeyError
 from ..inputs.array_likes import as_array, index_array, read_only, refuse_rounded, widen_bfloat16
 from ..inputs.checks import choice, distinct_names, is_number, is_sparse, without_index
 from ..inputs.rules import PLAIN
 from ..inputs.selection import indptr_of
 from ..naming import public
 from .columns import JUDGEMENTS, LISTS, Column, check_columns, checked_names, door_of_lists
-from .id_tables import IdTable, read_table
+from .id_tables import NO_TABLE, IdTable, read_table
 from .text import fields_of, is_path, text_lines
 
 if TYPE_CHECKING:
@@ -278,8 +278,7 @@ class Lists(Mapping[Any, dict[Any, Any]]):
     indptr: IntArray
     ids: npt.NDArray[Any]
     scores: npt.NDArray[Any] | None  # None: the order of each list says all
-    path: str = ""  # the file that has them, whose names have no type
-    source: str = ""  # the file and its form, or what was left out
+    table: IdTable  # what has them, without its rows
     contradiction: str = ""  # what ranks beside the scores say against them
     has_greatest: bool = False  # Whether names that came twice have the greatest of their scores.
 
@@ -288,6 +287,16 @@ class Lists(Mapping[Any, dict[Any, Any]]):
         self.ids = read_only(self.ids)
         if self.scores is not None:
             self.scores = read_only(self.scores)
+
+    @property
+    def path(self) -> str:
+        """The file that has them, whose names have no type; "": there is none."""
+        return self.table.path
+
+    @property
+    def source(self) -> str:
+        """The file and its form, or what was left out."""
+        return self.table.source
 
     @cached_property
     def _rows(self) -> dict[Name, int]:
@@ -412,6 +421,7 @@ def read_lists(
     *,
     rules: Rules = PLAIN,
     roles: Mapping[str, str] = MappingProxyType({"query": "queries", "document": "entities"}),
+    answers: IdTable = NO_TABLE,
 ) -> Lists:
     """Read lists of any form that has names, which stay what they are, str or int.
 
@@ -420,6 +430,7 @@ def read_lists(
     all. `duplicates` are as in `read_run`; None: they are an error, and the caller has no such
     option. The `rules` say which scores are the best. `roles` are those of a query, whose key is a
     tuple if there are several, and then that of what is listed, as `door_of_lists` takes them.
+    Lists of the file of `answers`, the table of right answers, are refused.
 
     >>> read_lists("ids", {"q1": {"d7": 2.5, "d3": 1.5}})["q1"]
     {'d7': 2.5, 'd3': 1.5}
@@ -430,8 +441,16 @@ def read_lists(
         if value.has_greatest and rules.is_ascending:
             advice = "hand over the path in its place"
             raise InputValueError(argument, f"read_run kept the greatest of scores: {advice}")
+        _refuse_answers(argument, value.table, answers)
         return value
-    table = read_table(argument, value, door, columns=columns, progress=progress)
+    try:
+        table = read_table(argument, value, door, columns=columns, progress=progress)
+    except InputError:  # Lines of right answers may have another form, as those of TREC.
+        if answers.file and is_path(value):
+            file = state_of_file(value)
+            _refuse_answers(argument, IdTable({}, path=os.fsdecode(value), file=file), answers)
+        raise
+    _refuse_answers(argument, table, answers)
     # A mapping has its keys as one column.
     *of_key, listed = ("query", "document") if "query" in table.columns else roles
     numbered = [_number_names(table, role) for role in of_key]
@@ -448,6 +467,20 @@ def read_lists(
     lists = group_by_query(argument, table, duplicates, rules)
     lists.contradiction = contradiction
     return lists
+
+
+def _refuse_answers(argument: str, lists: IdTable, answers: IdTable) -> None:
+    """Refuse lists of the file of the right answers, unless its rows have a grade and a score."""
+    grade, score = (table.form.places.get(table.form.number_role) for table in (answers, lists))
+    is_log = None not in (grade, score) and grade != score
+    if not lists.file or lists.file != answers.file or is_log:
+        return
+    problem = "this is the file of the right answers: expected another one"
+    ways = []
+    if grade is not None:
+        problem += ", or one with relevance and score"
+        ways = [LISTS.way_to_name(answers.form.width)]
+    raise InputValueError(argument, problem, place=lists.path, remedies=ways)
 
 
 def _number_names(table: IdTable, role: str) -> tuple[IntArray, Names]:
@@ -525,10 +558,8 @@ def group_by_query(
             problem = f"the list of {queries[of_query[i]]!r} has the rank {ranks[i]} twice"
             raise InputValueError(argument, problem, place=table.path)
     scores = entries.values.get("score")
-    source = entries.source
-    return Lists(
-        queries, names, indptr, documents, scores, table.path, source, has_greatest=has_greatest
-    )
+    whole = entries.without_rows()
+    return Lists(queries, names, indptr, documents, scores, whole, has_greatest=has_greatest)
 
 
 def _rows_once(

@@ -19,7 +19,7 @@ from ..inputs.checks import choice, flag, is_frame, kind_of
 from ..inputs.rules import LISTED
 from ..naming import printable
 from .columns import Column, Door, check_columns
-from .id_tables import IdTable, align_columns, make_vocabulary, read_table
+from .id_tables import NO_TABLE, IdTable, align_columns, make_vocabulary, read_table
 from .text import is_integer_text, is_path, unsaid_header
 from .vocabularies import Vocabulary
 
@@ -56,6 +56,7 @@ class SplitTables:
     vocabularies: dict[str, Vocabulary]  # by role; further columns have their numbers as roles
     findings: tuple[FindingParts, ...] = ()  # what the user should know of how they were read
     sources: tuple[str, ...] = ()  # the files, and their forms
+    answers: IdTable = NO_TABLE  # the evaluated split without its rows: the file, and its form
 
     @classmethod
     def join(
@@ -65,6 +66,7 @@ class SplitTables:
         vocabularies: Mapping[str, Vocabulary],
         findings: Iterable[FindingParts] = (),
         sources: Iterable[str] = (),
+        answers: IdTable = NO_TABLE,
     ) -> Self:
         """Join the ids that each role has in each of the splits."""
         sizes = dict(zip(names, map(len, next(iter(ids.values()))), strict=True))
@@ -72,7 +74,7 @@ class SplitTables:
         rows = np.empty((sum(sizes.values()), len(ids)), dtype=np.int64, order="F")
         for column, ids_of_splits in zip(rows.T, ids.values(), strict=True):
             np.concatenate(ids_of_splits, out=column)
-        return cls(rows, sizes, dict(vocabularies), tuple(findings), tuple(sources))
+        return cls(rows, sizes, dict(vocabularies), tuple(findings), tuple(sources), answers)
 
     @cached_property
     def known(self) -> list[str]:
@@ -179,7 +181,8 @@ def read_tables(
             vocabulary = replace(vocabulary, has_ids=has_ids)
         vocabularies.update(dict.fromkeys(shared, vocabulary))
         ids.update(align_columns(tables, shared, vocabulary))
-    return SplitTables.join(splits, ids, vocabularies, findings)
+    answers = tables[0].without_rows()
+    return SplitTables.join(splits, ids, vocabularies, findings, answers=answers)
 
 
 def _read_each(

@@ -111,7 +111,9 @@ def read_answers(
         parts[0] = parts[0][right]
     names = [*tables] if exclude is None else [*tables, exclude]
     sources = [table.source for table in tables.values() if table.source]
-    splits = SplitTables.join(names, ids, vocabularies, findings + repeats, sources)
+    splits = SplitTables.join(
+        names, ids, vocabularies, findings + repeats, sources, tested.without_rows()
+    )
     has_all_queries = tested.asked is None and queries is not None
     return splits, gains, query_names.size if has_all_queries else len(asked)
 

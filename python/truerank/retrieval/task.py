@@ -241,7 +241,7 @@ class Task(SidedTask):
         super().__init__(
             {SIDE: side},
             roles={SIDE: ("query", "entity")},
-            names=splits.vocabularies,
+            splits=splits,
             protocol=protocol,
             facts=zip(splits.rows[right].T, (self.queries, entity_names.names), strict=True),
             known=", ".join(map(digest_of_rows, known_pairs)) or "none",

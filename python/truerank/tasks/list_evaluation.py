@@ -36,7 +36,7 @@ _LEAST_ENTRIES = 500  # of lists that are looked at for other names of what they
 def open_lists(
     argument: str, value: Any, roles: Mapping[str, str], rules: Rules, reading: Mapping[str, Any]
 ) -> Lists | CandidateLists:
-    """Read lists by key, with the options of `read_lists`; those of a TopK are in rows."""
+    """Read lists by key, with what `read_lists` takes for it; those of a TopK are in rows."""
     if reading["columns"] is not None and isinstance(value, (Mapping, TopK)):
         expected = f"None, as a {type(value).__name__} has no columns to name"
         raise InputTypeError("columns", expected=expected)

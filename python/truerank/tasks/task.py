@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ..ranks.container import Ranks
     from ..ranks.protocol import Origin, Protocol
     from ..records.lists import Lists
-    from ..records.splits import FindingParts
+    from ..records.splits import FindingParts, SplitTables
     from ..records.vocabularies import Vocabulary
     from .side import Side
 
@@ -81,8 +81,8 @@ class RowOrder:
 class Task:
     """The tasks of a protocol by side, and the protocol that their ranks carry.
 
-    `facts` are the columns of the facts that are ranked, whatever the sides are, as `number_facts`
-    takes them, and `known` is the digest of all facts, by `digest_of_rows`.
+    `splits` have the facts, `facts` are the columns of those that are ranked, whatever the sides
+    are, as `number_facts` takes them, and `known` is the digest of all facts, by `digest_of_rows`.
     """
 
     sides: dict[str, Side]  # in the order of their tasks in Ranks; they are attributes, too
@@ -106,7 +106,7 @@ class Task:
         sides: Mapping[str, Side],
         *,
         roles: Mapping[str, tuple[str, ...]],
-        names: Mapping[str, Vocabulary],
+        splits: SplitTables,
         protocol: Protocol,
         facts: Iterable[tuple[IntArray, Any]],
         known: str,
@@ -115,11 +115,12 @@ class Task:
         findings: Iterable[FindingParts],
     ) -> None:
         self.roles = dict(roles)
-        self.names = dict(names)
+        self.names = dict(splits.vocabularies)
         self.protocol = protocol
         self.test_rows = test_rows
         self.height = height
         self._findings = tuple(findings)
+        self._answers = splits.answers
         self._take_sides(sides)
         queries = 0
         if self._numbers_queries:
@@ -526,6 +527,7 @@ class Task:
         """
         self._check_sides(values, "lists", title)
         keys_of_sides = self._check_keys_of_sides(row_queries)
+        reading = {**reading, "answers": self._answers}
         sources: dict[str, Source] = {}
         orders = {}
         findings: list[reporting.Finding] = []  # Each side adds its own when it is ranked.
