@@ -208,6 +208,16 @@ def of_files(change: Callable[[str], str]) -> Callable[[Any], Any]:
     return changed
 
 
+def rows_of_models(table: Any, *, models: str = "ab") -> Any:
+    """Return a table of lists of models, which have two entries each and share the first."""
+    listed = table.columns[-1]
+    parts = []
+    for shift, model in enumerate(models, 1):
+        rolled = table.assign(**{listed: np.roll(table[listed], shift)})
+        parts += [table.assign(model=model), rolled.assign(model=model)]
+    return pd.concat(parts)
+
+
 def of_right_answers(good: Any, *, is_copy: bool = False) -> Any:
     """Return the file from which a task has its right answers, or a copy of it."""
     path = good.with_name(f"right-{good.name}") if isinstance(good, Path) else good
@@ -345,6 +355,13 @@ RULES += [
         "may be rows",
         each(square),
         each(of_lists(lambda rows: tuple(zip(*rows, strict=True)))),
+    ),
+    Rule(
+        "rows of several models are not one list",
+        ("lists",),
+        "column 'model' tells them apart",
+        of_frames(rows_of_models),
+        of_frames(partial(rows_of_models, models="a")),
     ),
     Rule(
         "right answers are no lists",

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 MAX_COLUMNS = 1000  # No table of facts has as many columns.
 NUMBERS = ("score", "rank", "relevance")  # The roles of numbers: the first that text has is read.
+FIRST_ROWS = 1000  # By these a column without a role is chosen, or is not.
 _KINDS_OF_NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 _NONES = ("NoneType", "NAType", "NaTType")  # types of missing values
 
@@ -349,6 +350,16 @@ def _are_numbers_of_queries(elements: Any, door: Door) -> bool:
     if door.is_of_lists:
         return any(number % 1 for number in numbers)
     return 0 in numbers and len(numbers) > 1 and numbers <= set(range(6))
+
+
+def have_few_values(elements: Sequence[Any]) -> bool:
+    """Return whether the first elements of a column have each value twice on average.
+
+    >>> have_few_values(["bm25", "bm25", "dense", "dense"]), have_few_values(["one title", "other"])
+    (True, False)
+    """
+    first = elements[:FIRST_ROWS]
+    return 2 * len(set(first)) <= len(first)
 
 
 def has_each_role(fields: Sequence[str], door: Door) -> bool:

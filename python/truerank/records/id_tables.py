@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -43,13 +44,14 @@ from .columns import (
     Form,
     checked_names,
     find_columns,
+    have_few_values,
     is_integer_type,
     joined_rows,
     read_column,
     refuse_left_out_numbers,
     refuse_rows_of_labels,
 )
-from .text import find_form, is_id, is_integer_text, is_path, line_of, read_rows
+from .text import find_form, is_id, is_integer_text, is_path, line_of, number_of, read_rows
 from .vocabularies import MAX_IDS, Vocabulary, align
 
 if TYPE_CHECKING:
@@ -68,6 +70,8 @@ class IdTable:
     file: tuple[int, ...] = ()  # what tells that file from others, whatever its path is
     form: Form = NO_FORM
     asked: Column | None = None  # the queries, also those without a row, where these are known
+    # Of lists, by name or number, the columns without a role that have few values.
+    others: dict[Any, Column] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
@@ -103,7 +107,8 @@ class IdTable:
         """Return some of the rows."""
         columns = {role: column.select(rows) for role, column in self.columns.items()}
         values = {role: numbers[rows] for role, numbers in self.values.items()}
-        return replace(self, columns=columns, values=values)
+        others = {name: column.select(rows) for name, column in self.others.items()}
+        return replace(self, columns=columns, values=values, others=others)
 
     def select_once(self, rows: IntArray) -> Self:
         """Return the rows that repeat no other; of a file, how many did is left out of its form."""
@@ -174,7 +179,23 @@ def read_table(
             table.values[role] = parts[place]
         else:
             table.columns[role] = _column_of_role(title, role, parts[place], door, names)
-    return table
+    others = _number_others(form, parts) if door.is_of_lists else {}
+    return replace(table, others=others)
+
+
+def _number_others(form: Form, parts: Sequence[Any]) -> dict[Any, Column]:
+    """Return by name the columns without a role that have few values, as numbers of these."""
+    others = {}
+    for place, name in enumerate(form.names or ()):
+        values = parts[place]
+        elements = values.tolist() if hasattr(values, "tolist") else list(values)
+        with suppress(TypeError):  # Elements that are lists, as of genres, have no numbers.
+            is_read = place in form.places.values() or name in NUMBERS
+            if not is_read and have_few_values(elements):
+                numbers: dict[Any, int] = {}
+                ids = [numbers.setdefault(value, len(numbers)) for value in elements]
+                others[name] = Column(np.array(ids), tuple(numbers))
+    return others
 
 
 def _read_text(
@@ -190,15 +211,20 @@ def _read_text(
     roles = [role for role in form.places if role not in NUMBERS]
     role_names = {role: names_of_role(door, role, names) for role in roles}
     ids, numbers, comments, left_out = read_rows(argument, path, door, form, role_names, progress)
-    refuse_left_out_numbers(f"{argument}: {path}", door, form, left_out.items())
+    title = f"{argument}: {path}"
+    values = [(place, list(map(number_of, names.listed()))) for place, names in left_out.items()]
+    refuse_left_out_numbers(title, door, form, values)
     if comments:
         form = replace(form, left_out=(*form.left_out, format_count(comments, "comment")))
     columns = {
         role: Column(numbers_of_labels, role_names[role], is_text=True)
         for role, numbers_of_labels in zip(roles, ids, strict=False)
     }
-    title = f"{argument}: {path}"
     table = IdTable(columns, title=title, path=path, file=file, form=form)
+    all_names = form.names or range(form.width)
+    for numbers_of_labels, (place, labels) in zip(ids[len(roles) :], left_out.items(), strict=True):
+        if all_names[place] not in NUMBERS:
+            table.others[all_names[place]] = Column(numbers_of_labels, labels)
     if form.number_role:
         table.values[form.number_role] = numbers
     return table

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .columns import Name, Names
 
 DUPLICATES = ("raise", "first")
+_ROLES = ("query", "document")
 _LONGEST_RANK = 18  # So many digits fit into an int64, whatever they are.
 _LARGEST_WHOLE = 2.0**53  # From here on not every whole number is a float64.
 
@@ -280,6 +281,7 @@ class Lists(Mapping[Any, dict[Any, Any]]):
     scores: npt.NDArray[Any] | None  # None: the order of each list says all
     table: IdTable  # what has them, without its rows
     contradiction: str = ""  # what ranks beside the scores say against them
+    pooled: str = ""  # which rows all lists have that may not be of one list
     has_greatest: bool = False  # Whether names that came twice have the greatest of their scores.
 
     def __post_init__(self) -> None:
@@ -396,7 +398,7 @@ def read_run(
     would be changed (9007199254740993, 9007199254740993.0, 9.007199254740993e15). The digits of
     1.2345678901234567e+19 end at the thousands, as floats of that size are printed: it is read.
 
-    It takes 16 bytes for each line while it reads, and each name once.
+    It takes 20 bytes for each line while it reads, and each name once.
 
     Examples
     --------
@@ -466,6 +468,7 @@ def read_lists(
     table = replace(table, columns=columns_of_lists)
     lists = group_by_query(argument, table, duplicates, rules)
     lists.contradiction = contradiction
+    lists.pooled = _describe_pooled(table)
     return lists
 
 
@@ -556,7 +559,8 @@ def group_by_query(
         if is_equal.any():
             i = int(is_equal.argmax())
             problem = f"the list of {queries[of_query[i]]!r} has the rank {ranks[i]} twice"
-            raise InputValueError(argument, problem, place=table.path)
+            way_out, ways = _way_to_select(entries, i)
+            raise InputValueError(argument, problem + way_out, place=table.path, remedies=ways)
     scores = entries.values.get("score")
     whole = entries.without_rows()
     return Lists(queries, names, indptr, documents, scores, whole, has_greatest=has_greatest)
@@ -578,12 +582,13 @@ def _rows_once(
         problem = f"the list of {query!r} has {name!r} twice"
         if entries.values:
             problem += f", with {values[first]} and {values[second]}"
-        ways = []
+        way_out, ways = _way_to_select(entries, first)
+        problem += way_out
         if name in (PAD, str(PAD)):
             problem += "; what pads a list is left out, as by ids[ids >= 0]"
-        elif duplicates is not None and is_scored:
+        elif duplicates is not None and is_scored and not way_out:
             ways.append(Option("duplicates", "first", "counts each at its best score"))
-        if isinstance(query, tuple):  # Lists of two triples may have been joined.
+        if isinstance(query, tuple) and not way_out:  # Lists of two triples may have been joined.
             call = f"TopK(ids, {'scores' if is_scored else 'None'})"
             effect = "takes lists of triples: positions, a row for each"
             ways.append(Option("", effect=effect, call=call))
@@ -591,6 +596,51 @@ def _rows_once(
     if is_scored:
         rows = best_rows(keys, values, rules)
     return rows, unlike is not None
+
+
+def _way_to_select(entries: IdTable, row: int) -> tuple[str, list[Option]]:
+    """Say which column without a role tells rows of one entry apart, and what selects a value.
+
+    It is the one of fewest values, if lists have two rows of a value and more on average, and
+    more than half of the values: a time and a place in the list are not.
+    """
+    queries, documents = (entries.columns[role].ids.astype(np.int64) for role in _ROLES)
+    lists = len(entries.columns["query"].listed)
+    for name, column in sorted(entries.others.items(), key=lambda each: len(each[1].listed)):
+        parts = codes_of(queries, column.ids.astype(np.int64))
+        number = len(parts.distinct)
+        are_lists = lists * len(column.listed) < 2 * number <= len(entries)
+        is_apart = len(codes_of(parts.codes, documents).distinct) == len(entries)
+        if are_lists and is_apart:
+            value = repr(column.entry(row))
+            words = f"; column {name!r} tells them apart: select the rows of one value, as {value}"
+            way = Option("", effect="selects them", call=f"df[df[{name!r}] == {value}]")
+            return words, [] if entries.path else [way]
+    return "", []
+
+
+def _describe_pooled(table: IdTable) -> str:
+    """Say of which column without a role all lists have as many rows of each value, two and more.
+
+    It is none where ids that come again have the same value always, as that of a shard.
+    """
+    for name, column in table.others.items():
+        number = len(column.listed)
+        if number < 2:
+            continue
+        ids = (*(table.columns[role].ids for role in _ROLES), column.ids)
+        queries, documents, values = (each.astype(np.int64, copy=False) for each in ids)
+        counts = np.bincount(values[queries == queries[0]], minlength=number)
+        if counts[0] < 2 or (counts != counts[0]).any():
+            continue  # The first list ends the search of most columns.
+        of_lists = codes_of(queries, values).counts()
+        is_whole = len(of_lists) == number * len(table.columns["query"].listed)
+        different = len(distinct(documents))
+        is_of_ids = different == len(codes_of(documents, values).distinct) < len(table)
+        if is_whole and not is_of_ids and (of_lists == counts[0]).all():
+            column_name = repr(name) if isinstance(name, str) else f"column {name}"
+            return f"each list has {counts[0]:,} rows of each of {number:,} values of {column_name}"
+    return ""
 
 
 def _lines_have_ranks(table: IdTable, queries: IntArray) -> bool:

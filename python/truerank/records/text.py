@@ -25,6 +25,7 @@ from ..errors import InputValueError, Option
 from ..inputs.progress_listeners import Progress, as_listener
 from ..naming import printable
 from .columns import (
+    FIRST_ROWS,
     JUDGEMENTS,
     LISTS,
     MAX_COLUMNS,
@@ -34,6 +35,7 @@ from .columns import (
     Form,
     find_columns,
     has_each_role,
+    have_few_values,
 )
 
 if TYPE_CHECKING:
@@ -115,7 +117,7 @@ def find_form(
         # Further columns of keys have numbers as roles, and any names.
         needed = filter(str.isalpha, door.needed_roles)
         are_roles = set(map(door.role_of, fields)).issuperset(needed)
-        is_header = are_named or (are_roles and set(map(_number_of, others)) <= {None})
+        is_header = are_named or (are_roles and set(map(number_of, others)) <= {None})
         if has_comments and not is_header and columns is None:
             return _check_trec(argument, path, number, line, door)
     elif header is None and (are_named or has_each_role(fields, door)):
@@ -184,7 +186,7 @@ def _check_trec(argument: str, path: str, number: int, line: str, door: Door) ->
     if is_csv(path):
         form = replace(form, between="commas")
     fields = fields_of(line, form.between)
-    if len(fields) == form.width and _number_of(fields[form.places[form.number_role]]) is not None:
+    if len(fields) == form.width and number_of(fields[form.places[form.number_role]]) is not None:
         return form
     place = f"{path}: line {number}"
     refuse_json(argument, path, number, line, "json.load(file) is the mapping to hand over")
@@ -204,7 +206,7 @@ def read_rows(
     form: Form,
     names: Mapping[str, _core.Names],
     progress: bool | Listener | None = None,
-) -> tuple[list[npt.NDArray[Any]], npt.NDArray[np.float64], int, dict[int, list[Any]]]:
+) -> tuple[list[npt.NDArray[Any]], npt.NDArray[np.float64], int, dict[int, _core.Names]]:
     """Read the columns of a file, as numbers of names and as numbers.
 
     Lines end in LF or CRLF; empty lines are skipped, and a byte order mark is dropped. Between tabs
@@ -212,12 +214,12 @@ def read_rows(
     within it are kept. Needed roles may not have empty fields. Labels are added to `names`, which
     are by role.
 
-    It returns int32 columns for each of the roles; the float64 numbers of the form, or none; how
-    many lines were comments; and, of queries without a number, by their places the distinct numbers
-    and bools of columns without a role.
+    It returns int32 columns for each of the roles, and then for each column without one that is
+    read; the float64 numbers of the form, or none; how many lines were comments; and by place the
+    names of those columns.
     """
     title = f"{argument}: {path}"
-    left_out = {place: _core.Names() for place in _places_of_numbers(title, path, door, form)}
+    left_out = {place: _core.Names() for place in _places_without_role(title, path, door, form)}
     order = [*(form.places[role] for role in names), *left_out]
     tables = [*names.values(), *left_out.values()]
     number = form.places.get(form.number_role)
@@ -262,22 +264,29 @@ def read_rows(
     if form.count not in (None, len(columns[0])):
         expected = f"{form.count} rows, as the first line counts"
         raise InputValueError(title, expected=expected, got=len(columns[0]))
-    values = {x: list(map(_number_of, fields.listed())) for x, fields in left_out.items()}
-    return columns, numbers, comments, values
+    return columns, numbers, comments, left_out
 
 
-def _places_of_numbers(title: str, path: str, door: Door, form: Form) -> list[int]:
-    """Return the columns of queries without a role of which the first row has a number or a bool.
+def _places_without_role(title: str, path: str, door: Door, form: Form) -> list[int]:
+    """Return the columns of queries without a role that are read.
 
-    There are none where other numbers are read.
+    The first row of them has a number or a bool, where no numbers are read otherwise; or they are
+    of lists, and `have_few_values`, but for TREC's Q0, which is the same in all runs.
     """
-    if not door.mappings or not form.left_out or form.number_role:
+    if not door.mappings or len(form.places) == form.width:
         return []
     lines = text_lines(title, path, has_comments=form.has_comments)
-    number, line = next(islice(lines, form.header > 0, None), (0, ""))
-    fields = enumerate(fields_of(line, form.between, title, number))
-    places = [place for place, field in fields if _number_of(field) is not None]
-    return [place for place in places if place not in form.places.values()]
+    first_lines = islice(lines, form.header > 0, FIRST_ROWS if door.is_of_lists else 2)
+    rows = [fields_of(line, form.between, title, number) for number, line in first_lines]
+    needs_numbers = form.left_out and not form.number_role
+    places = []
+    for place, fields in enumerate(zip(*rows, strict=False)):
+        is_read = needs_numbers and number_of(fields[0]) is not None
+        if door.is_of_lists and fields[0] != "Q0":
+            is_read = is_read or have_few_values(fields)
+        if is_read and place not in form.places.values():
+            places.append(place)
+    return places
 
 
 def _without_comments(text: str, form: Form) -> tuple[str, int, Fault | None]:
@@ -297,7 +306,7 @@ def _without_comments(text: str, form: Form) -> tuple[str, int, Fault | None]:
             fields = fields_of(line, form.between)
         if len(fields) != form.width or line[1:2] in ("", " ", "\t"):
             continue
-        if all(_number_of(fields[place]) is not None for place in numbers):
+        if all(number_of(fields[place]) is not None for place in numbers):
             problem = "it has the fields of a row, and begins with # as a comment: give the name "
             problem += "another beginning, or the comment a blank behind the #"
             return text, 0, (text.count("\n", 0, comment.start()), problem)
@@ -440,7 +449,7 @@ def first_rounded(
     return None
 
 
-def _number_of(text: str) -> float | None:
+def number_of(text: str) -> float | None:
     """Return a number, as the core reads them, or a bool; None: it is neither."""
     words = {"false": False, "true": True}
     if "_" in text or not text.isascii() or text.lower() in words:

@@ -265,8 +265,8 @@ class Finding:
         The check. Of a report: "misses", "worse than chance", "ties", "constant", "nan", "inf",
         "rescored", "queries", "saturated", "few candidates", "unfiltered", "sampled",
         "test candidates", "missing rows" of a part or of joined ones, "one array" of two sides; and
-        of lists in retrieval "missing lists", "unused lists", "known in lists", and "names" that
-        differ in writing alone.
+        of lists "missing lists", "unused lists", "pooled lists" of several values of a column,
+        "known in lists", and "names" that differ in writing alone.
     count : int
         How many tasks, candidates, rows or lists it concerns.
     message : str
