@@ -329,6 +329,19 @@ def file_calls() -> list[Call]:
     ]
 
 
+def inferred_calls() -> list[Call]:
+    """Return the calls whose vocabularies are made of the labels, of which one is no ASCII."""
+    lp = tr.link_prediction
+    facts = [("a", "likes", "caf\u00e9"), ("b", "likes", "caf\u00e9")]
+    judged = {"qrels": {"a": ["caf\u00e9"], "b": ["caf\u00e9"]}, "entities": 1000}
+    judged["known"] = {"train": {"a": ["caf\u00e9s", "x"], "b": ["y"]}}
+    return [
+        Call("link_prediction.Task", lp.Task, {"test": facts[:1], "known": {"train": facts[1:]}}),
+        Call("link_prediction.read_triples", lp.read_triples, {"triples": facts}),
+        Call("retrieval.Task", tr.retrieval.Task, judged),
+    ]
+
+
 ROOMS: tuple[Callable[[], list[Call]], ...] = (
     counting_calls,
     ranks_calls,
@@ -338,6 +351,7 @@ ROOMS: tuple[Callable[[], list[Call]], ...] = (
     retrieval_calls,
     alignment_calls,
     file_calls,
+    inferred_calls,
 )
 # Made once, and never changed: a call deep-copies its arguments.
 wide_calls = cache(lambda: [call for room in ROOMS for call in room()])

@@ -176,7 +176,7 @@ def make_task(test: str, known: Values, vocabularies: Values, facts: Values) -> 
         return Task(test, known, **vocabularies, **facts)
     except InputValueError as error:
         name = error.argument
-        if name not in KINDS or name in vocabularies:
+        if name not in KINDS or name in vocabularies or not error.problem:
             raise
         ways = f"--ids says that they are ids, --labels {name} their order"
         raise click.UsageError(f"{error.problem}; {ways}") from error

@@ -549,7 +549,9 @@ def make_vocabulary(
         remedy = "say how many ids there are, or give the labels in their order"
         problem = f"all labels of {argument} are numbers, as {labels[0]!r}; {remedy}"
         raise InputValueError(argument, problem)
-    return replace(Vocabulary.read(argument, labels), is_of_facts=not is_further)
+    vocabulary = replace(Vocabulary.read(argument, labels), is_of_facts=not is_further)
+    vocabulary.refuse_spellings()
+    return vocabulary
 
 
 def align_columns(

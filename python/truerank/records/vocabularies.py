@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
@@ -151,12 +152,39 @@ class Vocabulary:
 
     def refuse_blanks(self) -> None:
         """Refuse labels that differ from one another only in blanks at their ends."""
-        label_of: dict[str, str] = {}  # Its keys are the labels without blanks.
-        for label, bare in zip(self.words or (), self._bare_words, strict=True):
-            other = label_of.setdefault(bare, label)
-            if other != label:
-                problem = f"{other!r} and {label!r} differ only in blanks at their ends"
-                raise InputValueError(self.of, problem)
+        for label, other in find_alike(self.words or (), self._bare_words):
+            problem = f"{other!r} and {label!r} differ only in blanks at their ends"
+            raise InputValueError(self.of, problem)
+
+    def refuse_spellings(self) -> None:
+        """Refuse labels that nobody gave and that only Unicode writes in several ways."""
+        words = self.words or ()
+        for label, other in find_alike(words, spell_alike(words)):
+            expected = "labels in one Unicode form, as unicodedata.normalize('NFC', label) has them"
+            raise InputValueError(self.of, expected=expected, got=f"{other!a} and {label!a}")
+
+    def count_spellings(
+        self, argument: str, names: Sequence[Any], *, is_text: bool
+    ) -> list[tuple[str, int, str]]:
+        """Return a finding of names that are labels but for blanks at the ends or Unicode form."""
+        words = self.words or ()
+        if not words or not names or not isinstance(names[0], str):
+            return []
+        alike, alike_words = spell_alike(names), spell_alike(words)
+        if alike is names and alike_words is words:
+            return []
+        label_of = dict(zip(alike_words, words, strict=True))
+        is_unknown = self.find_labels(names, is_text) < 0
+        pairs = {
+            f"{name!a} for {label_of[plain]!a}": None
+            for name, plain in compress(zip(names, alike, strict=True), is_unknown)
+            if plain in label_of
+        }
+        if not pairs:
+            return []
+        text = f"{len(pairs):,} names of {argument} are none of {self.of} but for blanks at their "
+        text += f"ends or Unicode form: {', '.join(list(pairs)[:3])}"
+        return [("spellings", len(pairs), text)]
 
     def rows_of_keys(self, argument: str, ids: IntArray, size: int) -> IntArray:
         """Return the row of the entity, of so many, whose label each id is; -1 where it is none's.
@@ -440,6 +468,28 @@ def way_to_split(label: Any, are_known: Callable[[list[str]], bool | np.bool_]) 
         return ""
     column = f"df.x.str.split({separator[0]!r})"
     return f"; df.assign(x={column}).explode('x') makes a row of each id in column x"
+
+
+def spell_alike(labels: Sequence[str]) -> Sequence[str]:
+    """Return labels without blanks at their ends and in Unicode's form NFC; the same if all are so.
+
+    >>> spell_alike(["e\\u0301 "]), spell_alike(["a", "b"])
+    (['é'], ['a', 'b'])
+    """
+    if "".join(labels).isascii() and not _core.have_blank_ends(labels):
+        return labels
+    return [unicodedata.normalize("NFC", without_blanks(label)) for label in labels]
+
+
+def find_alike(labels: Sequence[str], plain: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield labels that have the plain writing of an earlier one, with that one."""
+    if plain is labels:  # They were distinct.
+        return
+    label_of: dict[str, str] = {}
+    for label, writing in zip(labels, plain, strict=True):
+        other = label_of.setdefault(writing, label)
+        if other != label:
+            yield label, other
 
 
 def align_set(argument: str, values: Any, vocabulary: Vocabulary, others: str = "") -> IntArray:

@@ -266,7 +266,7 @@ class Finding:
         "rescored", "queries", "saturated", "few candidates", "unfiltered", "sampled",
         "test candidates", "missing rows" of a part or of joined ones, "one array" of two sides; and
         of lists "missing lists", "unused lists", "pooled lists" of several values of a column,
-        "known in lists", and "names" that differ in writing alone.
+        "known in lists", "names" of right answers that differ in writing alone, and "spellings".
     count : int
         How many tasks, candidates, rows or lists it concerns.
     message : str

@@ -92,6 +92,9 @@ def read_answers(
     for name, table in list(tables.items())[1:]:
         if queries is not None or isinstance(column.labels, range):  # The qrels are a matrix, too.
             _check_matrix(table, "query", query_names, "row")
+        findings += query_names.count_spellings(
+            table.title, table.columns["query"].listed, is_text=bool(table.path)
+        )
         tables[name], query_ids = _select_queries(table, query_names, asked)
         ids["query"].append(query_ids)
         warn_of_strangers(name, len(table), len(query_ids) > 0)
@@ -130,7 +133,9 @@ def _read_queries(tested: Judgements, column: Column, queries: Any) -> Vocabular
     if isinstance(column.labels, range):
         return Vocabulary.read("queries", len(column.labels))
     if column.labels is not None:  # The qrels name all queries.
-        return replace(Vocabulary.read("queries", column.listed), has_order=False)
+        vocabulary = replace(Vocabulary.read("queries", column.listed), has_order=False)
+        vocabulary.refuse_spellings()
+        return vocabulary
     keys = distinct(column.ids)
     if len(keys) and np.array_equal(keys, np.arange(len(keys))):
         return Vocabulary(len(keys), None, "queries")
@@ -199,6 +204,7 @@ def _read_entities(
     names = dict.fromkeys(chain.from_iterable(column.listed for column in (*documents, *queries)))
     _check_number_of_names(given.size, len(names))
     vocabulary = Vocabulary.read("entities", tuple(names))
+    vocabulary.refuse_spellings()
     return replace(vocabulary, size=given.size, has_order=False)
 
 

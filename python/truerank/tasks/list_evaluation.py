@@ -155,6 +155,23 @@ def report_keys(
     return findings
 
 
+def findings_of_reading(
+    argument: str, named: Lists, vocabularies: Sequence[Vocabulary]
+) -> list[Finding]:
+    """Find rows of several lists, and names of another writing than those of the task.
+
+    The vocabularies are those of keys, and then that of what is listed.
+    """
+    findings = []
+    if named.pooled:
+        findings.append(Finding("pooled lists", len(named), named.pooled))
+    keys: Any = [named.queries] if len(vocabularies) == 2 else zip(*named.queries, strict=True)
+    for vocabulary, names in zip(vocabularies, [*keys, named.names], strict=False):
+        spellings = vocabulary.count_spellings(argument, names, is_text=bool(named.path))
+        findings += [Finding(*parts) for parts in spellings]
+    return findings
+
+
 def rank_lists_of_side(
     lists: CandidateLists,
     rows: IntArray,

@@ -619,8 +619,9 @@ class Task:
         lists = tasks.list_evaluation.choose_lists(named, list_of_query, ids_of, dtype)
         number = len(list_of_query)
         findings = tasks.list_evaluation.report_keys(argument, number, queries, unused)
-        if named.pooled:
-            findings.append(reporting.Finding("pooled lists", len(named), named.pooled))
+        findings += tasks.list_evaluation.findings_of_reading(
+            argument, named, [self.names[role] for role in roles]
+        )
         findings += tasks.list_evaluation.findings_of_names(
             named, list_of_query, lists, side, self._vocabulary(name)
         )
