@@ -203,3 +203,12 @@ def test_rows_of_a_query_that_differ_elsewhere_are_warned_of(candidates: Any) ->
     scores[1] = scores[0]
     scores[1, 5] = -INF  # own negatives
     assert task.evaluate_scores(scores)["mrr"] == 1
+
+
+def test_scores_of_lists_of_another_dtype_are_refused_by_the_name_of_the_side() -> None:
+    expected = ": expected the dtype that was named, float32"
+    with pytest.raises(TypeError, match=f"tail{expected}"):
+        two().evaluate_lists({(0, 0): {1: 0.5}, (1, 0): {0: 0.5}}, dtype="float32")
+    task = tr.retrieval.Task({"q": ["a"]}, entities=["a", "b"])
+    with pytest.raises(TypeError, match=f"ids{expected}"):
+        task.evaluate_lists({"q": {"a": 0.5}}, dtype="float32")

@@ -313,7 +313,6 @@ class Task:
         watching: Callable[[int], AbstractContextManager[Any]],
         findings: Iterable[reporting.Finding] = (),
         title: str = "",
-        **fields: Any,
     ) -> reporting.Report:
         """Rank each side by its source; all sources were checked before one is counted.
 
@@ -325,7 +324,7 @@ class Task:
             for i, (name, (_, rank)) in enumerate(sources.items()):
                 with argument_names(ids=title or name, scores=title or name):
                     ranks_of_sides.append(rank(watch_of_part(watch, sizes, i)))
-        return self._report(ranks_of_sides, findings, **fields)
+        return self._report(ranks_of_sides, findings)
 
     def _rank_callables(
         self, scorers: BySide, rules: Rules, options: Mapping[str, Any], title: str = ""
@@ -528,18 +527,16 @@ class Task:
         self._check_sides(values, "lists", title)
         keys_of_sides = self._check_keys_of_sides(row_queries)
         reading = {**reading, "answers": self._answers}
-        sources: dict[str, Source] = {}
-        orders = {}
-        findings: list[reporting.Finding] = []  # Each side adds its own when it is ranked.
-        for name, side in self.sides.items():
+        lists_of_sides: dict[str, Lists | CandidateLists] = {}
+        orders = {}  # of lists in rows
+        for name in self.sides:
             argument = title or name
-            rows = side.rows
             roles = {role: self.names[role].of for role in self.roles[name]}
             lists = tasks.list_evaluation.open_lists(argument, values[name], roles, rules, reading)
-            if not isinstance(lists, Mapping):  # They are in rows.
+            lists_of_sides[name] = lists
+            if not isinstance(lists, Mapping):
                 order = self._row_order(name, keys_of_sides.get(name), title)
                 orders[name] = order
-                rows = order.rows
                 number = len(lists.indptr) - 1
                 if number != order.height:
                     expected = f"{order.height} lists, one for each {order.noun}"
@@ -547,46 +544,35 @@ class Task:
             elif name in keys_of_sides:
                 expected = f"keys of sides whose lists are a TopK, and none for {name!r}"
                 raise InputTypeError("row_queries", expected=expected)
-            given = name, argument, lists, rows, rules
-            sources[name] = 0, partial(self._rank_lists_of_side, *given, findings=findings)
-        findings += self._findings_of_rows(orders, {})
-        return self._rank_sides(sources, lambda size: nullcontext(), findings, title, **fields)
-
-    def _rank_lists_of_side(
-        self,
-        name: str,
-        argument: str,
-        lists: Lists | CandidateLists,
-        rows: IntArray,
-        rules: Rules,
-        watch: None,
-        *,
-        findings: list[reporting.Finding],
-    ) -> Ranks:
-        """Rank a side by the list in the row of each task, or by key, and add to the findings.
-
-        Progress is told of each side by itself.
-        """
-        side = self.sides[name]
-        files: tuple[str, ...] = ()
-        if isinstance(lists, Mapping):
-            files = (lists.source,) if lists.source else ()
-            if lists.path:
-                argument = f"{argument}: {lists.path}"
-            lists, of_keys = self._lists_by_key(name, argument, lists, rules.dtype)
-            findings += of_keys
-        with argument_names(ids=argument, scores=argument):
-            ranks = tasks.list_evaluation.rank_lists_of_side(
-                lists,
-                rows,
-                side,
-                self._vocabulary(name),
-                rules,
-                are_listed=self.protocol.candidates == LISTED,
-                files=files,
-            )
-        findings += self._findings_of_lists(ranks, lists, rows)
-        return ranks
+        # All were checked before one is ranked. Progress is told of each side by itself.
+        findings = self._findings_of_rows(orders, {})
+        ranks_of_sides = []
+        for name, side in self.sides.items():
+            argument = title or name
+            lists = lists_of_sides[name]
+            files: tuple[str, ...] = ()
+            if isinstance(lists, Mapping):
+                rows = side.rows
+                files = (lists.source,) if lists.source else ()
+                if lists.path:
+                    argument = f"{argument}: {lists.path}"
+                lists, of_keys = self._lists_by_key(name, argument, lists, rules.dtype)
+                findings += of_keys
+            else:
+                rows = orders[name].rows
+            with argument_names(ids=argument, scores=argument):
+                ranks = tasks.list_evaluation.rank_lists_of_side(
+                    lists,
+                    rows,
+                    side,
+                    self._vocabulary(name),
+                    rules,
+                    are_listed=self.protocol.candidates == LISTED,
+                    files=files,
+                )
+            ranks_of_sides.append(ranks)
+            findings += self._findings_of_lists(ranks, lists, rows)
+        return self._report(ranks_of_sides, findings, **fields)
 
     def _lists_by_key(
         self, name: str, argument: str, named: Lists, dtype: Any
@@ -616,7 +602,8 @@ class Task:
         unused = tuple(named.queries[i] for i in others)
         list_of_query[missing] = len(named.queries)  # An empty list, behind all others.
         ids_of = partial(self._ids_of_listed, name, named, argument)
-        lists = tasks.list_evaluation.choose_lists(named, list_of_query, ids_of, dtype)
+        with argument_names(scores=argument):
+            lists = tasks.list_evaluation.choose_lists(named, list_of_query, ids_of, dtype)
         number = len(list_of_query)
         findings = tasks.list_evaluation.report_keys(argument, number, queries, unused)
         findings += tasks.list_evaluation.findings_of_reading(
