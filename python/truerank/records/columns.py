@@ -359,7 +359,7 @@ def have_few_values(elements: Sequence[Any]) -> bool:
     (True, False)
     """
     first = elements[:FIRST_ROWS]
-    return 2 * len(set(first)) <= len(first)
+    return 0 < 2 * len(set(first)) <= len(first)
 
 
 def has_each_role(fields: Sequence[str], door: Door) -> bool:

@@ -549,9 +549,7 @@ def make_vocabulary(
         remedy = "say how many ids there are, or give the labels in their order"
         problem = f"all labels of {argument} are numbers, as {labels[0]!r}; {remedy}"
         raise InputValueError(argument, problem)
-    vocabulary = replace(Vocabulary.read(argument, labels), is_of_facts=not is_further)
-    vocabulary.refuse_spellings()
-    return vocabulary
+    return replace(Vocabulary.infer(argument, labels), is_of_facts=not is_further)
 
 
 def align_columns(

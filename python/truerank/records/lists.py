@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ..counting.lists import CandidateLists
     from ..inputs.progress_listeners import Listener, Progress
     from ..inputs.rules import Rules
-    from .columns import Name, Names
+    from .columns import Form, Name, Names
 
 DUPLICATES = ("raise", "first")
 _ROLES = ("query", "document")
@@ -279,7 +279,10 @@ class Lists(Mapping[Any, dict[Any, Any]]):
     indptr: IntArray
     ids: npt.NDArray[Any]
     scores: npt.NDArray[Any] | None  # None: the order of each list says all
-    table: IdTable  # what has them, without its rows
+    path: str  # the file that has them, whose names have no type; "": there is none
+    source: str  # the file and its form, or what was left out
+    file: tuple[int, ...]  # as that of an IdTable
+    form: Form
     contradiction: str = ""  # what ranks beside the scores say against them
     pooled: str = ""  # which rows all lists have that may not be of one list
     has_greatest: bool = False  # Whether names that came twice have the greatest of their scores.
@@ -289,16 +292,6 @@ class Lists(Mapping[Any, dict[Any, Any]]):
         self.ids = read_only(self.ids)
         if self.scores is not None:
             self.scores = read_only(self.scores)
-
-    @property
-    def path(self) -> str:
-        """The file that has them, whose names have no type; "": there is none."""
-        return self.table.path
-
-    @property
-    def source(self) -> str:
-        """The file and its form, or what was left out."""
-        return self.table.source
 
     @cached_property
     def _rows(self) -> dict[Name, int]:
@@ -443,14 +436,13 @@ def read_lists(
         if value.has_greatest and rules.is_ascending:
             advice = "hand over the path in its place"
             raise InputValueError(argument, f"read_run kept the greatest of scores: {advice}")
-        _refuse_answers(argument, value.table, answers)
+        _refuse_answers(argument, value, answers)
         return value
     try:
         table = read_table(argument, value, door, columns=columns, progress=progress)
     except InputError:  # Lines of right answers may have another form, as those of TREC.
-        if answers.file and is_path(value):
-            file = state_of_file(value)
-            _refuse_answers(argument, IdTable({}, path=os.fsdecode(value), file=file), answers)
+        if is_path(value) and state_of_file(value) == answers.file:
+            _refuse_answers(argument, replace(answers, path=os.fsdecode(value)), answers)
         raise
     _refuse_answers(argument, table, answers)
     # A mapping has its keys as one column.
@@ -472,7 +464,7 @@ def read_lists(
     return lists
 
 
-def _refuse_answers(argument: str, lists: IdTable, answers: IdTable) -> None:
+def _refuse_answers(argument: str, lists: IdTable | Lists, answers: IdTable) -> None:
     """Refuse lists of the file of the right answers, unless its rows have a grade and a score."""
     grade, score = (table.form.places.get(table.form.number_role) for table in (answers, lists))
     is_log = None not in (grade, score) and grade != score
@@ -562,8 +554,8 @@ def group_by_query(
             way_out, ways = _way_to_select(entries, i)
             raise InputValueError(argument, problem + way_out, place=table.path, remedies=ways)
     scores = entries.values.get("score")
-    whole = entries.without_rows()
-    return Lists(queries, names, indptr, documents, scores, whole, has_greatest=has_greatest)
+    of_file = table.path, entries.source, table.file, table.form
+    return Lists(queries, names, indptr, documents, scores, *of_file, has_greatest=has_greatest)
 
 
 def _rows_once(
@@ -625,13 +617,11 @@ def _describe_pooled(table: IdTable) -> str:
     It is none where ids that come again have the same value always, as that of a shard.
     """
     for name, column in table.others.items():
+        columns = *map(table.columns.__getitem__, _ROLES), column
+        queries, documents, values = (each.ids.astype(np.int64) for each in columns)
         number = len(column.listed)
-        if number < 2:
-            continue
-        ids = (*(table.columns[role].ids for role in _ROLES), column.ids)
-        queries, documents, values = (each.astype(np.int64, copy=False) for each in ids)
         counts = np.bincount(values[queries == queries[0]], minlength=number)
-        if counts[0] < 2 or (counts != counts[0]).any():
+        if number < 2 or counts[0] < 2 or (counts != counts[0]).any():
             continue  # The first list ends the search of most columns.
         of_lists = codes_of(queries, values).counts()
         is_whole = len(of_lists) == number * len(table.columns["query"].listed)

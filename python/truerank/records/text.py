@@ -281,10 +281,9 @@ def _places_without_role(title: str, path: str, door: Door, form: Form) -> list[
     needs_numbers = form.left_out and not form.number_role
     places = []
     for place, fields in enumerate(zip(*rows, strict=False)):
-        is_read = needs_numbers and number_of(fields[0]) is not None
-        if door.is_of_lists and fields[0] != "Q0":
-            is_read = is_read or have_few_values(fields)
-        if is_read and place not in form.places.values():
+        has_numbers = needs_numbers and number_of(fields[0]) is not None
+        has_names = door.is_of_lists and fields[0] != "Q0" and have_few_values(fields)
+        if place not in form.places.values() and (has_numbers or has_names):
             places.append(place)
     return places
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
@@ -142,7 +142,7 @@ class Vocabulary:
             vocabulary = cls(len(names), names, name)
             if not are_unlike(names, bare=True):
                 refuse_repeated(name, names)
-                vocabulary.refuse_blanks()
+                vocabulary._refuse_alike(vocabulary._bare_words)
             return vocabulary
         ints, numbers = occurrences_of(column.ids)
         if len(ints) < len(column.ids):
@@ -150,18 +150,24 @@ class Vocabulary:
             raise InputValueError(name, f"{repeated} occurs twice")
         return cls(len(ints), tuple(column.ids.tolist()), name)
 
-    def refuse_blanks(self) -> None:
-        """Refuse labels that differ from one another only in blanks at their ends."""
-        for label, other in find_alike(self.words or (), self._bare_words):
-            problem = f"{other!r} and {label!r} differ only in blanks at their ends"
-            raise InputValueError(self.of, problem)
+    @classmethod
+    def infer(cls, name: str, labels: Sequence[str]) -> Vocabulary:
+        """Read labels that nobody gave, none of which is another in another Unicode form."""
+        vocabulary = cls.read(name, labels)
+        plain = spell_alike(vocabulary.words or ())
+        if plain is not vocabulary.words:
+            vocabulary._refuse_alike(plain)
+        return vocabulary
 
-    def refuse_spellings(self) -> None:
-        """Refuse labels that nobody gave and that only Unicode writes in several ways."""
-        words = self.words or ()
-        for label, other in find_alike(words, spell_alike(words)):
-            expected = "labels in one Unicode form, as unicodedata.normalize('NFC', label) has them"
-            raise InputValueError(self.of, expected=expected, got=f"{other!a} and {label!a}")
+    def _refuse_alike(self, plain: Sequence[str]) -> None:
+        """Refuse labels of which several have one plain writing."""
+        label_of: dict[str, str] = {}
+        for label, writing in zip(self.words or (), plain, strict=True):
+            other = label_of.setdefault(writing, label)
+            if other != label:
+                expected = "no labels that differ only in blanks at their ends or Unicode form "
+                expected += "(unicodedata.normalize('NFC', label.strip()) makes one of them)"
+                raise InputValueError(self.of, expected=expected, got=f"{other!a} and {label!a}")
 
     def count_spellings(
         self, argument: str, names: Sequence[Any], *, is_text: bool
@@ -174,17 +180,14 @@ class Vocabulary:
         if alike is names and alike_words is words:
             return []
         label_of = dict(zip(alike_words, words, strict=True))
-        is_unknown = self.find_labels(names, is_text) < 0
-        pairs = {
-            f"{name!a} for {label_of[plain]!a}": None
-            for name, plain in compress(zip(names, alike, strict=True), is_unknown)
-            if plain in label_of
-        }
-        if not pairs:
-            return []
+        pairs = {}
+        for name, plain, i in zip(names, alike, self.find_labels(names, is_text), strict=True):
+            if i < 0 and plain in label_of:
+                pairs[name] = f"{name!a} for {label_of[plain]!a}"
+        words_of_pairs = ", ".join(list(pairs.values())[:3])
         text = f"{len(pairs):,} names of {argument} are none of {self.of} but for blanks at their "
-        text += f"ends or Unicode form: {', '.join(list(pairs)[:3])}"
-        return [("spellings", len(pairs), text)]
+        text += f"ends or Unicode form: {words_of_pairs}"
+        return [("spellings", len(pairs), text)] if pairs else []
 
     def rows_of_keys(self, argument: str, ids: IntArray, size: int) -> IntArray:
         """Return the row of the entity, of so many, whose label each id is; -1 where it is none's.
@@ -479,17 +482,6 @@ def spell_alike(labels: Sequence[str]) -> Sequence[str]:
     if "".join(labels).isascii() and not _core.have_blank_ends(labels):
         return labels
     return [unicodedata.normalize("NFC", without_blanks(label)) for label in labels]
-
-
-def find_alike(labels: Sequence[str], plain: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield labels that have the plain writing of an earlier one, with that one."""
-    if plain is labels:  # They were distinct.
-        return
-    label_of: dict[str, str] = {}
-    for label, writing in zip(labels, plain, strict=True):
-        other = label_of.setdefault(writing, label)
-        if other != label:
-            yield label, other
 
 
 def align_set(argument: str, values: Any, vocabulary: Vocabulary, others: str = "") -> IntArray:

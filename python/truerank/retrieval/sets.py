@@ -133,9 +133,7 @@ def _read_queries(tested: Judgements, column: Column, queries: Any) -> Vocabular
     if isinstance(column.labels, range):
         return Vocabulary.read("queries", len(column.labels))
     if column.labels is not None:  # The qrels name all queries.
-        vocabulary = replace(Vocabulary.read("queries", column.listed), has_order=False)
-        vocabulary.refuse_spellings()
-        return vocabulary
+        return replace(Vocabulary.infer("queries", column.listed), has_order=False)
     keys = distinct(column.ids)
     if len(keys) and np.array_equal(keys, np.arange(len(keys))):
         return Vocabulary(len(keys), None, "queries")
@@ -203,8 +201,7 @@ def _read_entities(
         return given
     names = dict.fromkeys(chain.from_iterable(column.listed for column in (*documents, *queries)))
     _check_number_of_names(given.size, len(names))
-    vocabulary = Vocabulary.read("entities", tuple(names))
-    vocabulary.refuse_spellings()
+    vocabulary = Vocabulary.infer("entities", tuple(names))
     return replace(vocabulary, size=given.size, has_order=False)
 
 

@@ -162,14 +162,11 @@ def findings_of_reading(
 
     The vocabularies are those of keys, and then that of what is listed.
     """
-    findings = []
-    if named.pooled:
-        findings.append(Finding("pooled lists", len(named), named.pooled))
+    parts = [("pooled lists", len(named), named.pooled)] if named.pooled else []
     keys: Any = [named.queries] if len(vocabularies) == 2 else zip(*named.queries, strict=True)
     for vocabulary, names in zip(vocabularies, [*keys, named.names], strict=False):
-        spellings = vocabulary.count_spellings(argument, names, is_text=bool(named.path))
-        findings += [Finding(*parts) for parts in spellings]
-    return findings
+        parts += vocabulary.count_spellings(argument, names, is_text=bool(named.path))
+    return [Finding(*each) for each in parts]
 
 
 def rank_lists_of_side(
