@@ -208,14 +208,14 @@ def of_files(change: Callable[[str], str]) -> Callable[[Any], Any]:
     return changed
 
 
-def with_label(good: Any, label: str = "cafe\u0301") -> Any:
+def with_label(good: Any, label: str = "rose\u0301") -> Any:
     """Return facts or judgements that have one answer more, where one is no ASCII."""
     if isinstance(good, dict):
         changed = {key: with_label(value, label) for key, value in good.items()}
         if not any(changed.values()):
             return None
         return {key: changed[key] or value for key, value in good.items()}
-    if not isinstance(good, list) or "caf\u00e9" not in str(good):
+    if not isinstance(good, list) or "ros\u00e9" not in str(good):
         return None
     last = good[-1]
     return [*good, (*last[:-1], label) if isinstance(last, tuple) else label]

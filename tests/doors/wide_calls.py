@@ -332,9 +332,9 @@ def file_calls() -> list[Call]:
 def inferred_calls() -> list[Call]:
     """Return the calls whose vocabularies are made of the labels, of which one is no ASCII."""
     lp = tr.link_prediction
-    facts = [("a", "likes", "caf\u00e9"), ("b", "likes", "caf\u00e9")]
-    judged = {"qrels": {"q0": ["caf\u00e9"], "q1": ["caf\u00e9"]}, "entities": 1000}
-    judged["known"] = {"q0": ["caf\u00e9s", "x"], "q1": ["y"]}
+    facts = [("a", "likes", "ros\u00e9"), ("b", "likes", "ros\u00e9")]
+    judged = {"qrels": {"q0": ["ros\u00e9"], "q1": ["ros\u00e9"]}, "entities": 1000}
+    judged["known"] = {"q0": ["ros\u00e9s", "x"], "q1": ["y"]}
     return [
         Call("link_prediction.Task", lp.Task, {"test": facts[:1], "known": {"train": facts[1:]}}),
         Call("link_prediction.read_triples", lp.read_triples, {"triples": facts}),

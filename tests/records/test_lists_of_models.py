@@ -21,9 +21,9 @@ pytestmark = pytest.mark.python_only
 COLUMNS = {"query": "user", "document": "item", "score": "score"}
 QRELS = {1: ["a"], 2: ["b"]}
 ITEMS = list("abcdef")
-# As of LensKit: "a" comes twice for user 1. ALS finds both right items first, KNN last.
+# As of LensKit: "a" comes twice for user 1. SVD finds both right items first, KNN last.
 ROWS = [
-    *[("ALS", 1, "a", 0.9), ("ALS", 1, "b", 0.5), ("ALS", 2, "b", 0.8), ("ALS", 2, "c", 0.1)],
+    *[("SVD", 1, "a", 0.9), ("SVD", 1, "b", 0.5), ("SVD", 2, "b", 0.8), ("SVD", 2, "c", 0.1)],
     *[("KNN", 1, "c", 3.0), ("KNN", 1, "a", 2.0), ("KNN", 2, "d", 7.0), ("KNN", 2, "b", 6.0)],
 ]
 BOTH = pd.DataFrame(ROWS, columns=["algorithm", "user", "item", "score"])
@@ -51,29 +51,29 @@ def pooled(report: tr.Report) -> list[str]:
 
 @pytest.mark.parametrize("rows", [BOTH, BOTH[::-1], BOTH.sort_values("score")])
 def test_the_message_names_the_column_and_what_it_says_is_right(rows: pd.DataFrame) -> None:
-    """Rows of ALS alone have the number of ALS, as its lists by key have."""
+    """Rows of SVD alone have the number of SVD, as its lists by key have."""
     message = refusal(rows)
     assert FIRST not in message
     value = rows[rows["item"].eq("a") & rows["user"].eq(1)]["algorithm"].iloc[0]
     assert TELLS.format("'algorithm'", repr(value)) in message
     advice = re.search(r"; (df\[.*\]) selects them$", message)
     assert advice is not None
-    right = {"ALS": 1.0, "KNN": 0.5}
+    right = {"SVD": 1.0, "KNN": 0.5}
     assert evaluate(eval(advice[1], {"df": rows}))["mrr"] == right[value]
     by_key = {1: {"a": 0.9, "b": 0.5}, 2: {"b": 0.8, "c": 0.1}}
-    assert evaluate(by_key)["mrr"] == right["ALS"]
+    assert evaluate(by_key)["mrr"] == right["SVD"]
 
 
 def test_whatever_has_rows_of_several_models_is_told_so(tmp_path: Path) -> None:
     """Ranks without scores, too; structured arrays; triples; and runs of TREC by their tags."""
-    tells = TELLS.format("'algorithm'", "'ALS'")
+    tells = TELLS.format("'algorithm'", "'SVD'")
     assert tells in refusal(BOTH.to_records(index=False))
     ranked = APART.assign(score=[1, 2] * 4).rename(columns={"score": "rank"})
     columns = {"query": "user", "document": "item", "rank": "rank"}
     message = refusal(ranked, columns=columns)
     assert "has the rank 1 twice" in message
     assert tells in message
-    assert evaluate(ranked[ranked["algorithm"] == "ALS"], columns=columns)["mrr"] == 1
+    assert evaluate(ranked[ranked["algorithm"] == "SVD"], columns=columns)["mrr"] == 1
     links = tr.link_prediction.Task([("x", "r", "a")], {}, entities=[*ITEMS, "x"], sides=["tail"])
     table = BOTH[BOTH["user"] == 1].rename(columns={"item": "tail"}).assign(head="x", relation="r")
     names = {name: name for name in ("head", "relation", "tail", "score")}
@@ -84,7 +84,7 @@ def test_whatever_has_rows_of_several_models_is_told_so(tmp_path: Path) -> None:
     lines = [f"{user} Q0 {item} 1 {score} {name}\n" for name, user, item, score in ROWS]
     path.write_text("".join(lines))
     message = refusal(path, columns=None)
-    assert message.endswith(TELLS.format("5", "'ALS'"))
+    assert message.endswith(TELLS.format("5", "'SVD'"))
     path.write_text("".join(lines[:4]))
     assert evaluate(path, columns=None)["mrr"] == 1
 
@@ -98,13 +98,13 @@ def test_files_and_the_terminal_are_told_so(
     line += "--list-columns query=user,document=item,score=score --lists"
     for name, separator in {"both.csv": ",", "both.tsv": "\t"}.items():
         BOTH.to_csv(name, sep=separator, index=False)
-        tells = TELLS.format("'algorithm'", "'ALS'")
+        tells = TELLS.format("'algorithm'", "'SVD'")
         assert refusal(name).endswith(tells)
         outcome = run_here(capsys, *line.split(), name)
         outcome.refuses(1, f"{name}: the list of '1' has 'a' twice, with 0.9 and 2.0; column 'alg")
         assert outcome.err.endswith(f"{tells}\n")
         rows = Path(name).read_text().splitlines(keepends=True)
-        Path(f"one-{name}").write_text("".join([rows[0], *filter(re.compile("ALS").match, rows)]))
+        Path(f"one-{name}").write_text("".join([rows[0], *filter(re.compile("SVD").match, rows)]))
         assert evaluate(f"one-{name}")["mrr"] == 1
         outcome = run_here(capsys, *line.split(), f"one-{name}")
         assert (outcome.code, outcome.err) == (0, "")
