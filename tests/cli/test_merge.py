@@ -116,14 +116,84 @@ def test_parts_that_lack_a_side(run: Run) -> None:
         whole[whole.side.values == side].save(f"{side}.npz")
     part = tr.load(names[1])
     part[part.side.values == "tail"].save(names[1])
-    problem = f"{names[1]}: expected head of each unit, as others have, got "
-    run("merge", *names).refuses(1, f"{problem}tail alone in 2 of them")
-    tr.concatenate(list(map(tr.load, names))).save("some.npz")
+    problem = "the ranks are a part, 2 of 5 triples without head: rows 1, 4 (part 1::3)"
+    run("merge", *names).refuses(1, f"parts: {problem}")
+    joined = tr.concatenate(list(map(tr.load, names)))  # as a step of a join that goes on
+    assert list(map(str, tr.report(joined).audit("missing sides"))) == [f"missing sides: {problem}"]
+    joined.save("some.npz")
     # A file of some rows with a side, and of others without it, lacks it, too.
     score(link_prediction()[:0]).save("empty.npz")
-    run("merge", "some.npz", "empty.npz").refuses(1, "some.npz: expected head of each unit, as")
+    run("merge", "some.npz", "empty.npz").refuses(1, f"parts: {problem}")
     assert run("merge", "tail.npz", "head.npz", "--save", "both.npz").code == 0
     assert tr.load("both.npz") == whole
+
+
+DATA_SETS = {  # Right answers are found at 1 and 3, and at 2 and 1.
+    "one": ("1 0 a 1\n2 0 b 1\n", {"1": "ah", "2": "ghb"}),
+    "two": ("1 0 c 1\n2 0 d 1\n", {"1": "gc", "2": "dg"}),
+    "german": ("1 0 a 1\n2 0 b 1\n", {"1": "ga", "2": "bg"}),
+}
+
+
+def save_data_sets(run: Run) -> None:
+    for name, (qrels, lists) in DATA_SETS.items():
+        Path(f"{name}.qrels").write_text(qrels, encoding="utf-8")
+        rows = []
+        for query, documents in lists.items():
+            for place, document in enumerate(documents, 1):
+                rows.append(f"{query} Q0 {document} {place} {9 - place} x\n")
+        Path(f"{name}.run").write_text("".join(rows), encoding="utf-8")
+        line = f"retrieval --qrels {name}.qrels --lists {name}.run --candidates 9"
+        assert run(*line.split(), "--save", f"{name}.npz").code == 0
+
+
+def test_queries_of_data_sets_are_apart(run: Run) -> None:
+    """As in Python; queries 1 and 2 of both were two queries, of an MRR of 1.0."""
+    save_data_sets(run)
+    run("merge", "one.npz", "two.npz").refuses(1, "two.npz: it is of another test than those")
+    line = "merge one.npz two.npz --repeats refuse --save both.npz --audit"
+    printed = run(*line.split())
+    assert "4  0.708" in printed.out
+    words = "tasks that were joined have queries of one name, which count in each: 1, 2"
+    assert f"joined queries: {words}" in printed.out
+    assert run("merge", "two.npz", "one.npz", "--repeats", "refuse", "--save", "back.npz").code == 0
+    compared = run("compare", "both.npz", "back.npz", "--metrics", "mrr", "--json").out
+    assert '"wins": 0' in compared
+    assert '"ties": 4' in compared
+    run("merge", "one.npz", "two.npz", "--repeats", "keep").refuses(
+        1, "--repeats: expected 'refuse'"
+    )
+
+
+def test_the_same_queries_in_two_languages(run: Run) -> None:
+    """Where they share right answers they are given other names first."""
+    save_data_sets(run)
+    line = ["merge", "one.npz", "german.npz", "--repeats", "refuse"]
+    run(*line).refuses(
+        1, "2 of 4 tasks are there twice or more, the first at the positions 0 and 2"
+    )
+    np.save("names.npy", ["de/1", "de/2"])
+    more = "evaluate german.npz --labels query=names.npy --save german.npz --force"
+    assert run(*more.split()).code == 0
+    assert "4  0.708" in run(*line).out
+
+
+def test_a_query_that_is_cut_says_so_once(run: Run) -> None:
+    ranks = (
+        Task({"a": ["a", "b"], "b": ["c"]}, entities=9)
+        .evaluate_lists({"a": ["a", "h", "b"], "b": ["h", "c"]})
+        .ranks
+    )
+    ranks[[0, 2]].save("cut.npz")
+    ranks[[1]].save("rest.npz")
+    words = "Warning: ranks: 1 of 2 queries lacks right answers that were ranked with it\n"
+    cut = run("evaluate", "cut.npz", "--metrics", "map", "--audit")
+    assert cut.err == words
+    assert "missing answers: 1 of 2 queries lacks right answers" in cut.out
+    ranks[[2]].save("other.npz")
+    assert run("merge", "cut.npz", "other.npz", "--repeats", "drop").err == words
+    whole = run("merge", "cut.npz", "rest.npz", "--metrics", "map")
+    assert (whole.err, "0.667" in whole.out) == ("", True)
 
 
 @pytest.mark.parametrize(

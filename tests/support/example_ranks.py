@@ -57,6 +57,8 @@ def everything() -> Ranks:
     arrays = {
         "gains": np.array([1.0, 0.1, 1e300, 3.0]),
         "answers": np.ones(4, np.int64),
+        "as_good": np.ones(4, np.int64),
+        "origin": np.array([-7, -7, -7, 2**62]),
         "without_answers": np.array([7, 0, 0, 0]),
     }
     digests = "9 entities", "known facts 00000000000000aa"

@@ -42,7 +42,6 @@ KINDS = {
 }
 REPEAT_RULES = ("refuse", "drop", "keep")
 TEXT = "ranks in a file of text"
-FILE = "merged_file"  # The label of joined ranks that has their files.
 # The exit codes of `compare --margin` where the new model is worse, and where a metric is refused.
 WORSE_CODE = 3
 REFUSED_CODE = 1
@@ -456,8 +455,9 @@ def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]
     "--repeats",
     REPEAT_RULES,
     "What to do with facts that several files of ranks have: refuse them (the default), drop all "
-    "but the first, if the counts agree, or keep them. Files of tasks that were made apart, as of "
-    "folds, are joined only where it is given.",
+    "but the first, if the counts agree, or keep them (not of queries of retrieval, of which whole "
+    "ones are dropped). Files of tasks that were made apart, as of folds, are joined only where it "
+    "is given.",
 )
 def merge(values: Values) -> None:
     """Join the counts of several jobs, and report the metrics of the whole.
@@ -465,11 +465,14 @@ def merge(values: Values) -> None:
     The files are ranks over parts of the tasks, which --save of any command or `Ranks.save` wrote.
     Where each is a --part of one task, they are joined in the order of the whole, and have its
     units (test triples, aligned pairs, queries). Files of several tasks, such as folds, are joined
-    only with --repeats; units of different tasks stay separate, even where they have one name. Or
-    the files are counters over parts of the candidates, which `RankCounter.save` wrote. All are of
-    one kind. The joined counts are those of one job that counts all, and --save stores them for
-    `truerank evaluate`, which adds labels to them, and for `compare`. Lists over parts of the
-    queries, which `truerank topk --save` wrote, are written to --output and --save as by `topk`.
+    only with --repeats; units of different tasks stay separate, even where they have one name. So
+    do queries of retrieval; where data sets share some with their right answers, as in several
+    languages, `truerank evaluate GERMAN.npz --labels query=names.npy --save DE.npz` names them
+    first. Or the files are counters over parts of the candidates, which `RankCounter.save` wrote.
+    All are of one kind. The joined counts are those of one job that counts all, and --save stores
+    them for `truerank evaluate`, which adds labels to them, and for `compare`. Lists over parts of
+    the queries, which `truerank topk --save` wrote, are written to --output and --save as by
+    `topk`.
 
     \b
     truerank merge part-0.npz part-1.npz part-2.npz --save ranks.npz
@@ -510,10 +513,8 @@ def joined_ranks(paths: Sequence[str], repeats: Any) -> tr.Ranks:
     parts = [tr.load(path) for path in paths]
     if not any(part.origins for part in parts):  # Ranks of tasks know their places.
         check_order("parts", paths)
-    # A label says which file each task is of, and is left out in the end.
-    named_parts = [part.with_labels(**{FILE: [i] * len(part)}) for i, part in enumerate(parts)]
     try:
-        ranks = tr.concatenate(named_parts, repeats=repeats)
+        ranks = tr.concatenate(parts, repeats=repeats)
     except InputError as error:
         name, _, number = error.argument.partition(": number ")
         if isinstance(error.place, int):
@@ -522,25 +523,8 @@ def joined_ranks(paths: Sequence[str], repeats: Any) -> tr.Ranks:
         if name == "parts" and number.isdecimal():
             error.argument = paths[int(number)]
         raise
-    files = ranks.labels[FILE].values
-    ranks = ranks.with_labels(**{FILE: None})
-    if not ranks.origins or ranks.unit is None:
-        return ranks
-    for finding in tr.report(ranks).audit("missing rows"):
-        raise InputValueError("parts", finding.message)
-    if ranks.side is None:
-        return ranks
-    # Means over all tasks would mix sides that some units have and others lack.
-    units = ranks.unit.values
-    for side in dict.fromkeys(ranks.side.values.tolist()):
-        has_side = np.zeros(units.max() + 1, np.bool_)
-        has_side[units[ranks.side.values == side]] = True
-        lacks = ~has_side[units]
-        if lacks.any():
-            first = files[lacks].min()
-            lacks &= files == first
-            others = " and ".join(dict.fromkeys(ranks.side.values[lacks].tolist()))
-            expected = f"{side} of each unit, as others have"
-            got = f"{others} alone in {len(set(units[lacks].tolist())):,} of them"
-            raise InputValueError("parts", expected=expected, got=got, place=paths[first])
+    if ranks.origins:
+        # Means over all tasks would mix sides that some units have and others lack.
+        for finding in tr.report(ranks).audit("missing rows", "missing sides"):
+            raise InputValueError("parts", finding.message)
     return ranks

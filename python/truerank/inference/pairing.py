@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ..arrays.row_keys import (
+    are_among,
     distinct,
     first_equals,
     look_up,
@@ -19,7 +20,7 @@ from ..inputs.rules import LISTED
 from ..metrics.values import Rankings
 from ..naming import format_count
 from ..ranks.container import Ranks
-from ..ranks.grouping import weighted_ranks
+from ..ranks.grouping import group_codes, weighted_ranks
 from ..ranks.labels import as_labels, describe_task, join_labels
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ BY_NAMES_ONLY = "entities are in another order: tasks are paired by their names"
 BY_POSITION = "position"
 BY_POSITION_ONLY = "paired by position only"
 LEAVES_OUT = "leaves out what was not asked of {}"
+UNLIKE_QUERIES = "queries: those of one name are of several tasks in one of the models alone"
 BY_NUMBERS_ONLY = "paired by the numbers of queries only"
 
 
@@ -88,10 +90,11 @@ def match_tasks(
 ) -> tuple[Ranks | None, tuple[str, ...], list[str]]:
     """Put the tasks of a second model in the order of the first, by what tasks are.
 
-    These are the labels that both have: side, relation, query and target. Tasks that are equal in
-    all of them are one task that is repeated, and matched in the order in which they, or their
-    units, occur. Where these labels do not tell tasks apart, as without query and target, they are
-    matched by position, where their labels and units must be equal.
+    These are the labels that both have: side, relation, query and target; and the Task, where both
+    have it. Tasks that are equal in all of them are one task that is repeated, and matched in the
+    order in which they, or their units, occur. Where these labels do not tell tasks apart, as
+    without query and target, they are matched by position, where their labels and units must be
+    equal.
 
     It returns the tasks of the second model, each in the place of its partner and with the codes of
     equal labels of the first, or None where some have no partner; the labels by which they were
@@ -117,13 +120,19 @@ def match_tasks(
                 differences = [f"{unlike}both pair tasks in any order"]
         if differences:
             return None, labels, differences
-    elif not all(of_a[name].same_as(of_b[name]) for name in labels):
+    elif labels and not (
+        all(of_a[name].same_as(of_b[name]) for name in labels)
+        and np.array_equal(*_numbers_of_both(a, b))
+    ):
         order, unlike = _match_by_labels(a, b, of_a, of_b, names)
         if unlike:
             return None, labels, [*differences, unlike]
         matched = b[order]
     if len(a) != len(b):
         return None, labels, [*differences, f"tasks: {len(a):,} against {len(b):,}"]
+    unlike_units = _unlike_units(a, matched)
+    if UNLIKE_QUERIES in unlike_units:
+        return None, labels, [*differences, *unlike_units]
     matched = _with_codes_of(a, matched, labels)
     are_listed = a.protocol.candidates == matched.protocol.candidates == LISTED
     places = np.flatnonzero(a.candidates != matched.candidates)
@@ -132,17 +141,31 @@ def match_tasks(
         unlike = f"candidates: {len(places):,} of {len(a):,} tasks differ, the first at position "
         unlike += f"{i} ({a.candidates[i]} against {matched.candidates[i]})"
         differences.insert(0, unlike)
-    return matched, labels, differences + _unlike_units(a, matched)
+    return matched, labels, differences + unlike_units
 
 
 def _unlike_units(a: Ranks, b: Ranks) -> list[str]:
     """Say whether units, whatever they are called, are of other tasks."""
-    if a.unit is None or b.unit is None or np.array_equal(a.unit.codes, b.unit.codes):
-        return []
-    units = [a.unit.codes, b.unit.codes]
-    if len({len(distinct(codes)) for codes in (*units, row_keys(units))}) == 1:
+    if a.answers is not None and "queries" in a.labels:
+        queries = [group_codes(ranks, "queries")[0] for ranks in (a, b)]
+        if not _split_alike(*queries):
+            return [UNLIKE_QUERIES]
+    if a.unit is None or b.unit is None or _split_alike(a.unit.codes, b.unit.codes):
         return []
     return ["unit: tasks of one unit belong to several of the other model's"]
+
+
+def _split_alike(one: IntArray, two: IntArray) -> bool:
+    """Whether tasks of equal codes in one array have equal ones in the other, too."""
+    if np.array_equal(one, two):
+        return True
+    return len({len(distinct(codes)) for codes in (one, two, row_keys([one, two]))}) == 1
+
+
+def _numbers_of_both(a: Ranks, b: Ranks) -> tuple[IntArray, IntArray]:
+    """Return the number of the Task of each rank; 0 where only one of the models has it."""
+    one, two = a._task_numbers(), b._task_numbers()
+    return np.where(are_among(one, two), one, 0), np.where(are_among(two, one), two, 0)
 
 
 def _match_by_labels(
@@ -154,7 +177,8 @@ def _match_by_labels(
 ) -> tuple[IntArray, str]:
     """Return the position of each task's partner, or say which tasks only one of the models has."""
     joined = [join_labels(name, (of_a[name], of_b[name])) for name in of_a]
-    codes = row_keys([labels.codes for labels in joined])
+    tasks = np.concatenate(_numbers_of_both(a, b))
+    codes = row_keys([*(labels.codes for labels in joined), tasks])
     n = len(a)
     times = np.append(_occurrences(codes[:n], a.unit), _occurrences(codes[n:], b.unit))
     keys = row_keys([codes, times])  # Unlike ones within each model.
@@ -252,8 +276,10 @@ def weigh_alike(one: FloatArray, two: FloatArray) -> bool:
 def _with_codes_of(a: Ranks, b: Ranks, labels: Sequence[str]) -> Ranks:
     """Give equal labels of the second model the codes of the first; b itself where they have them.
 
-    Then queries of retrieval come in the same order, too.
+    Then queries of retrieval come in the same order, too, and are those of the same tasks.
     """
+    if b.origin is not a.origin:
+        b = b._with({"origin": a.origin})
     equal: dict[str, Any] = {}
     for name in labels:
         one = a.labels[name]
@@ -334,7 +360,8 @@ def _join_keys(a: Ranks, b: Ranks) -> tuple[IntArray, IntArray]:
     of_a, of_b, _ = _shared_labels(a, b, names)
     if not _tell_tasks(a, b, of_a):
         return np.arange(len(a)), np.arange(len(b)) - len(b) * (len(a) != len(b))
-    keys = row_keys([join_labels(name, (of_a[name], of_b[name])).codes for name in of_a])
+    columns = [join_labels(name, (of_a[name], of_b[name])).codes for name in of_a]
+    keys = row_keys([*columns, np.concatenate(_numbers_of_both(a, b))])
     return keys[: len(a)], keys[len(a) :]
 
 

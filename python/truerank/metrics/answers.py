@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import codes_of, row_keys
-from ..errors import InputTypeError, InputValueError, Option
+from ..errors import InputTypeError, InputValueError, Option, warn_user
 from ..inputs.array_likes import checked_weights, read_only
 from ..inputs.checks import choice
 from ..inputs.rules import LISTED
@@ -37,6 +37,7 @@ CANDIDATES = (
     Option("candidates", "listed", "says that they have all of it", call="Task(..., {})"),
     Option("", effect="that they are complete", call="Task(..., candidates='all')"),
 )
+WHOLE_QUERIES = Option("", effect="takes whole queries", call="ranks[np.isin(ranks.queries, some)]")
 _CHUNK = 1 << 15  # The ties of so many queries stay in the cache.
 _MOST_EXPONENT = 1000  # The sum of many exponential gains is finite up to here, too.
 
@@ -49,7 +50,8 @@ class Answers:
     these. Refused are counts that cannot come from one ranking of each query, gains and rules that
     are none, and a relevance level that no gain reaches. The attributes:
 
-    - ranks: with the number of answers of the query of each task, without rules that are as usual
+    - ranks: with the numbers of answers that were ranked with each query, `answers` and `as_good`,
+      which are of these answers where the ranks do not say them; without rules that are as usual
     - gains, shape (n,): what the answers count for, at most `highest`; None: all the same
     - queries: the label of each; ids ascend, names are in the order of their vocabulary
     - codes, shape (n,): the query of each task, as a position in `queries`
@@ -76,6 +78,8 @@ class Answers:
         check_misses(misses, protocol)
         self.gains = counted_gains(ranks.gains, gain)
         self._sort(ranks, misses)
+        if ranks.answers is None:
+            ranks = ranks._with(self._numbers_ranked(ranks.gains))
         if highest is not None:
             self.highest = highest
         self.is_right = np.ones(len(ranks), np.bool_)
@@ -103,7 +107,7 @@ class Answers:
         }
         if any(getattr(protocol, name) != rule for name, rule in rules.items()):
             ranks = ranks._with(protocol=dataclasses.replace(protocol, **rules))
-        self.ranks = ranks._with({"answers": self.numbers[self.codes]})
+        self.ranks = ranks
 
     def _sort(self, ranks: Ranks, misses: str) -> None:
         """Sort the answers, and check that the counts of each query come from one ranking."""
@@ -175,6 +179,31 @@ class Answers:
             expected = "one ranking of each query, each right answer once and none of them filtered"
             got = f"{' beside '.join(two)} (query {self.queries[self._query[i]]!r})"
             raise InputValueError("ranks", expected=expected, got=got)
+
+    def _numbers_ranked(self, gains: FloatArray | None) -> dict[str, IntArray]:
+        """Count the answers of each one's query, and those that have at least its gain."""
+        numbers = {"answers": self.numbers[self.codes]}
+        if gains is not None:
+            level = np.unique(-gains, return_inverse=True)[1]  # by numpy: floats
+            keys = row_keys([self.codes, level])
+            numbers["as_good"] = np.searchsorted(np.sort(keys), keys, "right")
+            numbers["as_good"] -= self._indptr[self.codes]
+        return numbers
+
+    def describe_lack(self, *, by_gain: bool = True) -> tuple[int, str]:
+        """Count the queries that lack answers which were ranked with them, and say it.
+
+        Those that lack all below a gain, and no other, may be left out: somebody chose so.
+        """
+        ranked: Any = self.ranks.answers
+        if not by_gain and self.ranks.as_good is not None:
+            ranked = self.ranks.as_good
+        most = np.zeros_like(self.numbers)
+        np.maximum.at(most, self.codes, ranked)
+        number = int(np.count_nonzero(most > self.numbers))
+        verb, whom = ("lacks", "it") if number == 1 else ("lack", "them")
+        share = f"{number:,} of {format_count(len(most), 'query')}"
+        return number, f"{share} {verb} right answers that were ranked with {whom}"
 
     def with_ranks(self, ranks: Ranks) -> Answers:
         """Return some of the answers, or all in another order, which have these ranks."""
@@ -389,6 +418,9 @@ def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> An
         expected = "ranks among which no right answer is filtered"
         raise InputValueError("ranks", expected=expected, got=f"ones filtered by {protocol.split}")
     answers = Answers(ranks)
+    number, problem = answers.describe_lack(by_gain=False)
+    if number:
+        warn_user("ranks", problem, [WHOLE_QUERIES])
     if has_groups and answers.zeros:
         number = format_count(answers.zeros, "query")
         problem = f"groups are those of right answers, and {number} without one would be in none"

@@ -122,7 +122,12 @@ class Ranks(Immutable):
         In retrieval, the grade of each right answer, from the judgements that a
         `truerank.retrieval.Task` was given; None: all are 1.
     answers : ndarray of int64, shape (n,), read-only, or None
-        In ranks of a report of retrieval, how many right answers the query has.
+        In ranks of a report of retrieval, how many right answers were ranked with the query.
+    as_good : ndarray of int64, shape (n,), read-only, or None
+        Likewise, how many of these have at least the gain of each; None: there are no gains.
+    origin : ndarray of int64, shape (n,), read-only, or None
+        Of retrieval, a number of the Task of each query, where ranks of several tasks were joined,
+        or units are the user's.
     without_answers : ndarray of int64, shape (n,), read-only, or None
         In retrieval, how many queries without a right answer are counted with a task: all with the
         first one, so that parts add up.
@@ -163,6 +168,8 @@ class Ranks(Immutable):
     masked: npt.NDArray[np.bool_] | None = None
     gains: FloatArray | None = None
     answers: IntArray | None = None
+    as_good: IntArray | None = None
+    origin: IntArray | None = None
     without_answers: IntArray | None = None
     lengths: IntArray | None = None
     protocol: Protocol = Protocol()
@@ -331,6 +338,15 @@ class Ranks(Immutable):
     def origins(self) -> tuple[Origin, ...]:
         """The tasks whose rows the units are; none where units are the user's."""
         return self._origins() if callable(self._origins) else self._origins
+
+    def _task_numbers(self) -> IntArray:
+        """Return the number of the Task of each rank, as `Origin` has it; 0: it is of none."""
+        if self.origin is not None:
+            return self.origin
+        if not self.origins:
+            return np.zeros(len(self), np.int64)
+        numbers = np.array([each.number for each in self.origins])
+        return numbers[origin_of(self._labels["unit"].codes, self.origins)]
 
     @property
     def labels(self) -> Mapping[str, Labels]:
@@ -525,7 +541,8 @@ class Ranks(Immutable):
         Returns
         -------
         Ranks
-            Labels that are not mentioned stay.
+            Labels that are not mentioned stay. Ranks of retrieval whose queries have other names
+            are of another task: `concatenate` joins them with those of the same answers.
 
         Raises
         ------
@@ -545,11 +562,17 @@ class Ranks(Immutable):
         values |= named_labels(labels, len(self))
         all_labels = {name: value for name, value in values.items() if value is not None}
         origins: Origins = self._origins
+        arrays = {}
         if "unit" in labels:  # Units are the user's, whatever task ranks come from.
+            if self.answers is not None and self.origins:  # Queries are still those of a task.
+                arrays["origin"] = self._task_numbers()
             origins = ()
         elif "queries" in labels:
             origins = tuple(dataclasses.replace(origin, queries=0) for origin in self.origins)
-        return self._with(labels=all_labels, origins=origins)
+            one, two = self.queries, all_labels.get("queries")
+            if self.answers is not None and not (one and two and one.same_as(two)):
+                origins = tuple(origin.renamed() for origin in origins)
+        return self._with(arrays, labels=all_labels, origins=origins)
 
     def with_weights(self, weights: Sequence[float] | npt.NDArray[Any] | None) -> Ranks:
         """Return the same ranks with other weights; None removes them.
@@ -718,6 +741,11 @@ def check_level(level: object, gains: FloatArray | None) -> float:
         expected = f"a level that a gain reaches, the highest of which is {highest:g}"
         raise InputValueError("relevance_level", expected=expected, got=f"{value:g}")
     return value
+
+
+def origin_of(unit: IntArray, origins: Sequence[Origin]) -> IntArray:
+    """Return the task of each unit, as a position among those of its ranks."""
+    return np.searchsorted(np.cumsum([origin.rows for origin in origins]), unit, side="right")
 
 
 def ties_of(tied: IntArray, listed: npt.NDArray[np.bool_] | None) -> IntArray:

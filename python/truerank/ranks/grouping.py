@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.row_keys import codes_of
+from ..arrays.row_keys import codes_of, first_equals
 from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.rules import LISTED
 from .container import Ranks
-from .labels import LABEL_ALIASES, LABEL_WORDS, Labels, as_labels
+from .labels import LABEL_ALIASES, LABEL_WORDS, Labels, as_labels, labels_of_codes
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
@@ -30,9 +30,11 @@ def group_codes(
 
     Groups are by the name of a label of the tasks, or by labels of theirs, which messages call
     `argument`. Queries of different sides are different groups, even with equal ids. So are
-    targets, except those of heads and tails, which are entities of one graph. Codes are 0 ..
-    len(names) - 1, each of which occurs; a name is a str or an int, or (side, label) where it
-    differs by side. Names are in the order of their vocabulary, ids ascend.
+    targets, except those of heads and tails, which are entities of one graph; and queries of tasks
+    of retrieval that were joined. Codes are 0 .. len(names) - 1, each of which occurs; a name is a
+    str or an int, or (side, label) where it differs by side, or (task, label) where several tasks
+    have one: the number of the task, in the order of their first ranks. Names are in the order of
+    their vocabulary, ids ascend.
 
     >>> group_codes(Ranks([0, 3, 1], [1, 1, 1], 10), [7, 7, 2])
     (array([1, 1, 0]), [2, 7])
@@ -42,6 +44,10 @@ def group_codes(
     labels = _find_labels(ranks, argument, by)
     label = LABEL_ALIASES.get(by)
     side = ranks.side
+    if label == "queries" and ranks.origin is not None:
+        tasks = labels_of_codes(codes_of(first_equals(ranks.origin)).codes)
+        used, within = _used_labels(labels), _labels_within_side(tasks, labels)
+        return within if len(within[1]) > len(used[1]) else used
     if side is None or label not in ("queries", "targets"):
         return _used_labels(labels)
     # Equal ids on different sides differ for queries, and for targets unless they are of one graph.
@@ -63,11 +69,10 @@ def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
     if LABEL_ALIASES.get(name, name) in ("side", "unit"):
         expected = f"numbers, one for each task, or one of {', '.join(WEIGHTS)}"
         raise InputValueError("weights", expected=expected, got=repr(name))
-    labels = _find_labels(ranks, "weights", name)
     if ranks.side is None:
-        codes, names = _used_labels(labels)
+        codes, names = group_codes(ranks, name, "weights")
     else:
-        codes, names = _labels_within_side(ranks.side, labels)
+        codes, names = _labels_within_side(ranks.side, _find_labels(ranks, "weights", name))
     inverse: FloatArray = 1.0 / np.bincount(codes, minlength=len(names))
     return inverse[codes]
 

@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.row_keys import distinct, first_equals, row_keys, without
+from ..arrays.row_keys import are_among, distinct, first_equals, row_keys, without
 from ..errors import InputTypeError, InputValueError, Option, argument_names
 from ..inputs.checks import choice, several
 from ..inputs.rules import REPEAT_RULES
 from ..inputs.selection import indptr_of
 from ..naming import public
-from .container import COUNTS, Ranks
+from .container import COUNTS, Ranks, origin_of
+from .grouping import group_codes
 from .labels import Labels, describe_task, join_labels, labels_of_codes
 from .protocol import Origin
 
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
+
+    import numpy.typing as npt
 
     from ..arrays.types import IntArray
     from .protocol import Protocol
@@ -37,6 +40,13 @@ _REPEATS = (
     Option("repeats", "drop", "leaves them out, as where a sampler fills its last batch"),
     Option("repeats", "keep", "counts them again, as for several runs of one model"),
 )
+# In retrieval the same queries are several runs, or those of several data sets.
+_TELL_QUERIES = Option(
+    "",
+    effect="gives queries of a data set names of their own",
+    call='ranks.with_labels(queries=[f"de/{query}" for query in ranks.queries])',
+)
+_RUNS = Option("", effect="has several runs of each", call="truerank.compare([a0, a1], [b0, b1])")
 # Tasks may have these arrays. Those of parts that do not say theirs have these values where they
 # are joined with others that do.
 DEFAULTS = {"listed": True, "gains": 1.0, "without_answers": 0, "masked": False}
@@ -51,12 +61,13 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule | None = None) ->
 
     A unit of the ranks of a `Task` is a row of the facts that it ranks. Ranks of one task, as of
     ``task[p::n]``, are joined in the order of these rows, whatever the order of the parts, and
-    equal those of the whole once all are there; while some are missing, the audit of a report says
-    which. Tails and heads of one test share their units.
+    equal those of the whole once all are there; while some rows, or sides of some, are missing, the
+    audit of a report says which. Tails and heads of one test share their units.
     Tasks that were made apart, as of folds or of several data sets, are joined only where `repeats`
-    is said, and have units of their own. Their queries are one query where they have one name, or
-    one number among the same entities. Where ranks are of no task, equal units are one unit, in
-    whichever part they stand.
+    is said, and have units of their own. In retrieval their queries are apart, too, whatever they
+    are called: (task, name) where several tasks have one name, the first task being 0. Queries of
+    triples are one where they have one name, or one number among the same entities. Where ranks are
+    of no task, equal units are one unit, in whichever part they stand.
 
     Parameters
     ----------
@@ -71,7 +82,11 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule | None = None) ->
         batch hands some rows out again, folds may share facts, and every mean would count them
         twice. "drop" keeps the first of each, and requires that all have the same counts; "keep"
         keeps all in the given order, as for several runs of one model. Default: they are refused,
-        and so are tasks that were made apart.
+        and so are tasks that were made apart. In retrieval "drop" leaves out whole queries, and
+        several runs are no ranks to be joined, but a list, as `compare` and `table` take it: "keep"
+        is refused. Data sets that share queries and right answers, as the same qrels in several
+        languages, have other names first: ``ranks.with_labels(queries=[f"de/{query}" for query in
+        ranks.queries])``.
 
     Returns
     -------
@@ -84,7 +99,8 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule | None = None) ->
         differences), and if only some have weights, labels of a name, an audit, or units that are
         rows of a task. For tasks that were made apart where `repeats` is not said, and for those
         that rank the same facts among other entities or with other known facts. For repeats, unless
-        they are kept or dropped, and for dropped ones whose counts differ.
+        they are kept or dropped, for dropped ones whose counts differ or that are not all right
+        answers of their query, and for queries that are kept.
     TypeError
         If a part is not Ranks.
 
@@ -102,6 +118,10 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule | None = None) ->
         choice("repeats", repeats, REPEAT_RULES)
     parts = several("parts", parts, "Ranks")
     ranks = join_ranks(parts)
+    if repeats == "keep" and ranks.answers is not None:
+        expected = "'refuse' or 'drop', as a query of retrieval counts once in each run"
+        ways = [_RUNS, _TELL_QUERIES]
+        raise InputValueError("repeats", "", expected, "'keep'", remedies=ways)
     if repeats is None:
         _refuse_tasks_apart(parts)
     if repeats != "keep":
@@ -130,7 +150,8 @@ def join_ranks(parts: Iterable[Ranks]) -> Ranks:
     if len(parts) == 1:
         return parts[0]
     protocol = _joined_protocol(parts)
-    origins = join_origins([part.origins for part in parts])
+    has_queries = any(part.answers is not None for part in parts)
+    origins = join_origins([part.origins for part in parts], [_TELL_QUERIES] * has_queries)
     for i, part in enumerate(parts):
         if origins and not part.origins and part.unit is not None and len(part):
             problem = f"units of part {i} are given, and those of others are rows of tasks"
@@ -143,9 +164,15 @@ def join_ranks(parts: Iterable[Ranks]) -> Ranks:
         labels_of_parts.append(numbered_apart(part._labels, part.origins, origins))
         # What a part does not say of its tasks has a usual value. A list without a length of its
         # own leaves no candidate out.
-        arrays = {name: np.full(len(part), DEFAULTS[name]) for name in names & DEFAULTS.keys()}
+        arrays: dict[str, Any] = {}
+        for name in names & DEFAULTS.keys():
+            arrays[name] = np.full(len(part), DEFAULTS[name])
         if "lengths" in names:
             arrays["lengths"] = part.candidates
+        if "as_good" in names:  # The others have gains of 1.
+            arrays["as_good"] = part.answers
+        if has_queries and (len(origins) > 1 or "origin" in names):
+            arrays["origin"] = part._task_numbers()
         arrays_of_parts.append(arrays | part._arrays)
     labels = {name: join_labels(name, each) for name, each in _by_name(labels_of_parts).items()}
     arrays = {name: np.concatenate(each, -1) for name, each in _by_name(arrays_of_parts).items()}
@@ -154,11 +181,13 @@ def join_ranks(parts: Iterable[Ranks]) -> Ranks:
 
 def _refuse_tasks_apart(parts: Sequence[Ranks]) -> None:
     """Refuse parts of several tasks: some of their facts may be the same."""
-    first: set[str] = set()
+    first: set[int] = set()
     for i, part in enumerate(parts):
-        fingerprints = {origin.fingerprint for origin in part.origins}
-        first = first or fingerprints
-        if fingerprints and fingerprints != first:
+        tasks = {origin.number for origin in part.origins}
+        if not tasks and part.origin is not None:  # Units are the user's.
+            tasks = set(part.origin.tolist())
+        first = first or tasks
+        if tasks and tasks != first:
             problem = "it is of another test than those before it, and a fact may come twice"
             raise InputValueError(f"parts: number {i}", problem, remedies=_TASKS_APART)
 
@@ -195,7 +224,10 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
         number = f"{len(again):,} of {len(ranks):,} tasks are there twice or more"
         positions = f"the first at the positions {first[again[0]]} and {again[0]}"
         problem = f"{number}, {positions} ({describe_task(identity, again[0])})"
-        raise InputValueError("parts", problem, remedies=_REPEATS)
+        ways = _REPEATS if ranks.answers is None else (_REPEATS[0], _TELL_QUERIES)
+        raise InputValueError("parts", problem, remedies=ways)
+    if ranks.answers is not None:
+        _refuse_cut_queries(ranks, first, is_again)
     for name in (*COUNTS, "listed"):
         values = ranks._arrays.get(name)
         if values is None:  # Only ranks from lists have all of these.
@@ -219,6 +251,16 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
     return kept._with(origins=tuple(replace(one, units=one.units - n) for one, n in pairs))
 
 
+def _refuse_cut_queries(ranks: Ranks, first: IntArray, is_again: npt.NDArray[np.bool_]) -> None:
+    """Refuse to drop some answers of a query, and not all, since other tasks have these."""
+    tasks = ranks._task_numbers()
+    codes, queries = group_codes(ranks, "queries")
+    cut = are_among(codes, codes[is_again & (tasks[first] != tasks)]) & ~is_again
+    for i in np.flatnonzero(cut)[:1].tolist():
+        problem = f"another task has some right answers of the query {queries[codes[i]]!r}, not all"
+        raise InputValueError("parts", problem, remedies=[_TELL_QUERIES])
+
+
 def _first_positions(ranks: Ranks, identity: Mapping[str, Labels]) -> IntArray:
     """Return the position at which each task stands first: its row, or its fact in another task."""
     columns = {name: labels.codes for name, labels in identity.items()}
@@ -226,16 +268,17 @@ def _first_positions(ranks: Ranks, identity: Mapping[str, Labels]) -> IntArray:
     first = np.arange(len(keys))
     if len(distinct(keys)) < len(keys):
         first = first_equals(keys)
-    if len(ranks.origins) < 2:
+    if len(ranks.origins) < 2 and ranks.origin is None:
         return first
-    origin = origin_of(ranks._labels["unit"].codes, ranks.origins)
     columns.pop("unit", None)
-    if any(identity[name].vocabulary is None for name in ("queries", "targets")):
-        # Numbers say nothing beside those of other entities.
+    are_numbers = any(identity[name].vocabulary is None for name in ("queries", "targets"))
+    if are_numbers and ranks.origins:  # They say nothing beside those of other entities.
         entities = [each.digests[0] for each in ranks.origins]
-        columns["entities"] = np.array(list(map(entities.index, entities)))[origin]
+        places = np.array(list(map(entities.index, entities)))
+        columns["entities"] = places[origin_of(ranks._labels["unit"].codes, ranks.origins)]
     first_of_fact = first_equals(row_keys(list(columns.values())))
-    return np.where(origin[first_of_fact] == origin, first, first_of_fact)
+    tasks = ranks._task_numbers()
+    return np.where(tasks[first_of_fact] == tasks, first, first_of_fact)
 
 
 def _with_part_sizes(ranks: Ranks, parts: Sequence[Ranks]) -> Ranks:
@@ -278,7 +321,9 @@ def _by_name(parts: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return values
 
 
-def join_origins(parts: Iterable[Sequence[Origin]]) -> tuple[Origin, ...]:
+def join_origins(
+    parts: Iterable[Sequence[Origin]], remedies: Sequence[Option] = ()
+) -> tuple[Origin, ...]:
     """Return the tasks of several ranks, each once; of one fingerprint the larger numbers count.
 
     The same facts among other entities, or with other known facts, are refused.
@@ -291,16 +336,11 @@ def join_origins(parts: Iterable[Sequence[Origin]]) -> tuple[Origin, ...]:
                 if one != two:
                     problem = f"the same facts are ranked, but of {one} and of {two}"
                     advice = "parts of a task have all its entities and known facts, as task[p::n]"
-                    raise InputValueError("parts", f"{problem}: {advice}")
+                    raise InputValueError("parts", f"{problem}: {advice}", remedies=remedies)
             sizes = ("rows", "units", "queries", "part_of")
             largest = {name: max(getattr(other, name), getattr(origin, name)) for name in sizes}
             by_fingerprint[origin.fingerprint] = replace(origin, **largest)
     return tuple(by_fingerprint.values())
-
-
-def origin_of(unit: IntArray, origins: Sequence[Origin]) -> IntArray:
-    """Return the task of each unit, as a position among those of its ranks."""
-    return np.searchsorted(np.cumsum([origin.rows for origin in origins]), unit, side="right")
 
 
 def numbered_apart(

@@ -149,7 +149,6 @@ class Protocol:
         >>> Protocol().fingerprint == Protocol(order="ascending").fingerprint
         True
         """
-        import hashlib
         import json
 
         comparable = {name: self._comparable(name) for name in COMPARABLE}
@@ -157,7 +156,7 @@ class Protocol:
             if comparable[name] is None and name != "split":
                 del comparable[name]
         text = json.dumps(comparable, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return fingerprint_of(text.encode())
 
     def differences(self, other: Protocol) -> list[str]:
         """List how the comparable fields differ, with a line for each; empty if they are equal.
@@ -245,6 +244,13 @@ def _in_words(value: object) -> str:
     return str(value or "none")
 
 
+def fingerprint_of(data: bytes) -> str:
+    """Return the first 16 hex digits of a SHA-256."""
+    import hashlib
+
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
 @public("truerank.ranks")
 @dataclass(frozen=True)
 class Origin:
@@ -274,3 +280,13 @@ class Origin:
     queries: int = 0
     digests: tuple[str, str] = ("", "")
     part_of: int = 0
+
+    @property
+    def number(self) -> int:
+        """The number of the task in arrays, an int64, which tells it from others."""
+        return int(fingerprint_of(self.fingerprint.encode()), 16) - 2**63
+
+    def renamed(self) -> Origin:
+        """Return what tells it from others where its queries, and so its facts, are renamed."""
+        text = f"{self.fingerprint} {self.digests}"
+        return replace(self, fingerprint=fingerprint_of(text.encode()))

@@ -21,7 +21,8 @@ weights                   float64, (n,)      optional
 listed, masked            bool, (n,)         optional
 audit                     int64, (5, n)      optional; the counts of `Audit`, in their order
 gains                     float64, (n,)      optional, of retrieval, as `Ranks` has it
-answers, without_answers  int64, (n,)        likewise
+answers, as_good,         int64, (n,)        likewise
+origin, without_answers
 lengths                   int64, (n,)        optional, of lists, as `Ranks` has it: from -1 on
 labels.<name>             int64, (n,)        the codes of each labels that the header names
 ========================  =================  =====================================================
@@ -51,7 +52,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 # Ranks may have these arrays, most of them those of retrieval and of lists.
-FIELDS = ("gains", "answers", "without_answers", "lengths", "masked")
+FIELDS = ("gains", "answers", "as_good", "origin", "without_answers", "lengths", "masked")
+# The least of those that are integers, where it is not 0.
+_LEAST = {"answers": 1, "as_good": 1, "origin": -(2**63), "lengths": -1}
 # Saved ranks have these members, and others whose names begin with one of these and a dot.
 MEMBERS = {"weights", "listed", "audit", "labels"}.union(COUNTS, FIELDS)
 
@@ -160,7 +163,5 @@ def _checked_answers(arrays: Mapping[str, Any], length: int) -> dict[str, npt.ND
         elif name == "masked":
             checked[name] = checked_flags(name, values, length)
         else:
-            checked[name] = count_array(
-                name, values, length, {"answers": 1, "lengths": -1}.get(name, 0)
-            )
+            checked[name] = count_array(name, values, length, _LEAST.get(name, 0))
     return checked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
 
     from ..arrays.types import IntArray
     from ..ranks.container import Ranks
+    from ..ranks.labels import Labels
     from .reports import Report
 
 # Queries are checked by these.
 _OF_SCORES = ("worse than chance", "ties", "constant", "nan", "inf", "saturated")
-CHECKS_OF_QUERIES = (*_OF_SCORES, "sampled", "missing rows")
+_OF_QUERIES = ("missing answers", "joined queries")
+CHECKS_OF_QUERIES = (*_OF_SCORES, "sampled", "missing rows", *_OF_QUERIES)
 TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 TEST_CANDIDATES = "test"
 # A mean rank so many standard errors above that of chance has a probability of 1.6e-8 at most.
@@ -71,6 +74,9 @@ MESSAGES = {
     "test candidates": "the candidates are the entities of the test alone: smaller tests have "
     "better numbers, except amri",
     "missing rows": "the ranks are a part, {}",
+    "missing sides": "the ranks are a part, {}",
+    "missing answers": "{}",
+    "joined queries": "tasks that were joined have queries of one name, which count in each: {}",
 }
 # Larger values are findings; those of the other checks are if they are above 0.
 THRESHOLDS = {"worse than chance": STANDARD_ERRORS, "ties": 0.01, "few candidates": 0.01}
@@ -264,9 +270,10 @@ class Finding:
     name : str
         The check. Of a report: "misses", "worse than chance", "ties", "constant", "nan", "inf",
         "rescored", "queries", "saturated", "few candidates", "unfiltered", "sampled",
-        "test candidates", "missing rows" of a part or of joined ones, "one array" of two sides; and
-        of lists "missing lists", "unused lists", "pooled lists" of several values of a column,
-        "known in lists", "names" of right answers that differ in writing alone, and "spellings".
+        "test candidates", "missing rows" of a part or of joined ones, and "missing sides" of these,
+        "one array" of two sides; of queries "missing answers", and "joined queries" of one name; of
+        lists "missing lists", "unused lists", "pooled lists" of several values of a column, "known
+        in lists", "names" of right answers that differ in writing alone, and "spellings".
     count : int
         How many tasks, candidates, rows or lists it concerns.
     message : str
@@ -429,6 +436,17 @@ def _measures(
     if "missing rows" in checks and ranks.origins and tasks:
         number, words = describe_missing(ranks)
         yield "missing rows", number, number, words
+    if "missing sides" in checks and ranks.origins and tasks and ranks.side is not None:
+        number, words = _describe_missing_sides(ranks, ranks.side)
+        yield "missing sides", number, number, words
+    answers = report.model.answers
+    if answers is not None:
+        number, words = answers.describe_lack()
+        yield "missing answers", number, number, words
+        tasks_of_name = Counter(query[1] for query in answers.queries if isinstance(query, tuple))
+        names = [str(name) for name, number in tasks_of_name.items() if number > 1]
+        shown = names[:3] + ["..."] * (len(names) > 3)
+        yield "joined queries", len(names), len(names), ", ".join(shown)
 
 
 def describe_missing(ranks: Ranks) -> tuple[int, str]:
@@ -448,6 +466,23 @@ def describe_missing(ranks: Ranks) -> tuple[int, str]:
         missing = without(np.arange(units), distinct(ranks._labels["unit"].codes))
         words += f"; missing: {_describe_rows(missing, units)}"
     return units - present, words
+
+
+def _describe_missing_sides(ranks: Ranks, sides: Labels) -> tuple[int, str]:
+    """Count units that lack a side of others: "2 of 5 triples without head: rows 1, 4"."""
+    noun = metrics.contributions.unit_codes(ranks, "unit")[1]
+    units, codes = codes_of(ranks._labels["unit"].codes)
+    names = sides.vocabulary or ()
+    has_side = np.zeros((len(units), len(names)), np.bool_)
+    has_side[codes, sides.codes] = True
+    lacks = ~has_side & has_side.any(axis=0)
+    words = []
+    for side in np.flatnonzero(lacks.any(axis=0)).tolist():
+        (rows,) = np.nonzero(lacks[:, side])
+        words.append(f"{len(rows):,} of {format_count(len(units), noun)} without {names[side]}")
+        if len(ranks.origins) == 1:
+            words[-1] += f": {_describe_rows(units[rows], ranks.origins[0].rows)}"
+    return int(np.count_nonzero(lacks.any(axis=1))), "; ".join(words)
 
 
 def _describe_rows(rows: IntArray, number: int) -> str:

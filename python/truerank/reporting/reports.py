@@ -421,8 +421,10 @@ class Report(Mapping[str, float], AsTable):
         how the ranks were counted.
 
         A report of retrieval checks ties, constant, NaN, infinite and saturated scores, and sampled
-        candidates. Of lists by name it finds queries without a list, lists of queries without right
-        answers, and "known in lists": entries that are known, and so left out.
+        candidates; queries that lack right answers which were ranked with them, and those of one
+        name in several tasks that were joined. Of lists by name it finds queries without a list,
+        lists of queries without right answers, and "known in lists": entries that are known, and so
+        left out.
 
         Parameters
         ----------
@@ -560,7 +562,8 @@ class Report(Mapping[str, float], AsTable):
     def queries(self) -> list[Hashable]:
         """The label of each query that has an answer, in the order of `per_query`.
 
-        A report of tasks has none; nor the members below.
+        Where tasks that were joined have queries of one label, it is (task, label), from 0 on. A
+        report of tasks has none; nor the members below.
         """
         return self._answered.queries
 

@@ -30,7 +30,7 @@ from ..inputs.checks import choice, integer, several
 from ..inputs.selection import indptr_of, join_ranges
 from ..naming import import_extra, public
 from ..ranks.joining import join_ranks
-from ..ranks.protocol import Origin
+from ..ranks.protocol import Origin, fingerprint_of
 from ..stores import read_scores, shape_of
 from ..stores.on_device import copy_to_device
 
@@ -564,13 +564,6 @@ def number_facts(columns: Iterable[tuple[IntArray, Any]]) -> IntArray:
             digest = b"".join([digest_of(names[i]) for i in codes.distinct.tolist()])
             digests.append(np.frombuffer(digest, np.int64)[codes.codes])
     return mixed_rows(digests).view(np.int64)
-
-
-def fingerprint_of(data: bytes) -> str:
-    """Return the first 16 hex digits of a SHA-256."""
-    import hashlib
-
-    return hashlib.sha256(data).hexdigest()[:16]
 
 
 def digest_of_names(vocabularies: Iterable[Vocabulary]) -> str:
