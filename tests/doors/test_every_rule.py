@@ -484,3 +484,18 @@ def test_a_rule_goes_where_all_doors_pass(rule: Rule) -> None:
                 if twin != TAKEN:
                     faults[f"the twin of {door}"] = twin
     assert (faults, count > 0) == ({}, True)
+
+
+def test_a_query_that_is_cut_passes_no_door_of_ranks_in_silence() -> None:
+    """But for that of joins, where the rest of its answers may come."""
+    task = tr.retrieval.Task({"q": ["a", "b"], "r": ["c"]}, entities=list("abcd"))
+    whole = task.evaluate_lists({"q": ["a", "d", "b"], "r": ["d", "c"]}).ranks
+    said = {}
+    for call in good_calls().values():
+        for name in call.arguments.keys() & parameters_of(call.function).keys() - {"self"}:
+            if isinstance(call.arguments[name], tr.Ranks):
+                said[f"{call.name}.{name}"] = answer(call, name, whole[[0, 2]])
+    assert said.keys() >= {"report.ranks", "compare.a", "compare.b", "inference.interval.ranks"}
+    words = "1 of 2 queries lacks right answers|those of retrieval, several for a query"
+    assert {door for door, refusal in said.items() if not re.search(words, refusal)} == set()
+    assert tr.concatenate([whole[[1]], whole[[0, 2]]])[[1, 0, 2]] == whole

@@ -106,7 +106,7 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; bad input ends with code 1, a wrong line or a missing library with 2."""
         with warnings.catch_warnings():
-            warnings.simplefilter("always", UserWarning)
+            warnings.simplefilter("default", UserWarning)  # One of the same words is enough.
             warnings.showwarning = show_warning
             try:
                 return super().invoke(ctx)
