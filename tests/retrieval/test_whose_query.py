@@ -187,6 +187,16 @@ def test_tasks_are_paired_whatever_their_order() -> None:
     assert (found.units, found.wins, found.losses) == (4, 0, 0)
 
 
+def test_what_is_common_is_of_a_task() -> None:
+    """A query that base was not asked is left out, though another task asked one of its name."""
+    grown = {**B[0], "3": ["e"]}, {**B[1], "3": ["e"]}
+    one = {**A[0], "3": ["f"]}, {**A[1], "3": ["f"]}
+    base = tr.report(join(ranks_of(*one), ranks_of(*B)))
+    new = tr.report(join(ranks_of(*one), ranks_of(*grown)))
+    found = tr.compare(base, new, metric="mrr", common=True)
+    assert (found.units, found.wins, found.ties, found.losses) == (5, 0, 5, 0)
+
+
 def test_a_fact_of_two_folds_is_paired_within_its_fold() -> None:
     """Of triples it is one task that is repeated; beside [B, A] its first one was A's."""
     folds = []
