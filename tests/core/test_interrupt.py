@@ -201,4 +201,4 @@ except KeyboardInterrupt:
 @pytest.mark.python_only
 @pytest.mark.parametrize("name", ["numpy", "truerank._core", "truerank.ranks.container"])
 def test_ctrl_c_while_it_is_imported_is_a_keyboard_interrupt(run_python: Run, name: str) -> None:
-    assert run_python(AT_IMPORT, name, timeout=120).startswith("Ranks(1 tasks")
+    assert run_python(AT_IMPORT, name, timeout=120).startswith("Ranks(1 task")

@@ -42,7 +42,7 @@ def test_the_known_split_of_the_same_name_has_the_other_answers_of_a_sample() ->
     assert reports[0]["tail.mrr"] == 1
     assert tr.compare(*reports, metric="mrr").estimate == 0
     findings = {finding.name: finding for finding in sample.audit}
-    assert findings["test"].message == "1 triples, 1 ranked; known: test 4, train 3"
+    assert findings["test"].message == "1 triple, 1 ranked; known: test 4, train 3"
     assert (findings["leaks"].count, findings["unseen entities"].count) == (0, 1)
     alone = Task(WHOLE[:1], {"test": WHOLE}, entities=4, sides=["tail"])
     assert alone.evaluate_scores(SCORES)["mrr"] == 1

@@ -93,7 +93,7 @@ TIES = (  # Realistic ranks are all 1.5: hits@1 is 0, but 1/2 in expectation.
         (ALIKE | {"weights": some(10, 0, 1)}, "", 0, ""),  # Tasks without weight do not count.
         (ALIKE | {"weights": some(5, 0, 1)}, "ties,constant,few candidates", 5, "of 395 tasks"),
         ({"audit": (some(2, 5), NONE, ONE)}, "nan", 10, "10 candidates of 2 tasks have the score"),
-        ({"audit": (NONE, some(1, 3), ONE)}, "inf", 3, "3 candidates of 1 tasks have infinite"),
+        ({"audit": (NONE, some(1, 3), ONE)}, "inf", 3, "3 candidates of 1 task have infinite"),
         (ALONE, "few candidates", 201, "201 of 400 tasks (50.2 %) have at most 10 cand"),
         (ALONE | SAMPLED, "few candidates,sampled", N, "a sample: among all"),
         ({"audit": (NONE, NONE, some(7, 11, 10))}, "saturated", 7, TOP),

@@ -184,11 +184,13 @@ class Comparison:
             p += f" (Holm {self.p_holm:.3g})"
         counts = f"{format_count(self.wins, 'win')}, {format_count(self.ties, 'tie')}, "
         counts += format_count(self.losses, "loss")
+        found = f"{self.effect} {self.estimate:.{decimals}f} "
+        found += f"[{self.low:.{decimals}f}, {self.high:.{decimals}f}] ({100 * self.level:g} %)"
+        if math.isnan(self.low) and not self.wins and not self.losses:
+            found = "equal"
         lines = [
             f"{self.metric}: {self.name_a} {self.value_a:.{decimals}f}, "
-            f"{self.name_b} {self.value_b:.{decimals}f}; "
-            f"{self.effect} {self.estimate:.{decimals}f} "
-            f"[{self.low:.{decimals}f}, {self.high:.{decimals}f}] ({100 * self.level:g} %), "
+            f"{self.name_b} {self.value_b:.{decimals}f}; {found}, "
             f"{p} ({self.method}, {self.add_runs(units)}); {counts}"
         ]
         lines += self.notes

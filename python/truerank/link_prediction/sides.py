@@ -23,6 +23,7 @@ from ..arrays.row_keys import (
 from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.checks import is_iterable
 from ..inputs.selection import indptr_of, indptr_of_pair
+from ..naming import format_count
 from ..ranks.labels import Labels, labels_of_codes
 from ..records.splits import (
     NOTHING,
@@ -369,8 +370,8 @@ def list_findings(
     """List what is worth knowing of triples, with what `audit_triples` found, as people read it."""
     heads, relations, tails = map(distinct, splits.rows.T[:3])
     entities = distinct(np.append(heads, tails))
-    names = f"{len(entities):,} entities, {len(relations):,} relations"
-    occurring = f"{names}, {len(heads):,} heads, {len(tails):,} tails"
+    numbers = {"entity": entities, "relation": relations, "head": heads, "tail": tails}
+    occurring = ", ".join(format_count(len(ids), name) for name, ids in numbers.items())
     findings = [
         *audited[:3],  # of the rows, duplicates and leaks
         *findings_of_reading(splits, TRIPLES, is_asked),

@@ -11,7 +11,7 @@ from ..arrays.row_keys import digest_of_rows
 from ..errors import InputValueError, Option, warn_user
 from ..inputs.checks import choice, flag, is_integer, several
 from ..inputs.rules import BatchOptions, EmbeddingOptions, ListOptions, RuleOptions, read_rules
-from ..naming import public
+from ..naming import format_count, public
 from ..ranks.protocol import Protocol
 from ..records.columns import FACTS
 from ..records.splits import check_rules, name_splits, read_tables
@@ -409,7 +409,7 @@ class Task(SidedTask):
 
     def __repr__(self) -> str:
         sides = ", ".join(
-            f"{name} {len(side):,} of {len(side.query_ids):,} queries among "
+            f"{name} {len(side):,} of {format_count(len(side.query_ids), 'query')} among "
             f"{side.n_candidates:,} {self._vocabulary(name).of}"
             for name, side in self.sides.items()
         )

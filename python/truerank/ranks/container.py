@@ -491,7 +491,8 @@ class Ranks(Immutable):
     def __repr__(self) -> str:
         parts = []
         for name, words in self._in_words().items():
-            parts.append({"sides": f"sides {words}", "with": words}.get(name, f"{words} {name}"))
+            noun = "task" if (name, words) == ("tasks", "1") else name
+            parts.append({"sides": f"sides {words}", "with": words}.get(name, f"{words} {noun}"))
         return printable(f"Ranks({', '.join(parts)}; {self.protocol})")
 
     def _repr_html_(self) -> str:

@@ -89,7 +89,7 @@ def load(path: str | os.PathLike[str]) -> Ranks:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Ranks([0], [1], 10).save(f"{folder}/ranks.npz")
     ...     load(f"{folder}/ranks.npz")
-    Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
+    Ranks(1 task, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
     """
     named: Any = path
     if isinstance(named, (str, os.PathLike)) and str(path).lower().endswith(".json"):

@@ -17,7 +17,7 @@ from ..arrays.row_keys import RowKeys, codes_of, first_equals, look_up, occurren
 from ..errors import InputTypeError, InputValueError, Option, warn_user
 from ..inputs.checks import choice, flag, is_frame, kind_of
 from ..inputs.rules import LISTED
-from ..naming import printable
+from ..naming import format_count, printable
 from .columns import Column, Door, check_columns
 from .id_tables import NO_TABLE, IdTable, align_columns, make_vocabulary, read_table
 from .text import is_integer_text, is_path, unsaid_header
@@ -461,7 +461,8 @@ def audit_split(
         warn_user(split, problem, ways)
     others = list(splits.sizes.items())[1:]
     sizes = ", ".join(f"{name or split} {size:,}" for name, size in others) or "none"
-    ranked = f"{tested:,} {noun}, {len(kept):,} ranked; known: {sizes}"
+    facts = format_count(tested, noun.removesuffix("s"))
+    ranked = f"{facts}, {len(kept):,} ranked; known: {sizes}"
     return kept, [(split, len(kept), ranked), *findings]
 
 

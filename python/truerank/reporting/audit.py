@@ -417,7 +417,7 @@ def _measures(
     if audit is not None:
         for name, counts in (("nan", audit.nan), ("inf", audit.inf)):
             total = int(counts.sum())
-            words = f"{total:,} candidates of {np.count_nonzero(counts):,} tasks"
+            words = f"{total:,} candidates of {format_count(np.count_nonzero(counts), 'task')}"
             yield name, total, total, words
         number = int(np.count_nonzero(audit.differing))
         yield "rescored", number, number, f"{number:,} true candidates"
@@ -512,7 +512,7 @@ def _share_of(report: Report, mask: npt.NDArray[np.bool_]) -> tuple[float, int, 
     number = int(np.count_nonzero(mask & has_weight))
     total = int(np.count_nonzero(has_weight))
     share = number / max(total, 1)
-    return share, number, f"{number:,} of {total:,} tasks ({percent(share)})"
+    return share, number, f"{number:,} of {format_count(total, 'task')} ({percent(share)})"
 
 
 def _worse_than_chance(report: Report) -> tuple[float, int, str]:

@@ -442,7 +442,7 @@ class Report(Mapping[str, float], AsTable):
         >>> for finding in report(Ranks([0], [10], 10)).audit("ties", "constant"):
         ...     print(finding)
         ties: ties move hits@1 by up to 1 from 0: optimistic 1, realistic 0, pessimistic 0, expected 0.1; say which is reported
-        constant: all candidates have one score in 1 of 1 tasks (100 %)
+        constant: all candidates have one score in 1 of 1 task (100 %)
         """  # noqa: E501
         return reporting.audit.audit_report(self, unique_keys(names, "names"))
 

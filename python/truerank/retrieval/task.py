@@ -499,8 +499,9 @@ class Task(SidedTask):
         side = self.answers
         right = len(side)
         return (
-            f"Task({right:,} right answers of {len(side.query_ids):,} queries among "
-            f"{side.n_candidates:,} entities; {self.protocol})"
+            f"Task({format_count(right, 'right answer')} of "
+            f"{format_count(len(side.query_ids), 'query')} among {side.n_candidates:,} entities; "
+            f"{self.protocol})"
         )
 
 
