@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from oracles.retrieval import value
 from support.refusals import refusal
+from truerank.inference.pairing import match_tasks
 from truerank.retrieval import Task
 
 pytestmark = pytest.mark.python_only
@@ -185,6 +186,20 @@ def test_tasks_are_paired_whatever_their_order() -> None:
         tr.report(one), tr.report(join(ranks_of(*backwards), ranks_of(*A))), metric="mrr"
     )
     assert (found.units, found.wins, found.losses) == (4, 0, 0)
+
+
+def test_models_whose_tasks_were_cut_otherwise_have_one_order_of_queries() -> None:
+    lists = {"1": ["h", "a"], "2": ["b"]}
+    one = join(ranks_of({"2": ["b"], "1": ["a"]}, lists), ranks_of({"1": ["c"]}, {"1": ["c"]}))
+    parts = [({"1": ["a"]}, lists), ({"2": ["b"]}, lists), ({"1": ["c"]}, {"1": ["c"]})]
+    two = join(*(ranks_of(qrels, {q: lists[q] for q in qrels}) for qrels, lists in parts))
+    for each in (one, one[[1, 0, 2]], one[::-1]):
+        for models in ((each, two), (two, each)):
+            found = tr.compare(*map(tr.report, models), metric="mrr")
+            assert (found.units, found.wins, found.ties, found.losses) == (3, 0, 3, 0)
+            matched = match_tasks(*models)[0]
+            assert matched is not None
+            assert tr.report(matched).queries == tr.report(models[0]).queries
 
 
 def test_what_is_common_is_of_a_task() -> None:

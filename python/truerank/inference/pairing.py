@@ -120,10 +120,7 @@ def match_tasks(
                 differences = [f"{unlike}both pair tasks in any order"]
         if differences:
             return None, labels, differences
-    elif labels and not (
-        all(of_a[name].same_as(of_b[name]) for name in labels)
-        and np.array_equal(*_numbers_of_both(a, b))
-    ):
+    elif not all(of_a[name].same_as(of_b[name]) for name in labels):
         order, unlike = _match_by_labels(a, b, of_a, of_b, names)
         if unlike:
             return None, labels, [*differences, unlike]

@@ -418,8 +418,8 @@ def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> An
         expected = "ranks among which no right answer is filtered"
         raise InputValueError("ranks", expected=expected, got=f"ones filtered by {protocol.split}")
     answers = Answers(ranks)
-    number, problem = answers.describe_lack(by_gain=False)
-    if number:
+    cut, problem = answers.describe_lack(by_gain=False)
+    if cut:
         warn_user("ranks", problem, [WHOLE_QUERIES])
     if has_groups and answers.zeros:
         number = format_count(answers.zeros, "query")

@@ -158,15 +158,14 @@ def join_ranks(parts: Iterable[Ranks]) -> Ranks:
             way = Option("", effect="gives those of others, too", call="with_labels(unit=...)")
             raise InputValueError("parts", problem, remedies=[way])
     names = {name for part in parts for name in part._arrays}
+    usual = names & DEFAULTS.keys()
     labels_of_parts: list[dict[str, Labels]] = []
     arrays_of_parts: list[dict[str, Any]] = []
     for part in parts:
         labels_of_parts.append(numbered_apart(part._labels, part.origins, origins))
         # What a part does not say of its tasks has a usual value. A list without a length of its
         # own leaves no candidate out.
-        arrays: dict[str, Any] = {}
-        for name in names & DEFAULTS.keys():
-            arrays[name] = np.full(len(part), DEFAULTS[name])
+        arrays: dict[str, Any] = {name: np.full(len(part), DEFAULTS[name]) for name in usual}
         if "lengths" in names:
             arrays["lengths"] = part.candidates
         if "as_good" in names:  # The others have gains of 1.
