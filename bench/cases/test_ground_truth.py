@@ -86,3 +86,105 @@ def test_ground_truth(
                 f"{name}, {dtype}, {team}: {wrong} of {ids[name].size:,} ids wrong, as {K} or more "
                 "entities are nearer"
             )
+
+
+def lists_of_index(ids: Any, entities: int, share: float) -> Any:
+    """Return lists that miss a share of the exact ids, in whose places others are."""
+    rng = np.random.default_rng(round(100 * share))
+    found = ids.copy()
+    is_lost = rng.random(ids.shape) < share
+    found[is_lost] = rng.integers(0, entities, np.count_nonzero(is_lost))
+    return found
+
+
+@pytest.mark.parametrize("k", [10, K])
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_recall(
+    dtype: str,
+    k: int,
+    compare: Compare,
+    sizes: Sizes,
+    team: Team,
+    require_memory: Callable[[float], None],
+) -> None:
+    """A search in double precision, beside it and the recall of an index, and of ten."""
+    if not sizes.quick:
+        require_memory(MEMORY)
+    queries, entities = draw_like_sift(QUICK_SHAPE if sizes.quick else FULL_SHAPE, dtype)
+    search: dict[str, Any] = {"similarity": "sql2", "threads": team.argument}
+    wide = queries if dtype == "uint8" else queries.astype(np.float64)
+    ids = tr.topk_embeddings(wide, entities, k, **search).ids
+    lists = [lists_of_index(ids, len(entities), share) for share in np.linspace(0.01, 0.3, 10)]
+
+    def measure(files: list[Any]) -> Any:
+        first: Any = None
+        truth = tr.topk_embeddings(wide, entities, k, **search)
+        recalls = []
+        for found in files:
+            report = tr.evaluate_topk(queries, entities, found, truth, duplicates="first", **search)
+            first = report if first is None else first
+            tr.compare(report, first, metric=f"recall@{k}")
+            recalls.append(report.interval(f"recall@{k}").value)
+        return np.array(recalls)
+
+    times = compare(
+        f"recall of the top {k} of {len(entities):,} by sql2, d = {DIM}, {dtype}, {team}",
+        {
+            "search": lambda: tr.topk_embeddings(wide, entities, k, **search).ids,
+            "search, and recall of an index": lambda: measure(lists[:1]),
+            "search, and recall of ten": lambda: measure(lists),
+        },
+        [
+            Pair("search, and recall of an index", "search", "cost", 1.3),
+            Pair("search, and recall of ten", "search", "cost", 1.3),
+        ],
+        nbytes=len(queries) * len(entities) * DIM,
+        rounds=max(3, sizes.rounds // 5),
+        budget=math.inf,
+        agree=False,
+    )
+    recalls = times["search, and recall of ten"].result
+    assert (np.diff(recalls) < 0).all()
+    np.testing.assert_allclose(recalls, 1 - np.linspace(0.01, 0.3, 10), atol=0.05)
+
+
+@pytest.mark.parametrize("copies", [False, True], ids=["drawn", "near copies"])
+def test_double_precision(
+    copies: bool,
+    compare: Compare,
+    results: Results,
+    sizes: Sizes,
+    team: Team,
+    require_memory: Callable[[float], None],
+) -> None:
+    """Queries of float64 beside those of float32; a remark says how many ids of these err."""
+    if not sizes.quick:
+        require_memory(MEMORY)
+    shape = (100, 20_000) if sizes.quick else (1_000, 100_000)
+    problem = draw_clustered(shape, 768, "cosine")
+    queries, entities = problem.queries, problem.entities.copy()
+    kind = "near copies" if copies else "drawn"
+    if copies:
+        half = len(entities) // 2
+        noise = np.random.default_rng(1).standard_normal((half, 768), dtype=np.float32)
+        entities[half : 2 * half] = entities[:half] * (1 + np.float32(1e-5) * noise)
+    wide = queries.astype(np.float64)
+    search: dict[str, Any] = {"similarity": "cosine", "threads": team.argument}
+    times = compare(
+        f"top 10 of {shape[1]:,} by cosine, d = 768, {kind}, {team}",
+        {
+            "float32": lambda: tr.topk_embeddings(queries, entities, 10, **search).ids,
+            "queries of float64": lambda: tr.topk_embeddings(wide, entities, 10, **search).ids,
+        },
+        [Pair("queries of float64", "float32", "cost", 1.8)],
+        nbytes=shape[0] * shape[1] * 768,
+        rounds=max(3, sizes.rounds // 5),
+        budget=math.inf,
+        agree=False,
+    )
+    exact, single = times["queries of float64"].result, times["float32"].result
+    wrong = [len({*a} - {*b}) for a, b in zip(single.tolist(), exact.tolist(), strict=True)]
+    results.add_remark(
+        f"float32, {kind}, {team}: {sum(wrong)} of {exact.size:,} "
+        f"ids wrong, and {np.count_nonzero(single[:, 0] != exact[:, 0])} of {len(exact):,} first"
+    )
