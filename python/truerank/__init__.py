@@ -56,6 +56,7 @@ if _typing.TYPE_CHECKING:
     from .stores import open_scores as open_scores
     from .tables import Table as Table
     from .tasks import evaluate as evaluate
+    from .tasks.topk_evaluation import evaluate_topk as evaluate_topk
 else:  # or a type checker would accept any name
     from .naming import names_when_used as _names_when_used
 
@@ -77,6 +78,7 @@ else:  # or a type checker would accept any name
         ".stores": ("open_scores",),
         ".tables": ("Table",),
         ".tasks": ("evaluate",),
+        ".tasks.topk_evaluation": ("evaluate_topk",),
         ".records.lists": ("read_qrels", "read_run", "write_run"),
     }
     _MODULES = (

@@ -54,6 +54,8 @@ def counting_calls(folder: Path) -> list[Call]:
     scores = {"scores": SCORES, "targets": TARGETS}
     lists = {"ids": [[0, 1], [2, 1], [2, 0]], "scores": None, "targets": TARGETS, "candidates": 3}
     vectors = {"queries": VECTORS, "entities": VECTORS}
+    found = {"ids": [[1, 0], [1, 2], [2, -1]], "truth": [[1, 0], [1, 2], [1, 2]]}
+    found |= {"similarity": "dot"}
     return [
         Call("rank", tr.rank, scores),
         Call("evaluate", tr.evaluate, scores),
@@ -69,6 +71,7 @@ def counting_calls(folder: Path) -> list[Call]:
         Call("rank_embeddings", tr.rank_embeddings, vectors | {"targets": TARGETS}),
         Call("score_embeddings", tr.score_embeddings, vectors | {"targets": TARGETS}),
         Call("topk_embeddings", tr.topk_embeddings, vectors | {"k": 2}),
+        Call("evaluate_topk", tr.evaluate_topk, vectors | found),
     ]
 
 

@@ -43,17 +43,18 @@ KINDS = {
     "*.others RankCounter.update.block alignment.infer.left",
     "lists": "*.evaluate_lists.ids *.evaluate_lists.tail *.evaluate_lists.head "
     "*.evaluate_lists.relation *.evaluate_lists.left_to_right *.evaluate_lists.right_to_left",
-    "lists by position": "rank_lists.ids rank_lists.scores",
+    "lists by position": "rank_lists.ids rank_lists.scores evaluate_topk.ids evaluate_topk.truth",
     "filter": "*.filter",
     "candidates of tasks": "*.Task.candidates",
     "candidates": "rank*.candidates evaluate.candidates compat.*.candidates "
-    "topk_embeddings.candidates",
+    "topk_embeddings.candidates evaluate_topk.candidates",
     "candidates of two sides": "alignment.csls_means.candidates",
     "labels": "*.Task.entities *.Task.relations *.read_triples.entities *.read_triples.relations "
     "*.Task.left *.Task.right *.Task.queries write_run.queries write_run.entities",
     "vectors of candidates": "*.evaluate_embeddings.entities *_embeddings.entities "
-    "*.evaluate_embeddings.relations",
-    "vectors": "*_embeddings.queries *.evaluate_embeddings.tail *.evaluate_embeddings.head "
+    "*.evaluate_embeddings.relations evaluate_topk.entities",
+    "vectors": "*_embeddings.queries evaluate_topk.queries "
+    "*.evaluate_embeddings.tail *.evaluate_embeddings.head "
     "*.evaluate_embeddings.relation alignment.*.left alignment.*.right",
     "keys": "*.row_queries",
     "facts": "link_prediction.Task.test link_prediction.Task.known *.triples *.pairs "

@@ -71,6 +71,10 @@ def counting_calls() -> list[Call]:
     selected = {"filter": SOME, "candidates": MANY}
     late: dict[str, Any] = {"queries": QUERY_LISTS, "entities": ENTITY_LISTS}
     late["similarity"] = "maxsim"
+    nearest = tr.topk_embeddings(**late, k=5).ids
+    of_index: dict[str, Any] = {"queries": VECTORS, "entities": OTHERS, "bias": MATRIX[0]}
+    of_index |= {"similarity": "dot"} | selected
+    of_index |= dict.fromkeys(["ids", "truth"], tr.topk_embeddings(**of_index, k=5).ids)
     compat = {
         "scores": MATRIX,
         **tasks,
@@ -97,6 +101,8 @@ def counting_calls() -> list[Call]:
         Call("rank_embeddings", tr.rank_embeddings, late | {"targets": PLACES}),
         Call("score_embeddings", tr.score_embeddings, late | {"targets": PLACES}),
         Call("topk_embeddings", tr.topk_embeddings, late | {"k": 2}),
+        Call("evaluate_topk", tr.evaluate_topk, of_index),
+        Call("evaluate_topk", tr.evaluate_topk, late | dict.fromkeys(["ids", "truth"], nearest)),
         Call("compat.report", tr.compat.report, compat | {"preset": "pykeen"}),
         Call("compat.report", tr.compat.report, bare | {"preset": "ogb"}),
         Call("compat.table", tr.compat.table, compat | {"presets": ["pykeen"]}),

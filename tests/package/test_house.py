@@ -146,12 +146,12 @@ def test_only_the_command_line_knows_that_there_is_one() -> None:
 # -- the number of things to be learnt: a new thing needs another to go ----------------------------
 
 THINGS = {
-    "public names": 63,  # of functions and classes, which @public decorates
-    "options": 91,  # names of parameters with a default, of what public modules offer
-    "options of the command line": 66,
+    "public names": 64,  # of functions and classes, which @public decorates
+    "options": 92,  # names of parameters with a default, of what public modules offer
+    "options of the command line": 68,
     "classes": 107,
     "named tuples": 16,
-    "modules": 108,
+    "modules": 109,
 }
 PUBLIC_MODULES = ("link_prediction", "alignment", "retrieval", "metrics", "inference")
 PUBLIC_MODULES += ("plot", "page", "compat")

@@ -9,48 +9,30 @@ import click
 import numpy as np
 
 import truerank as tr
-from truerank import InputValueError
 
-from ..stores import index_files
 from ..tables import Column
+from ..tasks import topk_evaluation
 from . import options
 from .options import POSITIVE, PRINTING, Values, called, command, files_read, option, take
 from .output import bar, check_outputs, check_printing, refuse_replaced, show, table_of, write_last
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
 
-SEARCH = "similarity layout bias nan dtype threads io"
-# Their scores are distances below 0, which files of indexes have above 0.
-DISTANCES = ("l1", "l2", "sql2", "complex_l1", "poincare")
-FORMS = (*index_files.LISTS, ".fbin", ".run")
+SEARCH = "similarity bias filter candidates nan dtype threads layout"
 SHOWN = (1, 10, 100, 1000)  # The recall at these is shown, too, where --top is larger.
-MISS = -1
 
 
 # -- what both commands take -----------------------------------------------------------------------
 
 
-def read_entities(option: str, text: str) -> Any:
-    """Read the entities to let in: those of all queries (.npy), or of each (.npz)."""
-    if text.lower().endswith(".npz"):
-        return options.read_selection(option, text)
-    return options.read_array(option, text)
-
-
-def vectors_and_entities(function: Any) -> Any:
-    """Declare what says which vectors are compared, and which entities are let in."""
+def vectors_of_both(function: Any) -> Any:
+    """Declare what says which vectors are compared, and how many entities a list has."""
     for declare in (
-        option(
-            "--candidates",
-            options.Value(read_entities),
-            "The entities to let in: .npy of their rows for all queries, or .npz with indptr and "
-            "indices, a list for each query, or a CSR matrix saved by scipy.sparse.",
-        ),
         option("--exclude-self exclude", None, "Query i is entity i: leave it out of its list."),
         option("--top", POSITIVE, "How many entities a list has.", required=True),
         click.argument("entities", type=options.VECTORS),
@@ -60,8 +42,8 @@ def vectors_and_entities(function: Any) -> Any:
     return function
 
 
-def take_vectors(values: Values) -> tuple[Values, tuple[int, int]]:
-    """Take the vectors and how they are compared, and return how many there are, too."""
+def take_search(values: Values) -> Values:
+    """Take the vectors, how they are compared, and the candidates of each query."""
     if "similarity" not in values:
         raise click.UsageError(
             "Missing option '--similarity', that of the index: sql2 has the order of the distance "
@@ -69,47 +51,15 @@ def take_vectors(values: Values) -> tuple[Values, tuple[int, int]]:
         )
     values.pop("io", None)  # Vectors are open.
     search: Values = take(values, f"queries entities {SEARCH}")
-    queries, entities = (
-        len(each[1]) - 1 if isinstance(each, tuple) else len(np.atleast_2d(each))
-        for each in (search["queries"], search["entities"])
-    )
-    return search, (queries, entities)
-
-
-def take_candidates(values: Values, search: Values, shape: tuple[int, int]) -> tuple[Any, bool]:
-    """Take the candidates, a mask for all queries or a CSR matrix, and whether queries are none.
-
-    A query that is left out must be the entity of its number.
-    """
-    exclude = values.pop("exclude", False)
-    if exclude:
+    if values.pop("exclude", False):
+        if "filter" in search:
+            raise click.UsageError(
+                "--exclude-self, or --filter, whose lists may have the query's own row"
+            )
         refuse_others(search["queries"], search["entities"])
-    candidates = values.pop("candidates", None)
-    if candidates is None:
-        return None, exclude
-    if isinstance(candidates, np.ndarray):
-        is_row = candidates.ndim == 1 and candidates.dtype.kind in "iu"
-        if not is_row or ((candidates < 0) | (candidates >= shape[1])).any():
-            expected = f"rows of entities, integers from 0 to {shape[1] - 1:,}"
-            got = f"dtype {candidates.dtype}, shape {candidates.shape}"
-            raise InputValueError("--candidates", expected=expected, got=got)
-        mask = np.zeros(shape[1], np.bool_)
-        mask[candidates] = True
-        return mask, exclude
-    from scipy.sparse import csr_array
-
-    try:
-        if isinstance(candidates, tuple):
-            indptr, indices = candidates
-            candidates = csr_array((np.ones(len(indices), np.bool_), indices, indptr), shape)
-        candidates.check_format(full_check=True)
-    except (ValueError, TypeError) as error:
-        raise InputValueError("--candidates", f"no lists of the queries: {error}") from error
-    if candidates.shape[0] != shape[0]:
-        expected = f"a list for each of {shape[0]:,} queries"
-        raise InputValueError("--candidates", expected=expected, got=f"{candidates.shape[0]:,}")
-    candidates.sum_duplicates()
-    return candidates, exclude
+        count = len(search["queries"])
+        search["filter"] = np.arange(count + 1), np.arange(count)
+    return search
 
 
 def refuse_others(queries: Any, entities: Any) -> None:
@@ -125,24 +75,11 @@ def refuse_others(queries: Any, entities: Any) -> None:
             )
 
 
-def selections(candidates: Any, exclude: bool, count: int, rows: Array) -> Values:
-    """Return the candidates and the filter of tasks, which are those of their queries."""
-    chosen: Values = {}
-    if candidates is not None:
-        if isinstance(candidates, np.ndarray):
-            chosen["candidates"] = np.flatnonzero(candidates)
-        else:
-            chosen["candidates"] = candidates.indptr, candidates.indices, rows
-    if exclude:
-        chosen["filter"] = np.arange(count + 1), np.arange(count), rows
-    return chosen
-
-
 # -- topk ------------------------------------------------------------------------------------------
 
 
-@command("topk", SEARCH, "part force")
-@vectors_and_entities
+@command("topk", SEARCH, "io part force")
+@vectors_of_both
 @option(
     "--output",
     options.OUTPUT,
@@ -161,10 +98,10 @@ def find_top(values: Values) -> None:
 
     QUERIES and ENTITIES hold a vector in each row: .npy, .fvecs, .bvecs, .fbin, .f16bin, .u8bin,
     .i8bin, .bin (floats, or bytes of --dtype), or FILE.hdf5:NAME. They are mapped, and may be
-    larger than memory. Vectors of bytes are compared as the numbers that they are. Entities are
-    numbered from 0; those that are equally similar have the order of their numbers. A list that
-    lacks entities ends with -1. Distances are positive in .bin and .fbin; elsewhere, and of dot and
-    cosine everywhere, more is better.
+    larger than memory. Floats are compared in double precision, and vectors of bytes as the numbers
+    that they are. Entities are numbered from 0; those that are equally similar have the order of
+    their numbers. A list that lacks entities ends with -1. Distances are positive in .bin and
+    .fbin; elsewhere, and of dot and cosine everywhere, more is better.
 
     \b
     truerank topk queries.fbin base.fbin --top 100 --similarity sql2 --output truth.bin
@@ -178,20 +115,21 @@ def find_top(values: Values) -> None:
     outputs = take(values, "output save")
     printing = take(values, "force")
     part = values.pop("part", slice(None))
-    search, shape = take_vectors(values)
-    candidates, exclude = take_candidates(values, search, shape)
-    check_forms(outputs, printing, shape[1])
-    rows = np.arange(shape[0])[part]
+    search = take_search(values)
+    embeddings, job = topk_evaluation.open_search(**search, progress=bar())
+    count, entities = len(job.targets), embeddings.shape[-1]
+    check_forms(outputs, printing, entities)
+    rows = np.arange(count)[part]
     if not len(rows):
-        raise click.UsageError(f"--part has none of {shape[0]:,} queries")
-    search |= selections(candidates, exclude, shape[0], rows)
+        raise click.UsageError(f"--part has none of {count:,} queries")
     # One more says whether the last one ties with it.
     with called(k="--top"):
-        found = tr.topk_embeddings(k=top + 1, rows=rows, progress=bar(), **search)
-    facts: Values = {"similarity": search["similarity"], "queries": shape[0], "entities": shape[1]}
+        found = topk_evaluation.find_nearest(embeddings, job, top + 1, rows)
     last, after = found.scores[:, top - 1], found.scores[:, top]
     is_tie = (found.ids[:, top] >= 0) & ((last == after) | np.isnan(last))  # NaN comes last.
-    facts["ties"] = int(is_tie.sum())
+    facts: Values = {"similarity": search["similarity"], "k": top, "ties": int(is_tie.sum())}
+    if any(path.suffix.lower() == ".npz" for path in outputs.values()):
+        facts |= topk_evaluation.facts_of_search(embeddings, job)
     write_top(tr.TopK(found.ids[:, :top], found.scores[:, :top]), rows, facts, outputs, printing)
 
 
@@ -199,28 +137,14 @@ def check_forms(outputs: Values, printing: Values, entities: int) -> None:
     """Refuse names of files that cannot be written, before anything is counted."""
     check_outputs(outputs, printing)
     for name, path in outputs.items():
-        ending = path.suffix.lower()
-        if ending not in FORMS:
-            expected = f"a name that ends in one of {', '.join(FORMS)}"
-            raise InputValueError(f"--{name}", expected=expected, got=str(path))
-        if ending in (".ivecs", ".ibin", ".bin") and entities > index_files.MOST_IDS:
-            expected = f"at most {index_files.MOST_IDS:,} entities in {ending}, whose ids have 4 "
-            expected += "bytes; .npz has 8"
-            raise InputValueError(f"--{name}", expected=expected, got=f"{entities:,}")
+        topk_evaluation.check_form(f"--{name}", str(path), entities)
 
 
 def write_top(top: tr.TopK, rows: Array, facts: Values, outputs: Values, printing: Values) -> None:
     """Write lists to each output, or to standard output; say how many end within a tie."""
     for name, path in outputs.items():
         refuse_replaced(name, path, printing)
-        ending = path.suffix.lower()
-        if ending == ".npz":
-            index_files.save_top(path, facts, ids=top.ids, scores=top.scores, rows=rows)
-        elif ending == ".run":
-            tr.write_run(path, top, queries=rows.tolist())
-        else:
-            is_distance = facts["similarity"] in DISTANCES
-            index_files.write_lists(path, top.ids, -top.scores if is_distance else top.scores)
+        topk_evaluation.save_lists(str(path), top, rows, facts)
     if not outputs:
         for line in lines_of(top, rows):
             click.echo(line)
@@ -243,37 +167,27 @@ def merge_lists(paths: Sequence[str], values: Values) -> None:
     outputs = take(values, "output save")
     printing = take(values, "force")
     options.refuse(values, "lists of the most similar entities")
-    parts = [index_files.load_top("parts", path) for path in paths]
-    first_facts, first = parts[0]
-    for path, (facts, members) in zip(paths, parts, strict=True):
-        for name in ("similarity", "queries", "entities"):
-            if facts[name] != first_facts[name]:
-                expected = f"{name} {first_facts[name]}, as {paths[0]}"
-                got = facts[name]
-                raise InputValueError("parts", expected=expected, got=got, place=path)
-        if members["ids"].shape[1] != first["ids"].shape[1]:
-            expected = f"{first['ids'].shape[1]} ids for each query, as {paths[0]}"
-            got = members["ids"].shape[1]
-            raise InputValueError("parts", expected=expected, got=got, place=path)
-    whole = {name: np.concatenate([each[name] for _, each in parts]) for name in first}
-    order = np.argsort(whole["rows"], kind="stable")
-    rows = whole["rows"][order]
-    size = first_facts["queries"]
-    if len(rows) != size or (rows != np.arange(size)).any():
-        expected = f"each of {size:,} queries once"
-        got = f"{len(rows):,} lists of {1 + np.count_nonzero(np.diff(rows)):,} queries"
-        raise InputValueError("parts", expected=expected, got=got)
-    check_forms(outputs, printing, first_facts["entities"])
-    facts = first_facts | {"ties": sum(each["ties"] for each, _ in parts)}
-    top = tr.TopK(whole["ids"][order], whole["scores"][order])
-    write_top(top, rows, facts, outputs, printing)
+    facts, top = topk_evaluation.join_lists("parts", paths)
+    check_forms(outputs, printing, facts["entities"])
+    write_top(top, np.arange(facts["queries"]), facts, outputs, printing)
 
 
 # -- recall ----------------------------------------------------------------------------------------
 
 
-@command("recall", SEARCH, "duplicates save", PRINTING)
-@vectors_and_entities
+@command("recall", SEARCH, "io duplicates save", PRINTING)
+@vectors_of_both
+@option(
+    "--truth",
+    options.INPUT,
+    "The exact lists of these vectors, if they are there already: what topk wrote, or a file of "
+    "another tool. Default: they are searched.",
+)
+@option(
+    "--tolerance",
+    click.FloatRange(min=0),
+    "So much less similar than the last exact id may an id be. Default: 0.",
+)
 @option(
     "--labels",
     options.Value(options.read_vocabulary, "entities=file", ("entities",)),
@@ -285,181 +199,85 @@ def measure_recall(values: Values) -> None:
 
     QUERIES and ENTITIES are as for `truerank topk`. FOUND has the ids of entities that the index
     lists for each query, a row for each: .npy, .npz (ids), .ivecs, .ibin, .bin or FILE.hdf5:NAME;
-    several files take little longer than one. An id is right if fewer than --top entities are more
-    similar, so that all that tie at the border are. -1 is a miss. Where a query has fewer
-    candidates than --top, as many can be found. Intervals are of 95 %, over other queries.
+    several files take little longer than one, and are compared with the first. An id is right if
+    fewer than --top entities are more similar, so that all that tie at the border are. -1 is a
+    miss, and so is an id that is no candidate. Where a query has fewer candidates than --top, as
+    many can be found. The recall is the mean over queries; intervals are of 95 %, over other
+    queries.
 
     \b
     truerank recall queries.fbin base.fbin hnsw.ibin ivf.ibin --top 10 --similarity sql2
     truerank recall Q.npy E.npy hnsw.npy --top 10 --similarity cosine --save hnsw.npz
+    truerank recall Q.npy E.npy a.npy --truth truth.ibin --top 10 --similarity l2 --tolerance 1e-3
 
-    --save keeps the rank of each id that one index lists, of which the share up to 10 is the recall
-    at 10: two such files are compared by
-    `truerank compare hnsw.npz ivf.npz --metrics optimistic.hits@10`.
+    --save keeps what one index found; two such files are compared by
+    `truerank compare hnsw.npz ivf.npz --metrics recall@10`.
     """
-    paths = values.pop("found")
+    paths = list(dict.fromkeys(values.pop("found")))
     keys = values.pop("labels", {}).get("entities")
     top = values.pop("top")
-    rule = values.pop("duplicates", "raise")
-    if rule not in ("raise", "first"):
-        raise click.UsageError(f"--duplicates {rule} is of test rows; expected raise or first")
+    measuring = take(values, "duplicates tolerance")
+    truth = values.pop("truth", None)
     save = values.pop("save", None)
     if save is not None and len(paths) > 1:
-        raise click.UsageError(f"--save keeps the ranks of one index, got {len(paths)} files")
+        raise click.UsageError(f"--save keeps what one index found, got {len(paths)} files")
     printing = take(values, PRINTING)
-    search, shape = take_vectors(values)
-    candidates, exclude = take_candidates(values, search, shape)
+    search = take_search(values)
     options.refuse(values, "recall")
-    check_printing(printing, save=save)
-    sizes = count_candidates(candidates, exclude, shape)
-    lists = {path: read_found(path, top, shape, rule, keys) for path in paths}
-    for path, ids in lists.items():
-        refuse_no_candidates(path, ids, candidates, exclude)
-    ranks_of = rank_pairs(lists, search, partial(selections, candidates, exclude, shape[0]))
-    rows: list[list[Any]] = []
-    notes = [f"{shape[0]:,} queries, {shape[1]:,} entities, {search['similarity']}."]
-    for path, ids in lists.items():
-        ranks, places = ranks_of_lists(ids, ranks_of(ids), sizes)
-        if save is not None:
-            write_last("save", save, printing, ranks.with_protocol(files=files_read()).save)
-        for k in [*(k for k in SHOWN if k < top), top]:
-            report = tr.report(ranks[places < k])
-            recall = report.interval(f"optimistic.hits@{k}")
-            rows.append([path, k, recall.value, (recall.low, recall.high)])
-        notes += notes_of(path, ids, ranks, top)
-    columns = ["file", "k", Column("recall", decimals=4), Column("95 % interval", decimals=4)]
-    show(table_of(columns, rows), printing, lines=notes)
+    style = check_printing(printing, save=save)
+    embeddings, job = topk_evaluation.open_search(**search, progress=bar())
+    shape = len(job.targets), embeddings.shape[-1]
+    reading = {"duplicates": measuring.get("duplicates", "raise"), "keys": keys}
+    lists = {}
+    for path in paths:
+        if path.lower().endswith((".run", ".tsv", ".txt")):
+            raise click.UsageError(
+                f"FOUND has rows of ids, in .npy, .ivecs or .hdf5:NAME, got {path}; lists of text "
+                "are measured by the right answers that you have: truerank retrieval --qrels QRELS "
+                "--lists RUN --candidates N"
+            )
+        lists[path] = topk_evaluation.read_lists("found", path, shape, top, **reading)
+    with called(truth="--truth"):
+        if truth is None:
+            truth = topk_evaluation.find_nearest(embeddings, job, top)
+        else:
+            truth = topk_evaluation.read_truth(truth, embeddings, job)
+    measuring["truth"] = truth
+    rows, notes, report = measure_files(lists, top, search | measuring)
+    if save is not None:
+        write_last("save", save, printing, report.ranks.with_protocol(files=files_read()).save)
+    names = ["recall", "low", "high", "to the first", "difference low", "difference high"]
+    headings = ["recall", "95 % from", "to", "to the first", "95 % from", "to"]
+    columns = ["file", "k", *map(partial(Column, decimals=4), names, headings)]
+    if len(paths) == 1:
+        columns, rows = columns[:5], [row[:5] for row in rows]
+    notes.insert(0, f"{shape[0]:,} queries, {shape[1]:,} entities, {search['similarity']}.")
+    show(table_of(columns, rows, notes if style == "json" else ()), printing, lines=notes)
 
 
-def read_found(path: str, top: int, shape: tuple[int, int], rule: str, keys: Any) -> Array:
-    """Read the first ids of each list; those that are there twice are refused, or misses."""
-    if index_files.ending_of(path) in (".run", ".tsv", ".txt"):
-        raise click.UsageError(
-            f"FOUND has rows of ids, in .npy, .ivecs or .hdf5:NAME, got {path}; lists of text are "
-            "measured by the right answers that you have: truerank retrieval --qrels QRELS "
-            "--lists RUN --candidates N"
-        )
-    ids = index_files.read_ids("found", path, None if keys else shape[1])
-    if keys is not None:
-        ids = keys.rows_of_keys(f"found: {path}", ids, shape[1])
-    if len(ids) != shape[0] or ids.shape[1] < top:
-        expected = f"a list for each of {shape[0]:,} queries, of {top:,} ids or more"
-        raise InputValueError("found", expected=expected, got=f"shape {ids.shape}", place=path)
-    ids = ids[:, :top]
-    is_wrong = (ids < MISS) | (ids >= shape[1])
-    refuse_first(path, ids, is_wrong, f"ids from 0 to {shape[1] - 1:,}, or {MISS} for none")
-    ids = ids.astype(np.int64)
-    order = np.argsort(ids, axis=1, kind="stable")
-    ordered = np.take_along_axis(ids, order, axis=1)
-    repeats = np.zeros(ids.shape, np.bool_)
-    comes_again = (np.diff(ordered, axis=1) == 0) & (ordered[:, 1:] >= 0)
-    np.put_along_axis(repeats, order[:, 1:], comes_again, axis=1)
-    if rule == "raise":
-        expected = "each id once (--duplicates first counts it once)"
-        refuse_first(path, ids, repeats, expected)
-    ids[repeats] = MISS
-    return ids
+def measure_files(
+    lists: dict[str, Array], top: int, options: Values
+) -> tuple[list[list[Any]], list[str], Any]:
+    """Return a row for each file and k, notes, and the last report.
 
-
-def refuse_first(path: str, ids: Array, is_wrong: Array, expected: str) -> None:
-    """Refuse the first id of which this is true."""
-    for row, place in np.argwhere(is_wrong)[:1].tolist():
-        got = str(ids[row, place])
-        raise InputValueError("found", expected=expected, got=got, place=f"{path}: row {row}")
-
-
-def are_candidates(candidates: Any, rows: Array, ids: Array) -> Array:
-    """Return whether each id is among the candidates of the query of its row."""
-    if candidates is None:
-        return np.ones(ids.shape, np.bool_)
-    if isinstance(candidates, np.ndarray):
-        return np.asarray(candidates[ids])
-    height, width = candidates.shape
-    keys = np.repeat(np.arange(height), np.diff(candidates.indptr)) * width + candidates.indices
-    wanted = rows * width + ids
-    return np.asarray(np.append(keys, MISS)[np.searchsorted(keys, wanted)] == wanted)
-
-
-def refuse_no_candidates(path: str, ids: Array, candidates: Any, exclude: bool) -> None:
-    """Refuse an id that is no candidate of its query."""
-    rows, places = np.nonzero(ids != MISS)
-    listed = ids[rows, places]
-    is_wrong = np.zeros(ids.shape, np.bool_)
-    is_wrong[rows, places] = ~are_candidates(candidates, rows, listed) | (
-        (listed == rows) & exclude
-    )
-    refuse_first(path, ids, is_wrong, "candidates of the query alone")
-
-
-def count_candidates(candidates: Any, exclude: bool, shape: tuple[int, int]) -> Array:
-    """Return how many candidates each query has."""
-    sizes = np.full(shape[0], shape[1])
-    if isinstance(candidates, np.ndarray):
-        sizes[:] = candidates.sum()
-    elif candidates is not None:
-        sizes = np.diff(candidates.indptr).astype(np.int64)
-    if exclude:
-        rows = np.arange(shape[0])
-        sizes -= are_candidates(candidates, rows, rows)
-    return sizes
-
-
-def rank_pairs(
-    lists: dict[str, Array], search: Values, select: Callable[[Array], Values]
-) -> Callable[[Array], tr.Ranks]:
-    """Rank each pair of a query and an id once; return what looks up the ranks of some lists."""
-
-    def number_pairs(ids: Array) -> tuple[Array, Array]:
-        rows, places = np.nonzero(ids != MISS)
-        return rows, rows * size + ids[rows, places]
-
-    size = 1 + max(int(ids.max(initial=0)) for ids in lists.values())
-    keys = np.sort(np.concatenate([number_pairs(ids)[1] for ids in lists.values()]))
-    keys = keys[np.diff(keys, prepend=-1) > 0]
-    rows, targets = np.divmod(keys, size)
-    ranks = tr.rank_embeddings(targets=targets, rows=rows, progress=bar(), **search, **select(rows))
-
-    def look_up(ids: Array) -> tr.Ranks:
-        return ranks[np.searchsorted(keys, number_pairs(ids)[1])]
-
-    return look_up
-
-
-def ranks_of_lists(ids: Array, listed: tr.Ranks, sizes: Array) -> tuple[tr.Ranks, Array]:
-    """Return the rank of each place of each list, and the places; a miss has the last rank.
-
-    Where fewer candidates than places are there, the last misses are none.
+    A row has the recall and how far it is from that of the first file, each with its bounds.
     """
-    is_miss = ids == MISS
-    last = np.broadcast_to(sizes[:, None], ids.shape)
-    above, tied, candidates = last - 1, np.ones(ids.shape, np.int64), last.copy()
-    for whole, values in (
-        (above, listed.above),
-        (tied, listed.tied),
-        (candidates, listed.candidates),
-    ):
-        whole[~is_miss] = values
-    misses_from_here = np.cumsum(is_miss[:, ::-1], axis=1)[:, ::-1]
-    spare = np.maximum(0, ids.shape[1] - sizes)
-    kept = ~is_miss | (misses_from_here > spare[:, None])
-    rows, places = np.nonzero(kept)
-    counts = above[kept], tied[kept], candidates[kept]
-    protocol = listed.protocol
-    return tr.Ranks(*counts, queries=rows, unit=rows, protocol=protocol), places
-
-
-def notes_of(path: str, ids: Array, ranks: tr.Ranks, top: int) -> list[str]:
-    """Say what lists lack, and how many end within a tie."""
-    notes = []
-    misses = int((ids == MISS).sum())
-    if misses:
-        notes.append(f"{path}: {misses:,} of {ids.size:,} ids are {MISS}, or come again: misses.")
-    at_border = (ranks.above < top) & (ranks.above + ranks.tied > top)
-    assert ranks.queries is not None
-    has_tie = np.zeros(len(ids), np.bool_)
-    has_tie[ranks.queries.values[at_border].astype(np.int64)] = True
-    number = has_tie.sum()
-    if number:
-        tie = f"{number:,} of {len(ids):,} lists have ids of a tie at place {top}"
-        notes.append(f"{path}: {tie}; all of these are right.")
-    return notes
+    rows: list[list[Any]] = []
+    notes: list[str] = []
+    first_reports: dict[int, tr.Report] = {}
+    for path, ids in lists.items():
+        for k in [*(k for k in SHOWN if k < top), top]:
+            with called(truth="--truth"):
+                report = tr.evaluate_topk(ids=ids[:, :k], **options)
+            key = f"recall@{k}"
+            recall = report.interval(key)
+            row = [path, k, recall.value, recall.low, recall.high, None, None, None]
+            first = first_reports.setdefault(k, report)
+            if report is not first:
+                difference = tr.compare(report, first, metric=key)
+                row[5:] = [difference.estimate, difference.low, difference.high]
+            rows.append(row)
+            notes += [f"{path}: {note}" for note in recall.notes]
+        findings = report.audit(*topk_evaluation.FINDINGS)
+        notes += [f"{path}: {finding.message}" for finding in findings]
+    return rows, list(dict.fromkeys(notes)), report

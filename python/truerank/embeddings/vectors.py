@@ -31,7 +31,6 @@ from ..inputs.array_likes import (
     device_of,
     dtype_name,
     is_tensor,
-    widen_bfloat16,
 )
 from ..inputs.checks import (
     NUMBERED,
@@ -123,7 +122,8 @@ class Embeddings(Store):
 
     Arguments are as in `rank_embeddings`. `query_rows` and `entity_rows` are what the rows of
     frames stand for; columns of one frame are compared with those of the other. The entities of
-    `like` are the same, and are not read again.
+    `like` are the same, and are not read again. Scores are float64 `in_double` precision, for which
+    floats of queries, which are few, are copied.
     """
 
     bias: Array | None = None  # in the dtype of the scores, as are the means of `csls`
@@ -146,6 +146,7 @@ class Embeddings(Store):
         entity_rows: Axis = NUMBERED,
         layout: Layout | None = None,
         like: Embeddings | None = None,
+        in_double: bool = False,
     ) -> None:
         self.similarity = choice("similarity", similarity, SIMILARITIES)
         queries, query_indptr = split_lists("queries", queries, similarity)
@@ -178,6 +179,8 @@ class Embeddings(Store):
             check_lists("queries", left, self.tokens[0], query_rows)
             if like is None:
                 check_lists("entities", right, self.tokens[1], entity_rows)
+        if in_double and left.dtype not in _DOUBLES:
+            left = widened(left)
         is_single = {left.dtype, right.dtype}.isdisjoint(_DOUBLES)
         carrier: np.dtype[Any] = np.dtype(np.float32 if is_single else np.float64)
         files = left_files + right_files
@@ -495,6 +498,13 @@ def refuse_addends(bias: Any, csls: CSLS | None) -> None:
             raise InputValueError(name, expected="none with maxsim", got=type(value).__name__)
 
 
+def widened(vectors: Scores) -> Scores:
+    """Copy floats or complex numbers in double precision, which changes none of them."""
+    numbers = as_floats(vectors)
+    numbers = numbers.astype(np.result_type(numbers, np.float64))
+    return Scores(numbers, numbers.dtype.name, False)
+
+
 def _in_halves(vectors: Scores) -> Scores:
     """Return vectors whose halves, of real and imaginary parts, have a dimension of their own."""
     if vectors.dtype in PARTS:
@@ -564,8 +574,7 @@ def read_bias(
         raise InputValueError("bias", expected=expected, got="one for all")
     bias, files, _ = read_vectors("bias", value, dtype, FLOATS)
     check_shape("bias", bias.array.shape, (size,), f"{size} numbers, one for each entity")
-    plain = widen_bfloat16(bias.array) if bias.dtype == "bfloat16" else bias.array
-    return _rounded(plain, carrier), files
+    return _rounded(as_floats(bias), carrier), files
 
 
 @default_arithmetic()

@@ -19,7 +19,7 @@ from ..inputs.rules import LISTED
 from ..naming import format_count
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
-from .answer_metrics import ANSWER_KEYS, BEYOND, Ties, hit_chances
+from .answer_metrics import ANSWER_KEYS, BEYOND, ORDER_KINDS, Ties, hit_chances
 from .keys import Key, fail
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 GAINS = ("linear", "exponential", "binary")  # what becomes of gains
 MISSES = ("zero", "bounds", "expected")  # what right answers count for that their lists miss
 ANSWERLESS = ("omit", "zero")  # what becomes of queries without a right answer
+HITS = "hits"  # Of lists of indexes is known how many right answers they have, and no order.
 # What retrieval has to be told of lists, for the metrics that depend on it.
 CANDIDATES = (
     Option("candidates", "listed", "says that they have all of it", call="Task(..., {})"),
@@ -108,6 +109,9 @@ class Answers:
         if any(getattr(protocol, name) != rule for name, rule in rules.items()):
             ranks = ranks._with(protocol=dataclasses.replace(protocol, **rules))
         self.ranks = ranks
+        if protocol.lists == HITS:
+            rows: Any = {"few": (f"recall@{protocol.depth}",), "listed_kinds": ORDER_KINDS[:1]}
+            self.grammar = dataclasses.replace(ANSWER_KEYS, **rows, listed=rows["few"])
 
     def _sort(self, ranks: Ranks, misses: str) -> None:
         """Sort the answers, and check that the counts of each query come from one ranking."""
@@ -237,6 +241,8 @@ class Answers:
         They are those that `places` names and, where these count, queries without any answer.
         """
         metric = key.row
+        if self.ranks.protocol.lists == HITS and key.text not in self.grammar.few:
+            fail(str(key), f"lists of an index have {self.grammar.few[0]} alone: they say no order")
         if metric.needs_candidates and self.ranks.protocol.candidates is None:
             why = "it depends on what there was to order, which lists do not say"
             fail(str(key), why, CANDIDATES)

@@ -464,7 +464,7 @@ def describe_missing(ranks: Ranks) -> tuple[int, str]:
     # Where each row is a unit, numbers say which are missing; a file may declare any number.
     if present < units < 1000 * present and [origin.rows for origin in ranks.origins] == [units]:
         missing = without(np.arange(units), distinct(ranks._labels["unit"].codes))
-        words += f"; missing: {_describe_rows(missing, units)}"
+        words += f"; missing: {describe_rows(missing, units)}"
     return units - present, words
 
 
@@ -481,14 +481,14 @@ def _describe_missing_sides(ranks: Ranks, sides: Labels) -> tuple[int, str]:
         (rows,) = np.nonzero(lacks[:, side])
         words.append(f"{len(rows):,} of {format_count(len(units), noun)} without {names[side]}")
         if len(ranks.origins) == 1:
-            words[-1] += f": {_describe_rows(units[rows], ranks.origins[0].rows)}"
+            words[-1] += f": {describe_rows(units[rows], ranks.origins[0].rows)}"
     return int(np.count_nonzero(lacks.any(axis=1))), "; ".join(words)
 
 
-def _describe_rows(rows: IntArray, number: int) -> str:
+def describe_rows(rows: IntArray, number: int) -> str:
     """Name the first of some rows, and the part that they are, if it is one.
 
-    >>> _describe_rows(np.array([2, 5, 8]), 9), _describe_rows(np.array([2, 3, 4, 5, 6]), 9)
+    >>> describe_rows(np.array([2, 5, 8]), 9), describe_rows(np.array([2, 3, 4, 5, 6]), 9)
     ('rows 2, 5, 8 (part 2::3)', 'rows 2, 3, 4, 5, ... (part 2:7)')
     """
     if len(rows) == 1:

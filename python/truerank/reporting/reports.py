@@ -269,8 +269,7 @@ class Report(Mapping[str, float], AsTable):
         if self.by is not None:
             for side, metric in itertools.product(self.sides, grammar.listed):
                 if self.read_key(metric).adjustment != "z":
-                    key = grammar.compose(side, grammar.default_kind, metric)
-                    keys.append(f"{MACRO}.{key}")
+                    keys.append(f"{MACRO}.{grammar.compose(side, grammar.default_kind, metric)}")
         return iter(keys)
 
     def __len__(self) -> int:
@@ -524,8 +523,7 @@ class Report(Mapping[str, float], AsTable):
         parsed = self.read_key(key)
         if parsed.macro:
             raise UnknownKeyError(repr(key), "a macro average is not of one group")
-        values = self._value_by_group(parsed).tolist()
-        return dict(zip(self._labels, values, strict=True))
+        return dict(zip(self._labels, self._value_by_group(parsed).tolist(), strict=True))
 
     def macro_left_out(self, key: str) -> int:
         """Return how many groups a macro average leaves out: those without a value.

@@ -54,6 +54,7 @@ DATASET = re.compile(r"(.+\.(?:hdf5|h5))(?::([^:\\]+))?", re.IGNORECASE | re.DOT
 FORMS = f"a name that ends in .npy, .npz, {', '.join(VECTORS)}, .hdf5:NAME"  # of vectors
 LISTS = (".npz", ".ivecs", ".ibin", ".bin")
 KIND = "truerank.topk"  # of lists that are saved with the numbers of their queries
+DIGESTS = ("queries", "entities", "candidates")  # of what was searched
 MOST_IDS = 2**31 - 1  # Ids of these files have 4 bytes.
 _COUNT = np.dtype("<i4")
 _HEADER_BYTES = 8
@@ -283,7 +284,9 @@ def load_top(argument: str, path: str) -> tuple[dict[str, Any], dict[str, Array]
     """Load what `save_top` wrote: the facts, and the members."""
     names = ("ids", "scores", "rows")
     with open_archive(argument, path, KIND, names) as (facts, members):
-        types = {"similarity": (str,), "queries": (int,), "entities": (int,), "ties": (int,)}
+        words = ["similarity", "precision", *map("digest of {}".format, DIGESTS)]
+        numbers = ["queries", "entities", "k", "ties"]
+        types = {name: (str if name in words else int,) for name in words + numbers}
         checked_fields("header", facts, types)
         arrays = {name: np.asarray(members[name]) for name in names}
         shape = arrays["ids"].shape

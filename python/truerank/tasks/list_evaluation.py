@@ -214,8 +214,8 @@ def candidates_of_lists(
     size = side.n_candidates
     filters = _as_selection(side.filter, len(side))
     pools = _as_selection(side.candidates, len(side))
-    filter_keys = _keys(filters, size)
-    pool_keys = _keys(pools, size)
+    filter_keys = selection_keys(filters, size)
+    pool_keys = selection_keys(pools, size)
     # Tasks often share their combination of a list, candidates, a filter and a query.
     combinations = codes_of(rows, pools.lists, filters.lists, side.rows)
     first = combinations.first()
@@ -257,12 +257,12 @@ def _as_selection(selection: Any, tasks: int) -> Any:
     return Selection(np.array([0, len(indices)]), indices, np.zeros(tasks, dtype=np.int64))
 
 
-def _keys(selection: Selection, size: int) -> IntArray:
+def selection_keys(selection: Selection, size: int) -> IntArray:
     """Return a key for each entry, ascending: the number of its list times a size, plus its column.
 
     Examples
     --------
-    >>> _keys(Selection(np.array([0, 1, 3]), np.array([5, 2, 5])), 10)
+    >>> selection_keys(Selection(np.array([0, 1, 3]), np.array([5, 2, 5])), 10)
     array([ 5, 12, 15])
     """
     numbers = np.repeat(np.arange(len(selection.indptr) - 1), np.diff(selection.indptr))

@@ -1,0 +1,77 @@
+"""Recall of an index by its definition, query by query, from the similarities of all pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+
+def exact_list(similarities: Sequence[float], candidates: Sequence[int], k: int) -> list[int]:
+    """Return the first k candidates: the most similar first, NaN last, ties by their number."""
+
+    def place(entity: int) -> tuple[bool, float, int]:
+        score = similarities[entity]
+        return math.isnan(score), 0.0 if math.isnan(score) else -score, entity
+
+    return sorted(candidates, key=place)[:k]
+
+
+def recall_of_query(
+    similarities: Sequence[float],
+    candidates: Sequence[int],
+    listed: Sequence[int],
+    k: int,
+    tolerance: float = 0.0,
+    nan: str = "raise",
+) -> float | None:
+    """Return the recall of a list, of which -1 is no id; None for a query without candidates."""
+    if nan == "omit":
+        candidates = [entity for entity in candidates if not math.isnan(similarities[entity])]
+    first = exact_list(similarities, candidates, k)
+    if not first:
+        return None
+    last = similarities[first[-1]]
+    right = set()
+    for entity in listed[:k]:
+        if entity not in candidates:
+            continue
+        score = similarities[entity]
+        is_near = math.isnan(last) or score >= last - tolerance
+        if entity in first or is_near:
+            right.add(entity)
+    return min(len(right), len(first)) / len(first)
+
+
+def mean_recall(values: Sequence[float | None]) -> float:
+    """Return the mean over the queries that have candidates."""
+    counted: list[Any] = [value for value in values if value is not None]
+    return sum(counted) / len(counted) if counted else math.nan
+
+
+def recall_of_ann_benchmarks(
+    distances: Sequence[float], true_distances: Sequence[float], k: int, epsilon: float = 1e-3
+) -> float:
+    """Return the share of k places of a list whose distance is at most the k-th and epsilon."""
+    limit = true_distances[k - 1] + epsilon
+    return sum(distance <= limit for distance in distances[:k]) / k
+
+
+def recall_of_big_ann(
+    listed: Sequence[int], true_ids: Sequence[int], true_distances: Sequence[float], k: int
+) -> float:
+    """Return the share of k ids that a deeper truth has up to ties of its k-th distance."""
+    end = k
+    while end < len(true_ids) and abs(true_distances[end] - true_distances[k - 1]) < 1e-6:
+        end += 1
+    return len({*listed[:k]} & {*true_ids[:end]}) / k
+
+
+def recall_of_diskann(
+    listed: Sequence[int], true_ids: Sequence[int], true_distances: Sequence[float], k: int
+) -> float:
+    """Return the same with ties that are equal."""
+    end = k
+    while end < len(true_ids) and true_distances[end] == true_distances[k - 1]:
+        end += 1
+    return len({*listed[:k]} & {*true_ids[:end]}) / k
