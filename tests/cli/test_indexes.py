@@ -14,6 +14,7 @@ from scipy import stats
 from scipy.sparse import csr_array, save_npz
 
 import truerank as tr
+from oracles.index_recall import exact_list, recall_of_query
 from support.cli_files import Run
 
 pytestmark = pytest.mark.python_only
@@ -456,6 +457,98 @@ def test_a_curve_of_many_files(run: Run) -> None:
     assert table[0] == "file,k,recall,low,high,to the first,difference low,difference high"
     assert len(table) == 11
     assert table[10].startswith("ef4.npy,10,1.0,")
+
+
+def write_vectors(name: str, vectors: Array) -> str:
+    """Write vectors in the form that the ending of a name says."""
+    rows, columns = vectors.shape
+    path, _, dataset = name.partition(":")
+    if name.endswith(".npy"):
+        np.save(name, vectors)
+    elif name.endswith("vecs"):
+        file = np.zeros(rows, [("size", "<i4"), ("numbers", vectors.dtype, columns)])
+        file["size"], file["numbers"] = columns, vectors
+        file.tofile(name)
+    elif dataset:
+        h5py = pytest.importorskip("h5py", reason="HDF5 needs h5py")
+        with h5py.File(path, "a") as hdf5:
+            hdf5[dataset] = vectors
+    else:
+        write_bin(name, vectors)
+    return name
+
+
+FORMATS = {
+    "q.npy e.npy": "<f4",
+    "q.fvecs e.fvecs": "<f4",
+    "q.bvecs e.bvecs": "u1",
+    "q.fbin e.fbin": "<f4",
+    "q.f16bin e.f16bin": "<f2",
+    "q.u8bin e.u8bin": "u1",
+    "q.i8bin e.i8bin": "i1",
+    "q.bin e.bin": "<f4",
+    "glove.hdf5:test glove.hdf5:train": "<f4",
+}
+
+
+@pytest.mark.parametrize("files", FORMATS)
+def test_ids_and_recall_of_each_format(run: Run, files: str) -> None:
+    """Beside float64: three indexes at three k, whole, with a filter, and with what is deleted."""
+    rng = np.random.default_rng(7)
+    vectors = [rng.integers(0, 5, (n, 4)).astype(FORMATS[files]) for n in (9, 150)]
+    for name, each in zip(files.split(), vectors, strict=True):
+        write_vectors(name, each)
+    similarities = -squares(*vectors).astype(np.float64)
+    allowed = np.ones((9, 150), bool)
+    filtered = rng.random((9, 150)) < 0.2
+    there = rng.random(150) < 0.6
+    np.savez(
+        "filter.npz",
+        indptr=np.append(0, filtered.sum(axis=1).cumsum()),
+        indices=filtered.nonzero()[1],
+    )
+    np.save("there.npy", there)
+    cases = {
+        "": allowed,
+        "--filter filter.npz": ~filtered,
+        "--candidates there.npy": allowed & there,
+    }
+    for words, candidates in cases.items():
+        line = f"{files} --top 100 --similarity sql2 {words}"
+        assert run(*f"topk {line} --output t.npz --force".split()).code == 0
+        exact = [
+            exact_list(row.tolist(), np.flatnonzero(some).tolist(), 100)
+            for row, some in zip(similarities, candidates, strict=True)
+        ]
+        assert [row[row >= 0].tolist() for row in np.load("t.npz")["ids"]] == exact
+        lists = {}
+        for lost in (0, 40, 100):
+            shown = np.where(rng.permutation(150) < lost, -np.inf, similarities)
+            lists[f"lost{lost}.npy"] = np.argsort(-shown, axis=1, kind="stable")[:, :100]
+            np.save(f"lost{lost}.npy", lists[f"lost{lost}.npy"])
+        for truth in ("", "--truth t.npz"):
+            rows = rows_of(
+                run(
+                    *f"recall {files} {' '.join(lists)} {line[len(files) :]} {truth} --json".split()
+                ).out
+            )
+            assert [row["recall"] for row in rows] == [
+                pytest.approx(
+                    np.mean(
+                        [
+                            recall_of_query(
+                                similarities[q].tolist(),
+                                np.flatnonzero(candidates[q]).tolist(),
+                                ids[q].tolist(),
+                                k,
+                            )
+                            for q in range(9)
+                        ]
+                    )
+                )
+                for ids in lists.values()
+                for k in (1, 10, 100)
+            ]
 
 
 def test_late_interaction_of_an_index(run: Run) -> None:
