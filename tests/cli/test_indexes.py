@@ -350,11 +350,13 @@ def test_a_saved_truth_of_something_else(run: Run) -> None:
     """Digests tell it, also where the lists that are measured show nothing."""
     np.save("f.npy", np.full((23, 7), -1))
     np.save("some.npy", np.arange(250))
+    np.savez("own.npz", indptr=np.arange(24), indices=np.arange(23))
     np.save("E2.npy", np.where(np.arange(300)[:, None] == 299, 5 - ENTITIES, ENTITIES))
     write_bin("few.u8bin", QUERIES[:22])
     line = "--top 7 --similarity sql2"
     unlike = {
         "digest of candidates": f"{FILES} --candidates some.npy",
+        "digest of candidates 0": f"{FILES} --filter own.npz",
         "digest of entities": "queries.u8bin E2.npy",
         "digest of queries": "own.u8bin base.u8bin",
         "queries 23, got 22": "few.u8bin base.u8bin",

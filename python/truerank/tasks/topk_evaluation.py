@@ -386,7 +386,7 @@ def find_answers(
     """Return how many right answers the list of each query has, and what its places have."""
     answers = mark_answers(embeddings, job, lists, nearest, tolerance)
     most = count_ids(nearest)
-    hits = count_hits(answers, most)
+    hits = np.count_nonzero(answers >= NEAR, axis=1)
     numbers: dict[str, Any] = {
         "missing ids": np.maximum(most - count_ids(lists), 0).sum(),
         "no candidates": np.count_nonzero(answers == STRANGER),
@@ -397,8 +397,9 @@ def find_answers(
     if shares.sum() < _LOW * np.count_nonzero(most):
         less = np.where(lists > 0, lists - 1, PAD)[_FIRST]
         answers = mark_answers(embeddings, job, less, nearest[_FIRST], tolerance)
+        of_less = np.count_nonzero(answers >= NEAR, axis=1) / np.maximum(most[_FIRST], 1)
         counted = max(1, np.count_nonzero(most[_FIRST]))
-        recall = (count_hits(answers, most[_FIRST]) / np.maximum(most[_FIRST], 1)).sum() / counted
+        recall = of_less.sum() / counted
         if recall - shares[_FIRST].sum() / counted > _GAIN:
             numbers["ids from 1"] = recall
     findings = [
@@ -407,12 +408,6 @@ def find_answers(
         if number
     ]
     return hits, findings
-
-
-def count_hits(answers: npt.NDArray[np.int8], most: IntArray) -> IntArray:
-    """Return how many right answers the list of each query has, at most so many."""
-    hits: IntArray = np.minimum(np.count_nonzero(answers >= NEAR, axis=1), most)
-    return hits
 
 
 def rank_hits(
