@@ -404,6 +404,28 @@ def test_filters_and_deletions(run: Run) -> None:
     both.refuses(2, "--exclude-self, or --filter, whose lists may have the query's own row")
 
 
+def test_floats_beside_bytes_have_two_ways(run: Run) -> None:
+    """Floats in both are compared as they are, and so are both where one scale made bytes."""
+    scale = 8.0
+    queries = np.random.default_rng(3).integers(-50, 50, (23, 5)) / scale
+    entities = np.random.default_rng(4).integers(-50, 50, (300, 5))
+    np.save("Q.npy", queries.astype(np.float32))
+    np.save("E.npy", entities.astype(np.int8))
+    line = "topk Q.npy E.npy --top 7 --similarity sql2 --force --output t.npz"
+    message = (
+        "entities: expected float32, as queries: floats in both, or both quantised by one scale"
+    )
+    run(*line.split()).refuses(1, message)
+    np.save("E.npy", (entities / scale).astype(np.float32))
+    assert run(*line.split()).code == 0
+    exact = nearest((8 * (squares(8 * queries, entities))).astype(np.int64), 7)
+    assert np.load("t.npz")["ids"].tolist() == exact.tolist()
+    np.save("Q.npy", np.rint(scale * queries).astype(np.int8))
+    np.save("E.npy", entities.astype(np.int8))
+    assert run(*line.split()).code == 0
+    assert np.load("t.npz")["ids"].tolist() == exact.tolist()
+
+
 def test_as_few_columns_as_entities(run: Run) -> None:
     np.save("E.npy", ENTITIES[:10])
     np.save("f.npy", nearest(squares()[:, :10], 10))

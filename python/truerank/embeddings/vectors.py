@@ -203,7 +203,7 @@ class Embeddings(Store):
         A complex number is as long as two real ones.
         """
         if left.dtype != right.dtype and not {left.dtype, right.dtype}.isdisjoint(QUANTISED):
-            expected = f"{left.dtype}, as queries"
+            expected = f"{left.dtype}, as queries: floats in both, or both quantised by one scale"
             way = Option("", effect="gives them one dtype, if both have one scale", call="astype")
             raise InputTypeError("entities", expected=expected, got=right.dtype, remedies=[way])
         check_shape("entities", self.vector_shapes[1], 2, "a matrix (entities, d)")

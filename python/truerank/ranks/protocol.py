@@ -66,7 +66,7 @@ class Protocol:
         Provenance. The dtype of the scores, the similarity that made them, truerank's version.
     lists : str, optional
         Provenance. What lists of candidates gave, "scores" or "order alone", if the counts are from
-        lists (`rank_lists`), whose misses are bounded, not ranked.
+        lists (`rank_lists`), whose misses are bounded, not ranked; of lists of an index "hits".
     depth : int, optional
         Provenance. Of lists, how many entries the longest of them had as it was handed over, known
         ones among them. Of joined ranks it is the greatest, and protocols that differ in nothing

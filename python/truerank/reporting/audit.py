@@ -273,7 +273,9 @@ class Finding:
         "test candidates", "missing rows" of a part or of joined ones, and "missing sides" of these,
         "one array" of two sides; of queries "missing answers", and "joined queries" of one name; of
         lists "missing lists", "unused lists", "pooled lists" of several values of a column, "known
-        in lists", "names" of right answers that differ in writing alone, and "spellings".
+        in lists", "names" of right answers that differ in writing alone, and "spellings";
+        of lists of an index "missing ids", "no candidates", "tied lists", "without candidates" and
+        "ids from 1".
     count : int
         How many tasks, candidates, rows or lists it concerns.
     message : str
