@@ -351,26 +351,21 @@ def refuse_unlike(
     By more than single precision may round, in any order of additions, also in those of |q|^2 +
     |e|^2 - 2 q e. Only those are looked at that are most above it, of the usual similarities.
     """
-    similarity = embeddings.similarity
     above = np.flatnonzero(scores > limits)
-    if not len(above) or similarity not in ("dot", "cosine", "l2", "sql2"):
-        return
     above = above[np.argsort(limits[above] - scores[above], kind="stable")[:_EXAMPLES]]
-    vectors = [
-        as_floats(each.with_array(each.array[places[above]])).astype(np.float64)
-        for each, places in ((embeddings.queries, rows), (embeddings.entities, ids))
-    ]
+    if not len(above) or embeddings.similarity not in ("dot", "cosine", "l2", "sql2"):
+        return
+    gaps = scores[above] - limits[above]
+    if embeddings.similarity == "l2":  # Roots of small numbers differ more: squares are compared.
+        gaps *= -scores[above] - limits[above]
+    pairs = ((embeddings.queries, rows[above]), (embeddings.entities, ids[above]))
+    vectors = [as_floats(each.with_array(each.array[places])) for each, places in pairs]
+    with np.errstate(over="ignore"):
+        squares = sum(np.linalg.norm(each, axis=1) for each in vectors) ** 2
+    if embeddings.similarity == "cosine":
+        squares = np.ones(len(above))
     single = np.finfo(np.float32).eps * (8 + vectors[0].shape[1])
-    with np.errstate(over="ignore", invalid="ignore"):
-        sums = np.abs(scores + limits)[above]
-        gaps = (scores - limits)[above]
-        if similarity == "l2":  # Roots of small numbers differ more: squares are compared.
-            gaps *= sums
-        lengths = 1.0
-        if similarity != "cosine":
-            lengths = sum(np.linalg.norm(each, axis=1) for each in vectors)
-        is_beyond = gaps > single * (lengths**2 + sums)
-    for i in above[is_beyond][:1].tolist():
+    for i in above[gaps > single * (squares + np.abs(limits[above]))][:1].tolist():
         problem = f"query {rows[i]}: entity {ids[i]}, which it lacks, is more similar than its "
         problem += f"last id ({scores[i]:.6g} against {limits[i]:.6g}): it is of other vectors or "
         problem += "candidates, by another similarity or in less than single precision"
@@ -431,9 +426,8 @@ def rank_hits(
     }
     fields = {"similarity": embeddings.measure, "lists": HITS, "depth": k}
     ranks = job.ranks(counts, embeddings.dtype, embeddings.files, **fields)
-    without_answers = np.zeros(len(rows), np.int64)
-    without_answers[:1] = np.count_nonzero(most == 0)
-    ranks = ranks._with({"without_answers": without_answers})
+    is_first = np.arange(len(rows)) == 0
+    ranks = ranks._with({"without_answers": is_first * np.count_nonzero(most == 0)})
     return ranks.with_labels(queries=rows, targets=places, unit=rows)
 
 
@@ -467,19 +461,14 @@ def find_nearest(embeddings: Embeddings, job: Job, k: int, rows: IntArray | None
 def facts_of_search(embeddings: Embeddings, job: Job) -> dict[str, Any]:
     """Return what tells a search from others, by names for messages: numbers, words and digests."""
     tokens = embeddings.tokens or (None, None)
+    facts: dict[str, Any] = {"similarity": embeddings.similarity, "precision": embeddings.dtype}
+    facts |= {"queries": len(job.targets), "entities": embeddings.shape[-1]}
     entities = embeddings.entities.array, tokens[1], embeddings.bias, embeddings.layout
-    digests = {
-        "digest of queries": sha256_of(embeddings.queries.array, tokens[0]),
-        "digest of entities": sha256_of(*entities),
-        "digest of candidates": sha256_of(job.candidates, job.filter, job.rules.nan),
-    }
-    return {
-        "similarity": embeddings.similarity,
-        "precision": embeddings.dtype,
-        "queries": len(job.targets),
-        "entities": embeddings.shape[-1],
-        **{name: digest[:16] for name, digest in digests.items()},
-    }
+    queries = embeddings.queries.array, tokens[0]
+    candidates = job.candidates, job.filter, job.rules.nan
+    for name, parts in zip(index_files.DIGESTS, (queries, entities, candidates), strict=True):
+        facts[f"digest of {name}"] = sha256_of(*parts)[:16]
+    return facts
 
 
 def join_lists(argument: str, paths: Sequence[str]) -> tuple[dict[str, Any], TopK]:
