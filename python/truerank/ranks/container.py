@@ -304,9 +304,9 @@ class Ranks(Immutable):
         attributes = ranks.__dict__
         attributes.update(arrays, _arrays=arrays, _labels=labels, protocol=protocol, _memo={})
         attributes["_origins"] = origins
-        for name in LABELS:
-            if name in labels:
-                attributes[name] = labels[name]
+        for name, label in labels.items():
+            if name in LABELS:
+                attributes[name] = label
         if "audit" in arrays:
             attributes["audit"] = Audit(*arrays["audit"])
         return ranks

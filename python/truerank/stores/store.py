@@ -441,17 +441,30 @@ def read_single_scores(file: BinaryFile, offsets: Array, carrier: np.dtype[Any])
     """
     order = np.argsort(offsets, kind="stable")
     data = bytearray()
+    descriptor, size = file.fileno(), carrier.itemsize
     for first in range(0, len(order), _PREFETCHED_READS):
         group = offsets[order[first : first + _PREFETCHED_READS]].tolist()
         with suppress(OSError, AttributeError):  # Not every system takes such hints.
-            for offset in group:  # The system can fetch them all at once.
-                os.posix_fadvise(file.fileno(), offset, carrier.itemsize, os.POSIX_FADV_WILLNEED)
+            for offset in [] if _is_cached(descriptor, group[-1]) else group:
+                # The system can fetch them all at once.
+                os.posix_fadvise(descriptor, offset, size, os.POSIX_FADV_WILLNEED)
+        if hasattr(os, "pread"):
+            data += b"".join([os.pread(descriptor, size, offset) for offset in group])
+            continue
         for offset in group:
             file.seek(offset)
-            data += file.read(carrier.itemsize)
+            data += file.read(size)
     out = np.empty(len(offsets), carrier.newbyteorder("="))
     out[order] = np.frombuffer(data.ljust(out.nbytes, b"\0"), carrier)
     return out
+
+
+def _is_cached(descriptor: int, offset: int) -> bool:
+    """Whether a byte of a file is known to be in memory."""
+    try:
+        return os.preadv(descriptor, [bytearray(1)], offset, os.RWF_NOWAIT) == 1
+    except (OSError, AttributeError):  # It is not, or this system does not tell.
+        return False
 
 
 class ShardStore(Store):
