@@ -73,6 +73,46 @@ void accumulate(Similarity similarity, const T* queries, std::size_t rows, const
     });
 }
 
+// What a step adds, in integers that the compilers multiply two at a time: differences of bytes have 10 bits.
+TRUERANK_INLINE std::int32_t added(Product, std::int16_t q, std::int16_t e) { return q * e; }
+TRUERANK_INLINE std::int32_t added(Difference, std::int16_t q, std::int16_t e) { return q < e ? e - q : q - e; }
+TRUERANK_INLINE std::int32_t added(SquaredDifference, std::int16_t q, std::int16_t e) {
+    const auto difference = static_cast<std::int16_t>(q - e);
+    return difference * difference;
+}
+
+template <class Step, class Byte, class T>
+TRUERANK_INLINE void accumulate_bytes_by(const std::int16_t* queries, std::size_t rows, const Byte* vector,
+                                         std::size_t depth, std::size_t lanes, T* sums) {
+    constexpr std::size_t at_once = 1 << 13;  // so that 32 bits hold their sum
+    for (std::size_t i = 0; i < rows; ++i, queries += depth) {
+        std::int64_t total = 0;
+        for (std::size_t first = 0; first < depth; first += at_once) {
+            std::int32_t sum = 0;
+            for (std::size_t k = first; k < std::min(depth, first + at_once); ++k) {
+                sum += added(Step(), queries[k], std::int16_t{vector[k]});
+            }
+            total += sum;
+        }
+        sums[i * lanes] = static_cast<T>(total);
+    }
+}
+
+template <class T>
+void accumulate_bytes(Similarity similarity, const std::int16_t* queries, std::size_t rows, const std::uint8_t* vector,
+                      bool is_signed, std::size_t depth, std::size_t lanes, T* sums) {
+    with_step(similarity, [&](auto step) __attribute__((always_inline)) {
+        using Step = decltype(step);
+        if constexpr (sizeof(T) == 8 && Step::components == 1) {
+            if (is_signed) {
+                const auto* const numbers = reinterpret_cast<const std::int8_t*>(vector);
+                return accumulate_bytes_by<Step>(queries, rows, numbers, depth, lanes, sums);
+            }
+            accumulate_bytes_by<Step>(queries, rows, vector, depth, lanes, sums);
+        }
+    });
+}
+
 template <class T>
 void add_squares(const T* const* vectors, std::size_t n, std::size_t depth, double* sums) {
     using A = Block<T>;
@@ -106,7 +146,8 @@ bool normalise(const T* from, std::size_t depth, T* to) {
         std::size_t k = 0;
         for (; k + side * half <= depth; k += side * half) {
             // As a rule the next vector follows in memory.
-            prefetch(address_after(from + k, std::max<std::size_t>(depth * sizeof(T), 512)));
+            const std::uintptr_t next = address_after(from + k, std::max<std::size_t>(depth * sizeof(T), 512));
+            for (std::size_t at = 0; at < side * half * sizeof(T); at += 64) prefetch(next + at);
             TRUERANK_UNROLL
             for (std::size_t s = 0; s < side; ++s) {
                 const Doubles x = __builtin_convertvector(Half::load(from + k + s * half), Doubles);
@@ -160,6 +201,7 @@ void widen(const BFloat16* from, std::size_t n, T* to) {
 template <class T>
 constexpr RowKernels<T> kTable = {.pack = pack<T>,
                                   .accumulate = accumulate<T>,
+                                  .accumulate_bytes = accumulate_bytes<T>,
                                   .add_squares = add_squares<T>,
                                   .normalise = normalise<T>,
                                   .divide = divide<T>,

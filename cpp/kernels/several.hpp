@@ -1,7 +1,7 @@
 // How many scores are above each of several true scores, and how many equal it. Three ways, by the number k of true
 // scores:
 //
-// - in registers: scores are compared with up to five true scores at a time, whose counters stay in registers.
+// - in registers: scores are compared with a few true scores at a time, whose counters stay in registers.
 // - by search (from kLeastSearched true scores on): each score is searched for among the sorted true scores.
 // - by bins (floats and doubles, from kLeastBinned true scores on; bins.hpp): a histogram of the scores, in which only
 //   bins that have a true score are looked into. Bins are tried on some scores first. Where the data do not suit them,
@@ -13,6 +13,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/bins.hpp"
 #include "kernels/lanes.hpp"
@@ -35,8 +36,11 @@ constexpr std::size_t scratch_size(std::size_t true_scores) {
     return true_scores < measured::kLeastSearched<T> ? 0 : searched;
 }
 
-// So many true scores, their counters and a vector of scores fit into the sixteen registers of SSE and AVX2.
-constexpr std::size_t kMaxInRegisters = 5;
+// So many true scores, their counters and a vector of scores fit into the registers: ten into the thirty-two of
+// AVX-512, which counts several true scores of floats alone; six into the sixteen of SSE and AVX2, where true scores
+// are read again.
+template <class T>
+constexpr std::size_t kMaxInRegisters = kBytes == 64 && std::is_same_v<T, float> ? 10 : 6;
 
 // Writes the keys of n scores. Returns the number of NaN.
 template <class T>
@@ -116,7 +120,8 @@ TRUERANK_INLINE std::int64_t count_in_registers(const T* scores, std::size_t n, 
 template <class T>
 std::int64_t count_in_groups(const T* scores, std::size_t n, const Key<T>* true_scores, std::size_t k,
                              PartialCounts* counts, std::uintptr_t ahead) {
-    const std::size_t groups = (k + kMaxInRegisters - 1) / kMaxInRegisters;
+    constexpr std::size_t most = kMaxInRegisters<T>;
+    const std::size_t groups = (k + most - 1) / most;
     std::int64_t nan = 0;
     for (std::size_t g = 0, j = 0; g < groups; ++g) {
         const std::size_t size = (k - j) / (groups - g);
@@ -124,11 +129,9 @@ std::int64_t count_in_groups(const T* scores, std::size_t n, const Key<T>* true_
             const std::uintptr_t next = ahead + measured::kCachedKeys<T> / groups * sizeof(T) * g;
             nan = count_in_registers<group()>(scores, n, true_scores + j, counts + j, next, groups);
         };
-        if (size == 1) count(std::integral_constant<int, 1>());
-        if (size == 2) count(std::integral_constant<int, 2>());
-        if (size == 3) count(std::integral_constant<int, 3>());
-        if (size == 4) count(std::integral_constant<int, 4>());
-        if (size == 5) count(std::integral_constant<int, 5>());
+        [&]<std::size_t... Before>(std::index_sequence<Before...>) __attribute__((always_inline)) {
+            ((size == Before + 1 ? count(std::integral_constant<int, Before + 1>()) : void()), ...);
+        }(std::make_index_sequence<most>());
         j += size;
     }
     return nan;
@@ -182,7 +185,7 @@ std::int64_t count_several(const void* from, std::size_t n, const Key<T>* true_s
     if constexpr (std::is_floating_point_v<T>) {
         if (binned) first = count_by_bins(scores, n, true_scores, k, counts, below, equal, scratch + 2 * k + 2, &nan);
     }
-    const bool in_one_group = k > 0 && k <= kMaxInRegisters && !is_float16<T>;
+    const bool in_one_group = k > 0 && k <= kMaxInRegisters<T> && !is_float16<T>;
     const std::size_t at_once = in_one_group ? (L::max_additions - 1) * L::size : chunk;
     for (std::size_t i = first; i < n; i += at_once) {
         const std::size_t m = std::min(at_once, n - i);

@@ -160,15 +160,19 @@ TRUERANK_INLINE void for_transposed(const T* const* vectors, std::size_t depth, 
     using Vector = typename A::Vector;
     constexpr std::size_t size = A::size, line = 64;
     const std::uintptr_t next = address_after(vectors[0], adjacent ? size * depth * sizeof(T) : 0);
+    const bool is_short = size * depth * sizeof(T) <= measured::kNearVectorBytes;
     std::size_t k = 0;
     for (; k + size <= depth; k += size) {
         Vector e[size];
         Transposition<A>::load(vectors, k, e);
         // A block is as much of one vector as this is of all.
-        if (adjacent) {
-            TRUERANK_UNROLL
-            for (std::size_t at = 0; at < size * size * sizeof(T); at += line) {
-                prefetch(next + k * size * sizeof(T) + at);
+        TRUERANK_UNROLL
+        for (std::size_t at = 0; adjacent && at < size * size * sizeof(T); at += line) {
+            const void* const ahead = reinterpret_cast<const void*>(next + k * size * sizeof(T) + at);
+            if (is_short) {
+                __builtin_prefetch(ahead, 0, 3);
+            } else {
+                __builtin_prefetch(ahead, 0, 2);
             }
         }
         TRUERANK_UNROLL

@@ -12,6 +12,7 @@
 
 #include "engine/bounds/bounds.hpp"
 #include "engine/sweep/embeddings.hpp"
+#include "kernels/measured.hpp"
 #include "kernels/sums.hpp"
 #include "tests/tests.hpp"
 
@@ -566,11 +567,11 @@ void check_means_of_long_sides(Checks& checks, Random& random) {
     }
 }
 
-// Bytes are scored as the doubles that they are.
+// Bytes are scored as the doubles that they are: those of few queries in place, as integers.
 template <class Byte>
-void check_bytes(Checks& checks, DType dtype, Random& random) {
-    constexpr std::int64_t queries = 13, entities = 200, depth = 300;
-    std::vector<Byte> bytes((queries + entities) * depth);
+void check_bytes(Checks& checks, DType dtype, std::int64_t queries, std::int64_t entities, std::int64_t depth,
+                 Random& random) {
+    std::vector<Byte> bytes(static_cast<std::size_t>((queries + entities) * depth));
     for (Byte& x : bytes) x = static_cast<Byte>(random.below(256));
     const std::vector<double> doubles(bytes.begin(), bytes.end());
     for (const Similarity similarity : kSimilaritiesTested) {
@@ -585,12 +586,13 @@ void check_bytes(Checks& checks, DType dtype, Random& random) {
                               type,
                               false};
             };
-            std::vector<double> scores(queries * entities);
+            std::vector<double> scores(static_cast<std::size_t>(queries * entities));
             score_embeddings({matrix(0, queries), matrix(queries, entities), similarity}, nullptr, nullptr, queries,
                              {0, 0, [] { return false; }}, scores.data());
             return scores;
         };
-        checks.expect(scores_of(bytes, dtype) == scores_of(doubles, DType::float64), "bytes, similarity %d",
+        checks.expect(scores_of(bytes, dtype) == scores_of(doubles, DType::float64),
+                      "%d queries of %d bytes, similarity %d", static_cast<int>(queries), static_cast<int>(depth),
                       static_cast<int>(similarity));
     }
 }
@@ -672,8 +674,13 @@ void check_vectors(Checks& checks) {
     check_longest_tokens<double>(checks, random);
     check_means_of_long_sides<float>(checks, random);
     check_means_of_long_sides<double>(checks, random);
-    check_bytes<std::int8_t>(checks, DType::int8, random);
-    check_bytes<std::uint8_t>(checks, DType::uint8, random);
+    for (const std::int64_t queries : {std::int64_t{1}, measured::kFewQueriesOfBytes, std::int64_t{29}}) {
+        for (const std::int64_t depth : {1, 37, 300}) {
+            check_bytes<std::int8_t>(checks, DType::int8, queries, 200, depth, random);
+            check_bytes<std::uint8_t>(checks, DType::uint8, queries, 200, depth, random);
+        }
+    }
+    check_bytes<std::uint8_t>(checks, DType::uint8, 2, 3, 40'000, random);
     check_query_of_many_tasks<float>(checks, random);
     check_query_of_many_tasks<double>(checks, random);
     check_fault_of_crowded_queries(checks);

@@ -380,6 +380,21 @@ def test_sums_that_a_float32_would_round() -> None:
     assert (ranks.above.tolist(), ranks.tied.tolist()) == ([2], [1])
 
 
+@pytest.mark.parametrize("similarity", SUMS)
+@pytest.mark.parametrize("queries", [1, 16, 17])
+def test_sums_that_32_bits_would_not_hold(similarity: str, queries: int) -> None:
+    """Few queries are summed up in integers, where entities lie, and more by other ways."""
+    entities = np.full((3, 40_000), 255, np.uint8)
+    entities[1] = 0
+    entities[2, 8_190:8_194] = 0
+    asked = entities[np.arange(queries) % 2]
+    scores = tr.score_embeddings(asked, entities, similarity=similarity)
+    np.testing.assert_array_equal(scores, exact_scores(asked, entities, similarity))
+    targets = np.full(queries, 2)
+    expected = count(sums(asked, entities, similarity), targets.tolist())
+    assert_same(tr.rank_embeddings(asked, entities, targets, similarity=similarity), expected)
+
+
 def vectors_of(dtype: str) -> tuple[Array, Array, Array]:
     """Return queries, entities, and the sums of their products."""
     rng = np.random.default_rng(7)

@@ -128,7 +128,8 @@ class Quantiser {
         const Similarity similarity = scoring.similarity;
         const bool by_distances = similarity == Similarity::l1 || similarity == Similarity::inverse_l1 ||
                                   similarity == Similarity::complex_l1 || similarity == Similarity::poincare;
-        return by_distances ? least / 2 : least;
+        if (by_distances) return least / 2;
+        return scoring.has_bytes() ? measured::kFewQueriesOfBytes + 1 : least;
     }
 
     const Scoring<C>& scoring;

@@ -13,6 +13,7 @@
 #include "engine/bounds/bounds.hpp"
 #include "engine/sweep/embeddings.hpp"
 #include "engine/sweep/vectors.hpp"
+#include "kernels/measured.hpp"
 #include "kernels/similarity.hpp"
 
 namespace truerank {
@@ -42,8 +43,11 @@ struct Scoring {
     // Whether so many queries are scored against candidates where they lie: packing them, or quantising them for
     // bounds, would take longer. Candidates of which the squares matter are packed for these.
     bool few(std::int64_t n) const {
-        return n <= static_cast<std::int64_t>(kFewQueries) && !packing().squares && !are_bounds_forced();
+        const auto most = has_bytes() ? measured::kFewQueriesOfBytes : static_cast<std::int64_t>(kFewQueries);
+        return n <= most && !packing().squares && !are_bounds_forced();
     }
+    // Whether sums are made of bytes.
+    bool has_bytes() const { return queries.has_bytes() && candidates.has_bytes() && sums_bytes(similarity); }
 };
 
 // What finishes the sums of a few queries and candidates: one number for each query (or, where tiles are pairwise, for

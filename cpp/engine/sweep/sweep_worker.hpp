@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -71,6 +72,7 @@ class SweepWorker {
   private:
     static constexpr auto kTileRows = static_cast<std::int64_t>(kTileQueries);
     static constexpr auto kFewRows = static_cast<std::int64_t>(kFewQueries);
+    static_assert(measured::kFewQueriesOfBytes <= 32);  // A sink takes a bit of each.
 
     std::int64_t queries() const { return static_cast<std::int64_t>(query_rows_.size()); }
     bool few() const { return scoring_.few(queries()); }
@@ -119,10 +121,21 @@ class SweepWorker {
         load_queries();
         const std::int64_t lanes = scoring_.lanes(), depth = scoring_.depth();
         if (stops(poll, queries() * lanes * (1 + depth / 16))) return false;
-        sums_.resize(static_cast<std::size_t>(kFewRows * lanes));
+        sums_.resize(static_cast<std::size_t>(divide_up(queries(), kFewRows) * kFewRows * lanes));
+        addends_.gather_candidates(scoring_, panel.columns, panel.width);
+        if (scoring_.has_bytes()) {
+            const bool is_signed = scoring_.candidates.dtype() == DType::int8;
+            for (std::int64_t i = 0; i < panel.width; ++i) {
+                row_kernels<C>().accumulate_bytes(scoring_.similarity, byte_queries_.data(), query_rows_.size(),
+                                                  scoring_.candidates.bytes(panel.columns[i], byte_buffer_), is_signed,
+                                                  static_cast<std::size_t>(depth), scoring_.kernels.lanes,
+                                                  sums_.data() + i);
+            }
+            take_sums(sums_.data(), 0, queries(), sink);
+            return true;
+        }
         vectors_.resize(static_cast<std::size_t>(lanes));
         scratch_.resize(std::max(scratch_.size(), static_cast<std::size_t>(lanes * depth)));
-        addends_.gather_candidates(scoring_, panel.columns, panel.width);
         const bool normalise = scoring_.packing().normalise;
         scoring_.candidates.load(panel.columns, panel.width, normalise, scratch_.data(), vectors_.data());
         std::fill(vectors_.begin() + panel.width, vectors_.end(), vectors_[0]);
@@ -163,6 +176,13 @@ class SweepWorker {
         queries_.resize(static_cast<std::size_t>(rows * std::max<std::int64_t>(1, depth)));
         addends_.resize_queries(rows);
         addends_.gather_queries(scoring_, query_rows_.data(), queries());
+        byte_queries_.clear();
+        for (std::int64_t i = 0; few() && scoring_.has_bytes() && i < queries(); ++i) {
+            scratch_.resize(std::max(scratch_.size(), static_cast<std::size_t>(depth)));
+            const C* const row = scoring_.queries.row(query_rows_[static_cast<std::size_t>(i)], false, scratch_.data());
+            std::transform(row, row + depth, std::back_inserter(byte_queries_),
+                           [](C x) { return static_cast<std::int16_t>(x); });
+        }
         for (std::int64_t i = 0; i < rows; i += tile_rows) {
             scoring_.queries.pack(query_rows_.data() + i, std::min(tile_rows, queries() - i), tile_rows,
                                   scoring_.packing(), queries_.data() + i * depth, addends_.query_squares.data() + i,
@@ -181,6 +201,8 @@ class SweepWorker {
     std::vector<std::int64_t> query_rows_, first_task_;
     bool are_queries_packed_ = false;
     std::vector<C> queries_;
+    std::vector<std::int16_t> byte_queries_;  // of few
+    std::vector<std::uint8_t> byte_buffer_;
 
     // A panel: its candidates, packed or where they lie, what finishes their sums, and these.
     std::vector<std::int64_t> columns_;

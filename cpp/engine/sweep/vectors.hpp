@@ -41,6 +41,7 @@ class Vectors {
     }
     // The components of a vector, where they are bytes: in place, or in `buffer`.
     const std::uint8_t* bytes(std::int64_t id, std::vector<std::uint8_t>& buffer) const;
+    bool has_bytes() const { return matrix_.dtype == DType::int8 || matrix_.dtype == DType::uint8; }
     DType dtype() const { return matrix_.dtype; }
     // Whether they are in place.
     bool in_place(bool normalise) const { return in_place_ && !normalise; }
