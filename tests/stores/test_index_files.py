@@ -267,7 +267,9 @@ def test_what_are_no_lists(tmp_path: Path) -> None:
 
 def test_saved_lists(tmp_path: Path) -> None:
     path = tmp_path / "top.npz"
-    facts = {"similarity": "dot", "queries": 4, "entities": 6, "ties": 0}
+    facts = {"similarity": "dot", "precision": "float32", "k": 3}
+    facts |= {"queries": 4, "entities": 6, "ties": 0}
+    facts |= {f"digest of {each}": "0f" for each in index_files.DIGESTS}
     members = {"ids": IDS, "scores": IDS * 0.5, "rows": np.array([1, 3])}
     index_files.save_top(path, facts, **members)
     read, arrays = index_files.load_top("parts", str(path))
@@ -280,6 +282,11 @@ def test_saved_lists(tmp_path: Path) -> None:
         refusal(V, "parts: .*top.npz: damaged: ", index_files.load_top, "parts", str(path))
     index_files.save_top(path, facts | {"ties": "none"}, **members)
     refusal(V, "header.ties: expected int", index_files.load_top, "parts", str(path))
+    facts["digest of candidates"] = 7
+    index_files.save_top(path, facts, **members)
+    refusal(
+        V, "header.digest of candidates: expected str", index_files.load_top, "parts", str(path)
+    )
 
 
 # -- HDF5 ------------------------------------------------------------------------------------------
