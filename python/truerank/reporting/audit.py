@@ -419,7 +419,7 @@ def _measures(
     if audit is not None:
         for name, counts in (("nan", audit.nan), ("inf", audit.inf)):
             total = int(counts.sum())
-            words = f"{total:,} candidates of {format_count(np.count_nonzero(counts), 'task')}"
+            words = f"{total:,} candidates of {format_count(int(np.count_nonzero(counts)), 'task')}"
             yield name, total, total, words
         number = int(np.count_nonzero(audit.differing))
         yield "rescored", number, number, f"{number:,} true candidates"
