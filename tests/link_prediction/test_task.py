@@ -17,6 +17,7 @@ from strategies.triples import WORDS, Given, given_tasks, lists_of
 from support.examples import examples
 from support.refusals import refusal
 from truerank.link_prediction import Sampled, Task
+from truerank.naming import format_count
 from truerank.tasks import candidates
 
 # of duplicates and of leaks
@@ -75,7 +76,7 @@ def check_audit(audit: Any, given: Given) -> None:
     found = given.found
     counts = {each.name: each.count for each in audit if "share a query" not in each.message}
     sizes = [f"{name} {len(rows)}" for name, rows in (given.known or {}).items()]
-    ranked = f"{len(given.test)} triples, {len(given.chosen)} ranked"
+    ranked = f"{format_count(len(given.test), 'triple')}, {len(given.chosen)} ranked"
     assert str(audit[0]) == f"test: {ranked}; known: {', '.join(sizes) or 'none'}"
     assert counts["duplicates"] == len(found.duplicates)
     assert counts["leaks"] == len({i for where in found.leaks.values() for i in where})
