@@ -361,7 +361,7 @@ def _bootstrap(
     codes, name = unit_codes(model.ranks, unit)
     unit_values = model.unit_values(key)
     value = model.value(key, unit_values)
-    numbers, weights, codes, _ = weighted_values(model, key, unit_values, codes)
+    numbers, weights, codes = weighted_values(model, key, unit_values, codes)
     bases = sums_by_unit(codes, weights)
     low = high = math.nan
     if len(bases) > 1 and math.isfinite(value):

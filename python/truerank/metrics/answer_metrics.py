@@ -127,8 +127,8 @@ def success(ties: Ties, k: int) -> FloatArray:
 def sampled_success(ties: Ties, cutoff: tuple[int, int]) -> FloatArray:
     """How likely fewer than k of n drawn other candidates are above a query's first right answer.
 
-    Let i of those above its tie be drawn, and T of the w that tie: one of its r right answers is
-    among the first k - i places of T + r in random order.
+    Let i of those above its tie be drawn, and j of the wrong ones in it: one of its right answers
+    is among the first k - i places of these and the j in random order.
     """
     k = min(cutoff[0], BEYOND)
     first = ties.indptr[:-1]
@@ -137,17 +137,17 @@ def sampled_success(ties: Ties, cutoff: tuple[int, int]) -> FloatArray:
     right = ties.right[first]
     wrong = (ties.size[first] - right).astype(np.float64)
     above = np.minimum(ties.above[first], others)
-    others_below = others - above
-    totals = np.zeros(len(first))
-    for count, shares in shares_of_draws(above, others, drawn, k - 1):
-        left = np.clip(drawn - count, 0, others_below)
-        room = (k - count).astype(np.int64)
-        total = np.maximum(others_below, wrong)
-        for tied, tied_shares in shares_of_draws(wrong, total, left, np.inf):
-            chances = hit_chances(tied.astype(np.int64) + right, right, np.maximum(room, 0))
-            totals += shares * tied_shares * chances
-    totals[ties.above[first] == BEYOND] = 0.0  # These lists miss all right answers.
-    return np.minimum(totals, 1.0)
+    below = others - above
+    below_or_tied = np.maximum(below, wrong)  # They are unlike only where a list misses answers.
+    chances = np.zeros(len(first))
+    for i, shares_of_i in shares_of_draws(above, others, drawn, k - 1):
+        left = np.clip(drawn - i, 0, below)
+        room = np.maximum((k - i).astype(np.int64), 0)
+        for j, shares_of_j in shares_of_draws(wrong, below_or_tied, left, np.inf):
+            in_room = hit_chances(j.astype(np.int64) + right, right, room)
+            chances += shares_of_i * shares_of_j * in_room
+    chances[ties.above[first] == BEYOND] = 0.0  # These lists miss all right answers.
+    return np.minimum(chances, 1.0)
 
 
 def reciprocal_rank(ties: Ties, k: int) -> FloatArray:
@@ -241,10 +241,14 @@ def pairs_in_order(ties: Ties, k: int) -> FloatArray:
 
 def reciprocal_sums(above: IntArray, places: IntArray) -> FloatArray:
     """The sums of 1 / (a + i) over i = 1, ..., m; 0 where m is 0. `above` are a, `places` m."""
+
+    def add_up(above: IntArray, places: IntArray) -> FloatArray:
+        return places * mean_power((above + 1).astype(np.float64), places, -1.0)
+
     sums: FloatArray = (places > 0) / (above + 1.0)
-    return _computed_once(
-        sums, places > 1, lambda a, n: n * mean_power(a + 1.0, n, -1.0), above, places
-    )
+    (several,) = np.nonzero(places > 1)
+    sums[several] = _compute_once(add_up, above[several], places[several])
+    return sums
 
 
 def discount_sums(above: IntArray, places: IntArray) -> FloatArray:
@@ -277,51 +281,43 @@ def first_reciprocals(
     tie itself where a cutoff leaves a part of it.
     """
     values: FloatArray = (within > 0) / (above + 1.0)
-    mixed = (right < tied) & (within > 0)
-    return _computed_once(values, mixed, _first_of_mixed, above, tied, right, within)
+    (mixed,) = np.nonzero((right < tied) & (within > 0))
+    columns = (column[mixed] for column in (above, tied, right, within))
+    values[mixed] = _compute_once(_first_of_mixed, *columns)
+    return values
 
 
 def hit_chances(tied: IntArray, right: IntArray, within: IntArray) -> FloatArray:
     """The probabilities that one of r right answers is among the first m places of a tie of t.
 
-    They are 1 - C(t - r, m) / C(t, m), added factor by factor.
+    They are 1 - C(t - r, m) / C(t, m), the product of 1 - r / (t - j) over j = 0, ..., m - 1.
 
     >>> hit_chances(np.array([4, 4]), np.array([1, 2]), np.array([1, 3])).tolist()
     [0.25, 1.0]
     """
     # The probability is the same with r and m exchanged, so the fewer are multiplied.
     within = np.minimum(within, tied)
-    few = np.minimum(right, within)
-    many = np.maximum(right, within)
+    factors = np.minimum(right, within)
+    numerators = np.maximum(right, within)
     chances = np.zeros(len(tied))
-    left = np.flatnonzero(few)  # These ties still have factors to add.
+    (unfinished,) = np.nonzero(factors)
     j = 0
-    while len(left):
-        chances[left] += (1 - chances[left]) * np.minimum(many[left] / (tied[left] - j), 1)
+    while len(unfinished):
+        share = np.minimum(numerators[unfinished] / (tied[unfinished] - j), 1)
+        chances[unfinished] += (1 - chances[unfinished]) * share
         j += 1
-        left = left[(few[left] > j) & (chances[left] < 1 - 1e-15)]
+        has_more = (factors[unfinished] > j) & (chances[unfinished] < 1 - 1e-15)
+        unfinished = unfinished[has_more]
     return chances
 
 
-def _computed_once(
-    values: FloatArray,
-    where: npt.NDArray[np.bool_],
-    function: Callable[..., FloatArray],
-    *columns: IntArray,
-) -> FloatArray:
-    """Put what a function makes of columns into values at some places.
-
-    Of many rows it sees equal ones once; few are computed sooner than equal ones are found.
-    """
-    (places,) = np.nonzero(where)
-    rows = [column[places] for column in columns]
-    if len(places) > _FEW:
-        codes = codes_of(*rows)
-        first = codes.first()
-        values[places] = function(*(row[first] for row in rows))[codes.codes]
-    elif len(places):
-        values[places] = function(*rows)
-    return values
+def _compute_once(function: Callable[..., FloatArray], *columns: IntArray) -> FloatArray:
+    """Return a function of each row of columns; of many rows it sees equal ones once."""
+    if len(columns[0]) <= _FEW:  # Few are computed sooner than equal ones are found.
+        return function(*columns)
+    codes = codes_of(*columns)
+    first = codes.first()
+    return function(*(column[first] for column in columns))[codes.codes]
 
 
 @cache
@@ -339,65 +335,75 @@ def _legendre() -> tuple[FloatArray, FloatArray]:
 
 
 def _sum_far(above: IntArray, last: IntArray) -> FloatArray:
-    """The sums of the discounts of places from above + 1 to last that are beyond the table."""
-    # Equal rows are computed once, few ones too: how `@` rounds depends on what is beside a column.
+    """The sums of the discounts of places from above + 1 to last that are beyond the table.
+
+    That of f(x) = 1 / log x over x = p + 1 is its integral, half a place beyond both ends, less
+    1/24 of the difference of f' there (Euler and Maclaurin); v = log(x / low) makes it smooth.
+    """
+    # Few rows are computed once, too: in `@` a column is rounded by what stands beside it.
     codes = codes_of(above, last)
     one = codes.first()
-    nodes, weights = _legendre()
-    # x goes from p + 1/2 of the first place p beyond the table to p + 3/2 of the last. It is
-    # written as low exp(v).
     low = np.maximum(above[one], _TABLE) + 1.5
     high = last[one] + 1.5
-    start = np.log(low)
+    log_low = np.log(low)
     half = np.log1p((high - low) / low) / 2
+    nodes, weights = _legendre()
     v = half * (1 + nodes[:, None])
-    integrals = low * half * (weights @ (np.exp(v) / (start + v)))
-    slopes = 1 / (high * np.log(high) ** 2) - 1 / (low * start**2)
-    sums: FloatArray = np.log(2) * (integrals + slopes / 24)
+    integrals = low * half * (weights @ (np.exp(v) / (log_low + v)))
+    falls = 1 / (high * np.log(high) ** 2) - 1 / (low * log_low**2)
+    sums: FloatArray = np.log(2) * (integrals + falls / 24)
     return sums[codes.codes]
 
 
-def _first_of_mixed(a: IntArray, t: IntArray, r: IntArray, m: IntArray) -> FloatArray:
+def _first_of_mixed(
+    above: IntArray, tied: IntArray, right: IntArray, within: IntArray
+) -> FloatArray:
     """`first_reciprocals` of distinct ties, in which not all are right answers."""
-    is_whole = m > t - r
-    itself = np.stack([a, t, r])
-    mirror = np.stack([r - 1, a + t - r + 1, a + 1])
-    # Of the two these are the one with fewer right answers, and the one with more.
-    few = np.where(is_whole & (r > a + 1), mirror, itself)
-    many = np.where(is_whole & (r <= a + 1), mirror, itself)
-    values = np.empty(len(a))
-    recurs = (r == 1) | (is_whole & (few[0] * (few[2] / few[1]) <= _MOST_GROWTH))
-    cut = np.where(is_whole, few[1], np.minimum(m, t))[recurs]
-    values[recurs] = _recur(few[:, recurs], cut) * (r / few[2])[recurs]
-    values[~recurs] = _add_terms(many[:, ~recurs], m[~recurs]) * (r / many[2])[~recurs]
+    ties = np.stack([above, tied, right])
+    mirrors = np.stack([right - 1, above + tied - right + 1, above + 1])
+    is_whole = within > tied - right  # Only these have a mirror.
+    has_fewer = right <= above + 1
+    fewer = np.where(has_fewer | ~is_whole, ties, mirrors)  # right answers than the other has
+    more = np.where(has_fewer & is_whole, mirrors, ties)
+
+    a, t, r = fewer
+    recurs = (right == 1) | (is_whole & (a * (r / t) <= _MOST_GROWTH))
+    places = np.where(is_whole, t, np.minimum(within, tied))
+    a, t, r = fewer[:, recurs]
+    values = np.empty(len(above))
+    values[recurs] = right[recurs] / r * _recur(a, t, r, places[recurs])
+
+    added = ~recurs
+    a, t, r = more[:, added]
+    values[added] = right[added] / r * _add_terms(a, t, r, within[added])
     return values
 
 
-def _recur(tie: IntArray, m: IntArray) -> FloatArray:
+def _recur(a: IntArray, t: IntArray, r: IntArray, m: IntArray) -> FloatArray:
     """`first_reciprocals` by the recurrence from one right answer to the next."""
-    a, t, r = tie
     values: FloatArray = reciprocal_sums(a, m) / t
     for j in range(2, int(r.max(initial=1)) + 1):
-        (left,) = np.nonzero(r >= j)
-        rest = t[left] - (j - 1)
-        values[left] = j / ((j - 1) * rest) * ((a[left] + rest + 1) * values[left] - 1)
+        (unfinished,) = np.nonzero(r >= j)
+        rest = t[unfinished] - (j - 1)
+        total = a[unfinished] + rest + 1
+        values[unfinished] = j / ((j - 1) * rest) * (total * values[unfinished] - 1)
     return values
 
 
-def _add_terms(tie: IntArray, m: IntArray) -> FloatArray:
+def _add_terms(a: IntArray, t: IntArray, r: IntArray, m: IntArray) -> FloatArray:
     """`first_reciprocals` place by place, until what is left is too small to be seen."""
-    a, t, r = tie
     totals = np.zeros(len(a))
-    chance: FloatArray = r / t  # It is the chance that the first right answer is at place i.
-    left: IntArray = np.arange(len(a))  # They are the ties that have such places.
+    chance: FloatArray = r / t  # P(I = i), that the first right answer is at place i
+    unfinished: IntArray = np.arange(len(a))
     i = 0
-    while len(left):
+    while len(unfinished):
         i += 1
-        totals[left] += chance / (a + i)
-        # P(I > i) is (t - i) / r times the chance of place i + 1
+        totals[unfinished] += chance / (a + i)
         chance = chance * (t - i - r + 1) / np.maximum(t - i, 1)
-        goes_on = (i < m) & (chance * (t - i) > _SMALL * r * totals[left] * (a + i))
-        left = left[goes_on]
+        # All that is left is at most P(I > i) / (a + i), and P(I > i) = (t - i) / r P(I = i + 1).
+        is_large = chance * (t - i) > _SMALL * r * totals[unfinished] * (a + i)
+        goes_on = is_large & (i < m)
+        unfinished = unfinished[goes_on]
         chance = chance[goes_on]
         a, t, r, m = (array[goes_on] for array in (a, t, r, m))
     return totals
@@ -525,6 +531,14 @@ _OTHER_NAMES = {
     "median": ("median_rank", "medr"),
 }
 ORDER_KINDS = (EXPECTED_KIND, "optimistic", "pessimistic")  # The default comes first.
+
+
+def _refuse_words() -> dict[str, str]:
+    """Say why words of the keys of tasks are none of queries."""
+    words = ("chance", "optimum", *ADJUSTED, *map(str.lower, TITLES.values()))
+    return dict.fromkeys(words, NO_CHANCE) | {"sampled_recall": "did you mean sampled_hits@k:n?"}
+
+
 ANSWER_KEYS = Grammar(
     "query",
     "queries",
@@ -534,11 +548,7 @@ ANSWER_KEYS = Grammar(
     synonyms={
         name: (NO_ADJUSTMENT, metric) for metric, names in _OTHER_NAMES.items() for name in names
     },
-    refused={
-        "sampled_recall": "did you mean sampled_hits@k:n?",
-        **dict.fromkeys(("chance", "optimum", *ADJUSTED), NO_CHANCE),
-        **dict.fromkeys(map(str.lower, TITLES.values()), NO_CHANCE),
-    },
+    make_refused=_refuse_words,
     numbered=re.compile(r"(.+?)_(?:at_)?(\d+)"),
     listed=(
         *("mrr", "mrr@10", "map", "r_precision", "ndcg", "ndcg@10"),

@@ -60,7 +60,7 @@ class Answers:
     - numbers, candidates, shape (q,): of these answers, and of candidates
     - is_right, shape (n,): whether the gains reach the relevance level
     - right: the Answers that are right, with equal gains; these themselves where all are
-    - has_right, shape (r,) or a slice: the positions of the queries that have a right answer
+    - places_with_right, shape (r,) or a slice: where the queries are that have a right answer
     - counted, without_answers: how many queries count, and have no right answer
     - zeros: how many queries without any answer count as 0, beside those without a right one; None:
       all queries without a right answer are left out
@@ -78,20 +78,23 @@ class Answers:
         choice("answerless", answerless, ANSWERLESS)
         check_misses(misses, protocol)
         self.gains = counted_gains(ranks.gains, gain)
-        self._sort(ranks, misses)
+        gains = np.ones(len(ranks)) if self.gains is None else self.gains
+        self.highest = float(gains.max(initial=0)) if highest is None else highest
+        self.codes, self.queries = group_codes(ranks, "queries")
+        self._sort(ranks, gains, misses)
+        self._ties_by_order: dict[str, Ties] = {}
+        self._values: dict[Any, FloatArray] = {}
         if ranks.answers is None:
-            ranks = ranks._with(self._numbers_ranked(ranks.gains))
-        if highest is not None:
-            self.highest = highest
+            ranks = ranks._with(self._count_ranked(ranks.gains))
         self.is_right = np.ones(len(ranks), np.bool_)
         if ranks.gains is not None:
             self.is_right = ranks.gains >= level
         self.right = self
-        self.has_right: IntArray | slice = slice(None)
+        self.places_with_right: IntArray | slice = slice(None)
         if not self.is_right.all():
             equal = dataclasses.replace(protocol, gain="binary", relevance_level=None)
             self.right = Answers(ranks[self.is_right]._with(protocol=equal))
-            self.has_right = self.codes[self.is_right][self.right.first]
+            self.places_with_right = self.codes[self.is_right][self.right.first]
         unanswered = 0 if ranks.without_answers is None else int(ranks.without_answers.sum())
         self.without_answers = unanswered + len(self.queries) - len(self.right.queries)
         self.zeros = None
@@ -113,69 +116,59 @@ class Answers:
             rows: Any = {"few": (f"recall@{protocol.depth}",), "listed_kinds": ORDER_KINDS[:1]}
             self.grammar = dataclasses.replace(ANSWER_KEYS, **rows, listed=rows["few"])
 
-    def _sort(self, ranks: Ranks, misses: str) -> None:
+    def _sort(self, ranks: Ranks, gains: FloatArray, misses: str) -> None:
         """Sort the answers, and check that the counts of each query come from one ranking."""
-        self.codes, self.queries = group_codes(ranks, "queries")
-        gain = np.ones(len(ranks)) if self.gains is None else self.gains
-        # Integers in the opposite order of the gains, which are nearly always small whole grades.
-        most = gain.max(initial=0)
-        if most < 1 << 16 and (gain == gain.astype(np.int64)).all():
-            level: IntArray = (most - gain).astype(np.int64)
-        else:
-            level = np.unique(-gain, return_inverse=True)[1]  # by numpy: floats
         missed = np.zeros(len(ranks), np.bool_) if ranks.listed is None else ~ranks.listed
         tied = ranks.tied
         candidates = ranks.candidates
-        last = candidates - 1  # A NaN that is ranked last has this place.
-        # All that the list of a query misses comes last, too.
+        last = candidates - 1  # the last place of the list
         if ranks.protocol.candidates == LISTED:
-            misses_of_query = np.bincount(self.codes, missed).astype(np.int64)[self.codes]
-            last = last - missed
-            tied = np.where(missed, misses_of_query, tied)
-            candidates = candidates - missed + misses_of_query
-        is_beyond = missed & (misses == "zero")
-        above = np.where(is_beyond, BEYOND, ranks.above)
+            # A missed answer was ranked with the list alone; all that a list misses tie behind it.
+            size_of_list = candidates - missed
+            number_missed = np.bincount(self.codes, missed).astype(np.int64)[self.codes]
+            tied = np.where(missed, number_missed, tied)
+            candidates = size_of_list + number_missed
+            last = size_of_list - 1
 
-        columns = [self.codes, is_beyond.astype(np.int64), ranks.above, level]
+        is_beyond = missed & (misses == "zero")
+        gain_order = falling_order(gains)
+        columns = [self.codes, is_beyond.astype(np.int64), ranks.above, gain_order]
         order = np.argsort(row_keys(columns), kind="stable")
         self._query = self.codes[order]
-        self._above = above[order]
+        self._above = np.where(is_beyond, BEYOND, ranks.above)[order]
         self._tied = tied[order]
-        self._level = level[order]
-        self._gain = gain[order]
+        self._gain = gains[order]
+        self._gain_order = gain_order[order]
         self._stays_tied = missed[order] & (misses == "expected")
+
         # The answers of each query, and those of each tie, follow each other.
         begins = np.ones(len(order) + 1, np.bool_)
         np.not_equal(self._query[1:], self._query[:-1], out=begins[1:-1])
-        self._indptr = np.flatnonzero(begins)
+        self._bounds_of_queries = np.flatnonzero(begins)
         begins[1:-1] |= self._above[1:] != self._above[:-1]
-        self._ties = np.flatnonzero(begins)
-        right_of_tie = np.diff(self._ties)
-        # It counts the right answers in each answer's tie.
-        self._right = np.repeat(right_of_tie, right_of_tie)
-        # It is each answer's place among them.
-        self._place = np.arange(len(order)) - np.repeat(self._ties[:-1], right_of_tie)
-        self.highest = float(gain.max(initial=0))
-        self.first = order[self._indptr[:-1]]
-        self.numbers = read_only(np.diff(self._indptr))
+        self._bounds_of_ties = np.flatnonzero(begins)
+        sizes = np.diff(self._bounds_of_ties)
+        self._right_in_tie = np.repeat(sizes, sizes)
+        self._place_in_tie = np.arange(len(order)) - np.repeat(self._bounds_of_ties[:-1], sizes)
+        self.first = order[self._bounds_of_queries[:-1]]
+        self.numbers = read_only(np.diff(self._bounds_of_queries))
         self.candidates = read_only(candidates[self.first])
-        self._ties_by_order: dict[str, Ties] = {}
-        self._values: dict[Any, FloatArray] = {}
-        self._check(candidates[order], last[order], ranks.protocol.nan)
 
-    def _check(self, candidates: IntArray, last: IntArray, nan: str) -> None:
-        """Check that the counts of each query come from one ranking, and place its worst NaN."""
+        if ranks.protocol.nan == "worst":
+            # Each such NaN counts as tied with no other, while several share the last places.
+            is_nan = (self._above == last[order]) & (self._right_in_tie > self._tied)
+            self._above[is_nan] -= self._right_in_tie[is_nan] - 1
+            self._tied[is_nan] = self._right_in_tie[is_nan]
+        self._check_rankings(candidates[order])
+
+    def _check_rankings(self, candidates: IntArray) -> None:
+        """Check that the counts of each query come from one ranking, of so many candidates."""
         above = self._above
         tied = self._tied
-        # Such a NaN counts as tied with no other, while several share the last places.
-        if nan == "worst":
-            bottom = (above == last) & (self._right > tied)
-            above[bottom] -= self._right[bottom] - 1
-            tied[bottom] = self._right[bottom]
         gap = np.diff(above)
         fits = np.where(gap == 0, tied[1:] == tied[:-1], gap >= tied[:-1])
         fits &= candidates[1:] == candidates[:-1]
-        wrong = self._place >= tied
+        wrong = self._place_in_tie >= tied
         wrong[1:] |= ~fits & (self._query[1:] == self._query[:-1])
         if wrong.any():
             i = int(wrong.argmax())
@@ -184,14 +177,13 @@ class Answers:
             got = f"{' beside '.join(two)} (query {self.queries[self._query[i]]!r})"
             raise InputValueError("ranks", expected=expected, got=got)
 
-    def _numbers_ranked(self, gains: FloatArray | None) -> dict[str, IntArray]:
+    def _count_ranked(self, gains: FloatArray | None) -> dict[str, IntArray]:
         """Count the answers of each one's query, and those that have at least its gain."""
         numbers = {"answers": self.numbers[self.codes]}
         if gains is not None:
-            level = np.unique(-gains, return_inverse=True)[1]  # by numpy: floats
-            keys = row_keys([self.codes, level])
+            keys = row_keys([self.codes, falling_order(gains)])
             numbers["as_good"] = np.searchsorted(np.sort(keys), keys, "right")
-            numbers["as_good"] -= self._indptr[self.codes]
+            numbers["as_good"] -= self._bounds_of_queries[self.codes]
         return numbers
 
     def describe_lack(self, *, by_gain: bool = True) -> tuple[int, str]:
@@ -220,18 +212,18 @@ class Answers:
     def right_numbers(self) -> IntArray:
         """The number of right answers of each query: int64, shape (q,), read-only."""
         numbers = np.zeros(len(self.queries), np.int64)
-        numbers[self.has_right] = self.right.numbers
+        numbers[self.places_with_right] = self.right.numbers
         return read_only(numbers)
 
     def labels(self, labels: IntArray, argument: str) -> IntArray:
         """Return the label of each query from those of its answers, which are the same."""
-        of_query: IntArray = labels[self.first]
-        unlike = labels != of_query[self.codes]
+        labels_of_queries: IntArray = labels[self.first]
+        unlike = labels != labels_of_queries[self.codes]
         if unlike.any():
             query = self.queries[self.codes[int(unlike.argmax())]]
             got = f"several for query {query!r}"
             raise InputValueError(argument, expected="one label for each query", got=got)
-        return of_query
+        return labels_of_queries
 
     # -- values ------------------------------------------------------------------------------------
 
@@ -269,16 +261,16 @@ class Answers:
         """Return where the queries of `unit_values` are among all that have answers."""
         if key.row.of_gains or self._counts_zeros(key):
             return slice(None)
-        return self.has_right
+        return self.places_with_right
 
     def per_query(self, key: Key) -> FloatArray:
         """Return the value of a key for each query, nan where it does not count."""
         values, weights = self.unit_values(key)
         if weights is not None:
             values = np.where(weights > 0, values, np.nan)
-        of_query = np.full(len(self.queries), np.nan)
-        of_query[self.places(key)] = values[: len(self.queries)]  # Others have no answer at all.
-        return of_query
+        all_values = np.full(len(self.queries), np.nan)
+        all_values[self.places(key)] = values[: len(self.queries)]  # Others have no answer at all.
+        return all_values
 
     def _counts_zeros(self, key: Key) -> bool:
         """Whether queries without answers move a value: they have no pairs, and no first place."""
@@ -288,9 +280,10 @@ class Answers:
         """Add the queries that count as 0 to the values of those that have answers."""
         if not self._counts_zeros(key):
             return values
-        of_query = np.zeros(len(self.queries))
-        of_query[slice(None) if key.row.of_gains else self.has_right] = values
-        return np.append(of_query, np.zeros(self.zeros or 0))
+        places = slice(None) if key.row.of_gains else self.places_with_right
+        all_values = np.zeros(len(self.queries) + (self.zeros or 0))
+        all_values[: len(self.queries)][places] = values
+        return all_values
 
     def values(self, key: Key, order: str) -> FloatArray:
         """Return the value of each query of these answers under an order of ties; read-only."""
@@ -301,27 +294,26 @@ class Answers:
 
     def _values_under(self, key: Key, order: str) -> FloatArray:
         """Compute the values of a metric once, before they are divided by the best."""
-        metric = key.row
-        of_answers: Any = metric.of_answers
+        compute: Any = key.row.of_answers
         parameter = key.parameter
-        # The parameter is a cutoff, and 0 where there is none.
-        if metric.parameter.strip("[]") in ("", "@k"):
-            parameter = int(min(parameter or BEYOND, BEYOND))
-        place = of_answers, parameter, order
-        if place not in self._values:
-            ties = self.ties(order)
-            if metric.needs_order and (ties.size > 1).any():
-                why = "no closed form over ties"
-                if self._stays_tied.any():
-                    fail(str(key), why, [Option("misses", "bounds", "leaves none")])
-                fail(str(key), f"{why}: take optimistic.err@k and pessimistic.err@k")
-            number = len(self.queries)
-            values = np.empty(number)
-            for start in range(0, number, _CHUNK):
-                stop = min(start + _CHUNK, number)
-                values[start:stop] = of_answers(ties.of_queries(start, stop), parameter)
-            self._values[place] = read_only(values)
-        return self._values[place]
+        if isinstance(parameter, int):  # It is a cutoff, or 0 where there is none.
+            parameter = min(parameter or BEYOND, BEYOND)
+        memo_key = compute, parameter, order
+        if memo_key in self._values:
+            return self._values[memo_key]
+        ties = self.ties(order)
+        if key.row.needs_order and (ties.size > 1).any():
+            why = "no closed form over ties"
+            if self._stays_tied.any():
+                fail(str(key), why, [Option("misses", "bounds", "leaves none")])
+            fail(str(key), f"{why}: take optimistic.err@k and pessimistic.err@k")
+        number = len(self.queries)
+        values = np.empty(number)
+        for start in range(0, number, _CHUNK):
+            stop = min(start + _CHUNK, number)
+            values[start:stop] = compute(ties.of_queries(start, stop), parameter)
+        self._values[memo_key] = read_only(values)
+        return values
 
     def weights(self, key: Key) -> FloatArray | None:
         """What queries count in means: 0 in those over pairs, where no candidate is wrong."""
@@ -341,39 +333,40 @@ class Answers:
         return self._ties_by_order[order]
 
     def _ties_under(self, order: str) -> Ties:
-        """Return the ties that an order leaves: an answer with a place of its own is one alone.
+        """Return the ties under an order, which makes of an answer a tie of its own.
 
         In a tie of 5 with 2 right answers, these stand at its places 0 and 1 under the optimistic
         order, and at 3 and 4 under the pessimistic one, the highest gain last.
         """
-        number = len(self._above)
+        positions = np.arange(len(self._above))
         above = self._above
-        tied = self._tied
         gain = self._gain
-        # Of the answers that lists miss, some stay tied with others whatever the order.
-        is_alone = ~self._stays_tied
+        is_alone = ~self._stays_tied  # Some answers that lists miss stay tied under each order.
         if order == "expected":
-            is_alone = np.zeros(number, np.bool_)
+            is_alone = np.zeros(len(above), np.bool_)
         elif order == "optimum":
-            is_alone = np.ones(number, np.bool_)
-            above = np.arange(number) - np.repeat(self._indptr[:-1], self.numbers)
-            gain = gain[np.argsort(row_keys([self._query, self._level]), kind="stable")]
+            is_alone = np.ones(len(above), np.bool_)
+            above = positions - np.repeat(self._bounds_of_queries[:-1], self.numbers)
+            gain = gain[np.argsort(row_keys([self._query, self._gain_order]), kind="stable")]
         elif order == "optimistic":
-            above = above + is_alone * self._place
+            above = np.where(is_alone, above + self._place_in_tie, above)
         elif order == "pessimistic":
-            above = above + is_alone * (tied - self._right + self._place)
+            first_places = above + (self._tied - self._right_in_tie)
+            above = np.where(is_alone, first_places + self._place_in_tie, above)
             # Within a tie the gains are taken backwards.
-            gain = gain[np.arange(number) + self._right - 1 - 2 * self._place]
+            first = positions - self._place_in_tie
+            last = first + self._right_in_tie - 1
+            gain = gain[last - self._place_in_tie]
         begins = np.append(is_alone, True)
-        begins[self._ties] = True
+        begins[self._bounds_of_ties] = True
         bounds = np.flatnonzero(begins)  # where each tie begins, and the end
         ties = bounds[:-1]
         return Ties(
             above=above[ties],
-            size=np.where(is_alone, 1, tied)[ties],
+            size=np.where(is_alone, 1, self._tied)[ties],
             right=np.diff(bounds),
             gain=np.add.reduceat(gain, ties),
-            indptr=np.searchsorted(bounds, self._indptr),
+            indptr=np.searchsorted(bounds, self._bounds_of_queries),
             answers=self.numbers,
             candidates=self.candidates,
             most=self.highest,
@@ -428,11 +421,20 @@ def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> An
     if cut:
         warn_user("ranks", problem, [WHOLE_QUERIES])
     if has_groups and answers.zeros:
-        number = format_count(answers.zeros, "query")
-        problem = f"groups are those of right answers, and {number} without one would be in none"
+        queries = format_count(answers.zeros, "query")
+        problem = f"groups are those of right answers, and {queries} without one would be in none"
         way_out = Option("answerless", "omit", "leaves them out", call="ranks.with_protocol({})")
         raise InputValueError("by", problem, remedies=[way_out])
     return answers
+
+
+def falling_order(gains: FloatArray) -> IntArray:
+    """Return integers in the opposite order of gains, equal where these are."""
+    most = gains.max(initial=0)
+    if most < 1 << 16 and (gains == gains.astype(np.int64)).all():  # They are usual grades.
+        order: IntArray = (most - gains).astype(np.int64)
+        return order
+    return np.unique(-gains, return_inverse=True)[1]  # by numpy: floats
 
 
 def counted_gains(gains: FloatArray | None, gain: str) -> FloatArray | None:

@@ -53,14 +53,14 @@ class Tasks(NamedTuple):
         return int(self.multiplicities.sum())
 
 
-def compress(candidates: CandidatesLike, weights: npt.ArrayLike | None = None) -> Tasks:
+def group_tasks(candidates: CandidatesLike, weights: npt.ArrayLike | None = None) -> Tasks:
     """Count the tasks of each number of candidates and each weight.
 
     Candidates are one number for each task, or `(values, multiplicities)`, of which values may
     repeat, and multiplicities be 0; weights belong to tasks, or to values. Only ratios of weights
     matter. Tasks with weight 0, or below 1e-307 of the greatest weight, are left out.
 
-    >>> compress(([3, 5], [1, 2]), weights=[6, 1]).weights
+    >>> group_tasks(([3, 5], [1, 2]), weights=[6, 1]).weights
     array([0.75 , 0.125])
     """
     sizes, multiplicities = _read_candidates(candidates)
@@ -68,29 +68,30 @@ def compress(candidates: CandidatesLike, weights: npt.ArrayLike | None = None) -
         sizes, multiplicities = occurrences_of(sizes)
     elif multiplicities is None:
         multiplicities = np.ones(len(sizes), dtype=np.int64)
-    mass = np.ones(len(sizes))
+    relative = np.ones(len(sizes))  # weights, divided by a power of two, so that sums are safe
     if weights is not None:
-        # Divided by a power of two, so that sums are safe; what is negligible beside the greatest
-        # weight becomes 0.
-        mass = checked_weights(weights, length=len(sizes))
-        _, exponent = np.frexp(mass.max(initial=0.0))
-        mass = np.ldexp(mass, -exponent)
-        mass = np.where(mass < 2.0**-1021, 0.0, mass)
-    present = (multiplicities > 0) & (mass > 0)
-    order = np.flatnonzero(present)[np.lexsort((mass[present], sizes[present]))]
+        given = checked_weights(weights, length=len(sizes))
+        _, exponent = np.frexp(given.max(initial=0.0))
+        relative = np.ldexp(given, -exponent)
+        relative[relative < 2.0**-1021] = 0.0  # They are negligible beside the greatest.
+
+    present = (multiplicities > 0) & (relative > 0)
+    order = np.flatnonzero(present)[np.lexsort((relative[present], sizes[present]))]
     sizes = sizes[order]
-    mass = mass[order]
+    relative = relative[order]
     multiplicities = multiplicities[order]
-    if len(sizes):
-        is_new = np.ones(len(sizes), dtype=np.bool_)
-        is_new[1:] = (sizes[1:] != sizes[:-1]) | (mass[1:] != mass[:-1])
-        firsts = np.flatnonzero(is_new)
-        sizes = sizes[firsts]
-        mass = mass[firsts]
-        multiplicities = np.add.reduceat(multiplicities, firsts)
-        # A weight is never 0, however many tasks there are.
-        mass = np.maximum(mass / (mass * multiplicities).sum(), np.finfo(np.float64).tiny)
-    return Tasks(sizes, mass, multiplicities)
+    if not len(sizes):
+        return Tasks(sizes, relative, multiplicities)
+
+    # Equal rows follow each other.
+    is_new = np.ones(len(sizes), dtype=np.bool_)
+    is_new[1:] = (sizes[1:] != sizes[:-1]) | (relative[1:] != relative[:-1])
+    first = np.flatnonzero(is_new)
+    multiplicities = np.add.reduceat(multiplicities, first)
+    total = (relative[first] * multiplicities).sum()
+    # A weight is never 0, however many tasks there are.
+    shares = np.maximum(relative[first] / total, np.finfo(np.float64).tiny)
+    return Tasks(sizes[first], shares, multiplicities)
 
 
 def _read_candidates(candidates: Any) -> tuple[IntArray, IntArray | None]:
@@ -132,13 +133,14 @@ def moments_of_tasks(metric: Metric, parameter: Parameter, tasks: Tasks) -> Mome
     They are nan without tasks.
 
     >>> from truerank.metrics import METRICS
-    >>> moments_of_tasks(METRICS["mr"], 0, compress([3, 5]))
+    >>> moments_of_tasks(METRICS["mr"], 0, group_tasks([3, 5]))
     (2.5, 0.6666666666666666)
     """
     if not len(tasks.sizes):
         return math.nan, math.nan
-    if not metric.is_mean:  # It is the product of r^(exponent w) over all tasks.
-        log_means, log_ratios = logs_of_powers(tasks.sizes, metric.exponent * tasks.weights)
+    # It is the product of r^(exponent w) over all tasks: logs of moments add up.
+    if not metric.is_mean:
+        log_means, log_ratios = log_moments_of_powers(tasks.sizes, metric.exponent * tasks.weights)
         mean = math.exp(float(tasks.multiplicities @ log_means))
         return mean, mean**2 * math.expm1(float(tasks.multiplicities @ log_ratios))
     means, variances = moments_of_ranks(metric, parameter, tasks.sizes)
@@ -191,13 +193,15 @@ def _summed_moments(
 
 
 def running_sums(terms: Callable[[FloatArray], FloatArray], sizes: IntArray) -> FloatArray:
-    """Add up m terms of each rank, shape (m, ranks), over 1..N for each N of at least one: (m, d).
+    """Return the sums of each of m terms over the ranks 1..N, for each N of at least one: (m, d).
+
+    `terms` has those of some ranks, shape (m, ranks).
 
     >>> running_sums(lambda ranks: np.stack([ranks, ranks**2]), np.array([3, 2]))
     array([[ 6.,  3.],
            [14.,  5.]])
     """
-    ends, place = np.unique(sizes, return_inverse=True)
+    ends, codes = np.unique(sizes, return_inverse=True)
     most = int(ends[-1])
     if most > MOST_RANKS:
         raise InputValueError(
@@ -206,17 +210,17 @@ def running_sums(terms: Callable[[FloatArray], FloatArray], sizes: IntArray) -> 
             "ranks one by one",
             got=f"{most:,}",
         )
-    parts = []
     total: FloatArray | float = 0.0
     done = 0
-    for first in range(0, most, _BLOCK):
-        block = terms(np.arange(first + 1.0, min(first + _BLOCK, most) + 1))
-        end = int(np.searchsorted(ends, first + _BLOCK, side="right"))
-        if end > done:
-            parts.append(total + np.cumsum(block, axis=1)[:, ends[done:end] - (first + 1)])
+    parts = []
+    for above in range(0, most, _BLOCK):  # A block has the ranks from above + 1 on.
+        block = terms(np.arange(above + 1.0, min(above + _BLOCK, most) + 1))
+        last = int(np.searchsorted(ends, above + _BLOCK, side="right"))
+        if last > done:  # Some N end in the block.
+            parts.append(total + np.cumsum(block, axis=1)[:, ends[done:last] - above - 1])
         total = total + block.sum(axis=1, keepdims=True)
-        done = end
-    return np.concatenate(parts, axis=1)[:, place]
+        done = last
+    return np.concatenate(parts, axis=1)[:, codes]
 
 
 # -- products --------------------------------------------------------------------------------------
@@ -226,24 +230,26 @@ _LARGE = 0.01  # So many cumulants are enough up to this share of the weight.
 _LISTED = 48  # Powers of so many ranks are added one by one, those of others by a closed form.
 
 
-def logs_of_powers(sizes: IntArray, powers: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return log E r^s and log E r^2s - 2 log E r^s of each task, which add up over tasks.
+def log_moments_of_powers(sizes: IntArray, powers: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return log E r^s, and the log of the ratio E r^2s / (E r^s)^2, which add up over tasks.
 
-    With the cumulants c of log r, the first is the sum of c_k s^k / k!, and the second that of
-    (2^k - 2) c_k s^k / k!, of which no digits cancel. A large s has E r^s and E r^2s themselves.
-    Each task has its power s, from -1 to 1.
+    Each task has its power s, from -1 to 1. Of a small one, with the cumulants c of log r, the
+    first is the sum of c_k s^k / k!, and the second that of (2^k - 2) c_k s^k / k!, of which no
+    digits cancel.
     """
     log_means = np.zeros(len(sizes))
     log_ratios = np.zeros(len(sizes))
+
     large = np.abs(powers) > _LARGE
     log_means[large] = np.log(mean_powers(sizes[large], powers[large]))
     log_squares = np.log(mean_powers(sizes[large], 2 * powers[large]))
     log_ratios[large] = log_squares - 2 * log_means[large]
-    (small,) = np.nonzero(~large)
-    distinct, place = np.unique(sizes[small], return_inverse=True)
+
+    small = ~large
+    distinct, codes = np.unique(sizes[small], return_inverse=True)
     if len(distinct):
         for k, cumulants in enumerate(log_cumulants(distinct), 1):
-            terms = cumulants[place] * powers[small] ** k / math.factorial(k)
+            terms = cumulants[codes] * powers[small] ** k / math.factorial(k)
             log_means[small] += terms
             log_ratios[small] += (2**k - 2) * terms
     return log_means, log_ratios
@@ -263,21 +269,22 @@ def mean_powers(sizes: IntArray, powers: FloatArray) -> FloatArray:
 
 def log_cumulants(sizes: IntArray) -> list[FloatArray]:
     """Return the first cumulants of log r, of r uniform on 1..N for each N; float64, shape (d,)."""
-    middle = math.log(int(sizes.max())) - 1
+    near_mean = math.log(int(sizes.max())) - 1  # Moments about it are small.
 
     def powers(ranks: FloatArray) -> FloatArray:
-        away = np.log(ranks) - middle
+        distances = np.log(ranks) - near_mean
         rows = np.ones((_CUMULANTS + 1, len(ranks)))
         for k in range(1, _CUMULANTS + 1):
-            np.multiply(rows[k - 1], away, out=rows[k])
+            np.multiply(rows[k - 1], distances, out=rows[k])
         return rows[1:]
 
-    moments = running_sums(powers, sizes) / sizes
+    moments = running_sums(powers, sizes) / sizes  # The first one is in row 0.
     cumulants: list[FloatArray] = []
     for k in range(1, _CUMULANTS + 1):
+        # c_k is m_k less the sum of C(k - 1, j - 1) c_j m_(k - j) over j < k.
         cumulant = moments[k - 1].copy()
         for j, lower in enumerate(cumulants, 1):
             cumulant -= math.comb(k - 1, j - 1) * lower * moments[k - j - 1]
         cumulants.append(cumulant)
-    cumulants[0] += middle
+    cumulants[0] += near_mean
     return cumulants

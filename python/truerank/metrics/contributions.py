@@ -84,13 +84,14 @@ class Contributions:
     def metric_at(self, mean: float) -> float:
         """Return the metric that this mean would have; inf where it is the inverse of 0."""
         metric = self.key.row
+        power = float(self.key.parameter) if metric.average is power_mean else 1.0
         try:
-            if metric.average is variance:
-                mean = math.exp(mean)
+            average = mean
+            if metric.average is variance or abs(power) < LEAST_POWER:
+                average = math.exp(mean)
             elif metric.average is power_mean:
-                p = float(self.key.parameter)
-                mean = math.exp(mean) if abs(p) < LEAST_POWER else float(mean ** (1 / p))
-            value = metric.inverse(mean)
+                average = float(mean ** (1 / power))
+            value = metric.inverse(average)
             if self.chance is not None:
                 value = adjusted(self.key, value, *self.chance)
         except (ArithmeticError, ValueError):
@@ -117,34 +118,28 @@ def contributions(model: Rankings, key: Key, codes: IntArray) -> Contributions:
     metric = key.row
     unit_values = model.unit_values(key)
     value = model.value(key, unit_values)
-    values, weights, codes, has_weight = weighted_values(model, key, unit_values, codes)
+    counted = _where_counted(key, unit_values)
+    values, weights, codes = weighted_values(model, key, unit_values, codes)
     chance = None
     shift: FloatArray | float = 0.0
     scale: FloatArray | float = 1.0
-    if key.adjustment != NO_ADJUSTMENT and not metric.is_mean:
+    if metric.is_mean:  # Its ratio and index are sums over tasks, too.
+        shift, scale = _shift_and_scale(model, key, counted)
+    elif key.adjustment != NO_ADJUSTMENT:
         chance = model.chance(key)
-    elif key.adjustment != NO_ADJUSTMENT:  # Ratio and index of a mean are sums over tasks.
-        scale = _moments_of_tasks(model, key)[0][has_weight]
-        if key.adjustment == "index":
-            shift = scale
-            scale = metric.optimum - shift
-    ends = [-math.inf, math.inf]
+    ends = (-math.inf, math.inf)
     scaled_weights = weights * scale
     with np.errstate(all="ignore"):
         if metric.average is variance:
             distances = values - values[:1]
             values = np.square(distances - float(weights @ distances / weights.sum()))
         else:
-            every = [values, *_ends(model, key, has_weight)]
-            if metric.average is power_mean and abs(key.parameter) < LEAST_POWER:
-                every = [np.log(ranks) for ranks in every]
-            elif metric.average is power_mean:
-                every = [np.power(ranks, key.parameter) for ranks in every]
-            values, *of_ends = every
-            ends = [
-                float((weights * (end - shift)).sum() / scaled_weights.sum()) for end in of_ends
-            ]
-            ends.sort()
+            values = _averaged(key, values)
+            tops_of_ends = []
+            for units in _units_at_ends(model, key, counted):
+                tops_of_ends.append((weights * (_averaged(key, units) - shift)).sum())
+            low, high = sorted(float(top / scaled_weights.sum()) for top in tops_of_ends)
+            ends = (low, high)
         tops = sums_by_unit(codes, weights * (values - shift))
         bases = sums_by_unit(codes, scaled_weights)
         mean = float(tops.sum() / bases.sum())
@@ -154,41 +149,67 @@ def contributions(model: Rankings, key: Key, codes: IntArray) -> Contributions:
         influences = mean_and_influences(tops, bases)[1]
         tops = math.log(mean) * bases + influences / mean * bases.sum()
         mean = math.log(mean)
-    return Contributions(key, value, mean, tops, bases, (ends[0], ends[1]), chance)
+    return Contributions(key, value, mean, tops, bases, ends, chance)
+
+
+def _averaged(key: Key, values: FloatArray) -> FloatArray:
+    """Return that of which a metric takes the mean: of a power mean powers, or logarithms."""
+    if key.row.average is not power_mean:
+        return values
+    is_logarithm = abs(key.parameter) < LEAST_POWER
+    averaged: FloatArray = np.log(values) if is_logarithm else np.power(values, key.parameter)
+    return averaged
+
+
+def _shift_and_scale(
+    model: Rankings, key: Key, counted: Any
+) -> tuple[FloatArray | float, FloatArray | float]:
+    """Return what an adjustment takes from the value of each unit, and what from its weight."""
+    if key.adjustment == NO_ADJUSTMENT:
+        return 0.0, 1.0
+    expectations = _moments_of_tasks(model, key)[0][counted]
+    if key.adjustment == "ratio":
+        return 0.0, expectations
+    return expectations, key.row.optimum - expectations
+
+
+def _where_counted(key: Key, unit_values: UnitValues) -> Any:
+    """Return which units count, as a mask or a slice: those of weight 0 count in count alone."""
+    _, weights = unit_values
+    if weights is None or key.metric == COUNT or weights.all():
+        return slice(None)
+    return weights > 0
 
 
 def weighted_values(
     model: Rankings, key: Key, unit_values: UnitValues, codes: IntArray
-) -> tuple[FloatArray, FloatArray, IntArray, Any]:
-    """Return the values of tasks or queries, weights with safe sums, units, and which these are.
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return the values of the tasks or queries that count, weights with safe sums, and units.
 
-    Those of weight 0 are left out of all metrics but count, which counts them. Of a power mean and
-    a variance the values are ranks. `codes` are the units that were drawn, of all tasks.
+    Of a power mean and a variance the values are ranks. `codes` are the units that were drawn, of
+    all tasks.
     """
+    counted = _where_counted(key, unit_values)
     values, weights = unit_values
-    every = model.labels(codes, "unit")
-    codes = model.labels_of_values(key, every)
+    units = model.labels(codes, "unit")
+    codes = model.labels_of_values(key, units)
     (alone,) = np.nonzero(codes < 0)
     if len(alone):  # Queries without any answer are units of their own.
         codes[alone] = int(codes.max()) + 1 + np.arange(len(alone))
-    if codes is not every:  # Some units may have no task left.
+    codes = codes[counted]
+    if len(alone) or len(codes) < len(units):  # Some units may have no task left.
         codes = codes_of(codes).codes
-    chosen: Any = slice(None)
-    if weights is not None and key.metric != COUNT and not weights.all():
-        chosen = weights > 0
-        values = values[chosen]
-        weights = weights[chosen]
-        codes = codes_of(codes[chosen]).codes
-    if weights is None or (weights == weights[:1]).all():
-        return values, np.ones(len(values)), codes, chosen
-    return values, rescale_weights(weights), codes, chosen
+    values = values[counted]
+    if weights is None or (weights[counted] == weights[counted][:1]).all():
+        return values, np.ones(len(values)), codes
+    return values, rescale_weights(weights[counted]), codes
 
 
-def _ends(model: Rankings, key: Key, chosen: Any) -> list[FloatArray]:
-    """Return what chosen units add at best and at worst, as `Rankings.unit_values` does."""
+def _units_at_ends(model: Rankings, key: Key, counted: Any) -> list[FloatArray]:
+    """Return what units add at best and at worst, as `Rankings.unit_values` does."""
     if model.answers is not None:
-        return [values[chosen] for values in model.answers.ends(key)]
-    candidates = model.sample(key.side, key.kind).candidates[chosen]
+        return [values[counted] for values in model.answers.ends(key)]
+    candidates = model.sample(key.side, key.kind).candidates[counted]
     best = Sample(np.ones(len(candidates)), candidates)
     worst = Sample(candidates.astype(np.float64), candidates)
     return [values_of_tasks(key.row, ranks, key.parameter) for ranks in (best, worst)]
@@ -229,14 +250,17 @@ def unit_codes(ranks: Ranks, unit: LabelsLike | None) -> tuple[IntArray, str]:
     "unit" is the label "unit" of the ranks, or single tasks where they have none; "task" and None
     are single tasks; other labels are those of `group_codes`.
     """
-    if unit is None or (isinstance(unit, str) and unit in (UNIT, TASK)):
+    if unit is None:
+        unit = TASK
+    if isinstance(unit, str) and unit in (UNIT, TASK):
         if ranks.answers is not None:  # In retrieval, queries are drawn.
             unit = "query"
-        elif unit != UNIT or ranks.unit is None:
+        elif unit == TASK or ranks.unit is None:
             return np.arange(len(ranks)), TASK
     codes, _ = group_codes(ranks, unit, "unit")
     name = LABEL_WORDS.get(unit, unit) if isinstance(unit, str) else "group"
-    if name == UNIT and ranks.origins and ranks.side is not None and ranks.side.vocabulary:
+    has_task = bool(ranks.origins)
+    if name == UNIT and has_task and ranks.side is not None and ranks.side.vocabulary:
         name = UNIT_OF_SIDE.get(ranks.side.vocabulary[0], UNIT)
     return codes, name
 
@@ -261,17 +285,18 @@ def value_by_group(model: Rankings, key: Key, codes: IntArray, groups: int) -> F
     if codes.min(initial=0) < 0:  # Queries without any answer are in no group, and unweighted.
         values = values[codes >= 0]
         codes = codes[codes >= 0]
-    # Weights of each group are scaled by a power of two, so that their sums neither overflow nor
+    # Weights of each group are divided by a power of two, so that their sums neither overflow nor
     # vanish.
-    scaled = np.ones(len(codes))
+    relative = np.ones(len(codes))
     if weights is not None:
         greatest = np.zeros(groups)
         np.maximum.at(greatest, codes, weights)
-        scaled = np.ldexp(weights, -np.frexp(greatest)[1][codes])
-    sums = np.bincount(codes, scaled, groups)
-    totals = np.where(sums > 0, sums, np.nan)
+        relative = np.ldexp(weights, -np.frexp(greatest)[1][codes])
+    sums = np.bincount(codes, relative, groups)
+    weight_sums = np.where(sums > 0, sums, np.nan)
+
     if metric.average is weighted_mean:
-        averages = np.bincount(codes, scaled * values, groups) / totals
+        averages = np.bincount(codes, relative * values, groups) / weight_sums
     elif metric.average is median and weights is None:
         averages = medians_within(values, codes, groups)
     else:
@@ -279,38 +304,41 @@ def value_by_group(model: Rankings, key: Key, codes: IntArray, groups: int) -> F
         order, bounds = order_of_groups(codes, groups)
         for group in np.flatnonzero(np.diff(bounds)).tolist():
             tasks = order[bounds[group] : bounds[group + 1]]
-            of_group = None if weights is None else weights[tasks]
-            averages[group] = metric.average(values[tasks], of_group, key.parameter)
+            weights_here = None if weights is None else weights[tasks]
+            averages[group] = metric.average(values[tasks], weights_here, key.parameter)
+
+    group_values = averages
     if metric.inverse is not float:
-        averages = np.array([metric.inverse(x) for x in averages.tolist()], dtype=np.float64)
+        group_values = np.array([metric.inverse(x) for x in averages.tolist()], dtype=np.float64)
     if key.adjustment == NO_ADJUSTMENT:
-        return averages
-    means, variances = moments_within(model, key, codes, scaled, totals)
+        return group_values
+    means, variances = moments_within(model, key, codes, relative, weight_sums)
     adjusted_values: FloatArray = ADJUSTMENTS[key.adjustment](
-        averages, means, variances, metric.optimum
+        group_values, means, variances, metric.optimum
     )
     return adjusted_values
 
 
 def moments_within(
-    model: Rankings, key: Key, codes: IntArray, weights: FloatArray, totals: FloatArray
+    model: Rankings, key: Key, codes: IntArray, weights: FloatArray, weight_sums: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """The mean and the variance of a metric under chance in every group of tasks.
 
     For a mean over tasks they are sums over tasks; for a product of them, their logarithms are.
-    `codes` and `weights` are of the tasks of the key's side, `totals` of groups; nan for 0.
+    `codes` and `weights` are of the tasks of the key's side, their sums of groups, nan for 0.
     """
     metric = key.row
-    groups = len(totals)
+    groups = len(weight_sums)
     if metric.is_mean:
-        mean, variance = _moments_of_tasks(model, key)
-        spread = np.bincount(codes, np.square(weights) * variance, groups)
-        return np.bincount(codes, weights * mean, groups) / totals, spread / np.square(totals)
+        means, variances = _moments_of_tasks(model, key)
+        mean = np.bincount(codes, weights * means, groups) / weight_sums
+        spread = np.bincount(codes, np.square(weights) * variances, groups)
+        return mean, spread / np.square(weight_sums)
     candidates = model.sample(key.side, key.kind).candidates
-    powers = metric.exponent * weights / totals[codes]
-    log_means, log_ratios = metrics.chance_model.logs_of_powers(candidates, powers)
+    powers = metric.exponent * weights / weight_sums[codes]
+    log_means, log_ratios = metrics.chance_model.log_moments_of_powers(candidates, powers)
     mean = np.exp(np.bincount(codes, log_means, groups))
-    mean[np.isnan(totals)] = np.nan
+    mean[np.isnan(weight_sums)] = np.nan
     return mean, np.square(mean) * np.expm1(np.bincount(codes, log_ratios, groups))
 
 
@@ -343,8 +371,9 @@ class Groups(Mapping[Hashable, Any]):
         self._places = {label: place for place, label in enumerate(labels)}
         self._make = make
         self._reports: dict[Hashable, Any] = {}
-        if codes is not None:
-            self._order, self._bounds = order_of_groups(codes, len(labels))
+        if codes is None:  # There are no groups.
+            codes = np.zeros(0, np.int64)
+        self._order, self._bounds = order_of_groups(codes, len(labels))
 
     def __getitem__(self, label: Hashable) -> Any:
         if label not in self._reports:

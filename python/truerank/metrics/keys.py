@@ -8,11 +8,12 @@ reads means the same in later ones.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, NoReturn, TypeAlias
 
+from .. import metrics
 from ..errors import Option, UnknownKeyError
 from ..inputs.rules import suggest
 from .metric_table import (
@@ -142,7 +143,20 @@ class Key:
 _WHOLE = re.compile(r"(?!.{1000})0*[1-9][0-9]*")  # Python reads no integers of 4,301 digits.
 _REAL = re.compile(r"[+-]?(inf(inity)?|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)", re.ASCII | re.IGNORECASE)
 _TWO_WHOLE = re.compile(r"(?!.{1000})0*[1-9][0-9]*:0*[1-9][0-9]*")
-_PARTS = re.compile(r"((?:[^.@:]*\.)*)([^.@:]*)([@:]?)(.*)", re.DOTALL)
+# What the text of a parameter must be, how messages say it, and what is made of it.
+_PARAMETERS: dict[str, tuple[re.Pattern[str], str, Callable[[str], Parameter]]] = {
+    "@k": (_WHOLE, "k must be a whole number >= 1", int),
+    "@k:n": (
+        _TWO_WHOLE,
+        "k and n must be whole numbers >= 1",
+        lambda text: tuple(map(int, text.split(":"))),
+    ),
+    # Adding 0 makes a minus zero a plain one.
+    ":p": (_REAL, "p must be a real number, inf or -inf", lambda text: float(text) + 0),
+}
+_PARTS = re.compile(
+    r"(?P<words>(?:[^.@:]*\.)*)(?P<name>[^.@:]*)(?P<mark>[@:]?)(?P<parameter>.*)", re.DOTALL
+)
 
 # What the name of a metric means, as the adjustment and the metric: ("index", "mr") for "amri".
 Meaning: TypeAlias = tuple[str, str]
@@ -163,7 +177,7 @@ class Grammar:
     # Other names, in lower case and with "_", those of titles among them: adjustment and metric.
     synonyms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     # Why names of other libraries, and words of the other grammar, are none here.
-    refused: Mapping[str, str] = field(default_factory=dict)
+    make_refused: Callable[[], Mapping[str, str]] = dict
     # Names that end with a cutoff, without "@": groups are the name and the cutoff.
     numbered: re.Pattern[str] = re.compile(r"(.+)_at_(\d+)")
     listed: tuple[str, ...] = ()  # the metrics that reports list
@@ -171,6 +185,11 @@ class Grammar:
     listed_kinds: tuple[str, ...] = ()  # the kinds of which reports list them
     tie_kinds: tuple[str, ...] = ()  # those that say what is made of ties, without a draw
     rows: tuple[str, ...] = ()  # the fields of keys that name rows of tables; others name columns
+
+    @cached_property
+    def refused(self) -> Mapping[str, str]:
+        """Why a word means nothing, made when an error asks for it: it names the other grammar."""
+        return self.make_refused()
 
     def find(self, name: str) -> Meaning | None:
         """Return the adjustment and the metric of a name in lower case; None if it is none."""
@@ -208,8 +227,10 @@ class Grammar:
 
     def parse(self, key: str) -> Key:
         """Read a key; see `parse` of this module."""
-        before, written, mark, text = _PARTS.fullmatch(key).groups()  # type: ignore[union-attr]
-        name = written.lower().replace("-", "_")
+        parts: Any = _PARTS.fullmatch(key)
+        name = parts["name"].lower().replace("-", "_")
+        mark = parts["mark"]
+        text = parts["parameter"]
         if mark != "@":
             match = self.numbered.fullmatch(name)
             # The key is one like "hits_at_10".
@@ -219,42 +240,36 @@ class Grammar:
                 mark = "@"
         meaning = self.find(name)
         if meaning is None:
-            others = [each + self.metrics[to].needed for each, (_, to) in self.synonyms.items()]
+            others = []
+            for synonym, (_, metric) in self.synonyms.items():
+                others.append(synonym + self.metrics[metric].needed)
             why = self.refused.get(name) or suggest(name, self._names(), others)
-            fail(key, f"no metric {quote(key.removeprefix(before))}; {why}")
+            fail(key, f"no metric {quote(key.removeprefix(parts['words']))}; {why}")
         _, metric = meaning
         parameter: Parameter = 0
         if mark or self.metrics[metric].needed:
             parameter = self._read_parameter(key, meaning, mark, text)
-        fields = self._read_fields(key, before.split(".")[:-1], meaning)
+        fields = self._read_fields(key, parts["words"].split(".")[:-1], meaning)
         return Key(metric, parameter, grammar=self, **fields)
 
     def _read_parameter(self, key: str, meaning: Meaning, mark: str, text: str) -> Parameter:
-        row = self.metrics[meaning[1]]
+        """Read what stands behind the name of a metric and a mark."""
+        _, metric = meaning
         name = self._short_name(meaning)
-        if mark not in row.parameter:
-            parameter = "'@k'" if mark == "@" else "':' parameter"
-            why = f"{name} takes no {parameter}"
+        form = self.metrics[metric].parameter.strip("[]")
+        if mark not in form:
+            unexpected = "'@k'" if mark == "@" else "':' parameter"
+            why = f"{name} takes no {unexpected}"
             if name + mark in self.refused:
                 why += f"; {self.refused[name + mark]}"
             fail(key, why)
-        if row.parameter == ":p":
-            expected = "p must be a real number, inf or -inf"
-            if _REAL.fullmatch(text):
-                return float(text) + 0  # Adding 0 makes a minus zero a plain one.
-        elif row.parameter == "@k:n":
-            expected = "k and n must be whole numbers >= 1"
-            if _TWO_WHOLE.fullmatch(text):
-                k, negatives = text.split(":")
-                return int(k), int(negatives)
-        else:
-            expected = "k must be a whole number >= 1"
-            if _WHOLE.fullmatch(text):
-                return int(text)
+        pattern, expected, convert = _PARAMETERS[form]
+        if pattern.fullmatch(text):
+            return convert(text)
         got = quote(text)[1:-1] or "none"
         if len(text) >= 1000:
             got = f"one of {len(text):,} characters"
-        fail(key, f"{name}{row.parameter.strip('[]')}: {expected}, got {got}")
+        fail(key, f"{name}{form}: {expected}, got {got}")
 
     def _read_fields(self, key: str, words: list[str], meaning: Meaning) -> dict[str, Any]:
         """Give each word before the metric to the next field that it fits."""
@@ -275,7 +290,7 @@ class Grammar:
                 fits = words[0] in self.words[name]
             if fits:
                 values[name] = words.pop(0)
-        if words and words == implied:
+        if words and words == implied:  # The field has an adjustment that was written.
             fail(key, f"{self._short_name(meaning)} is an adjusted metric already")
         if words:
             form = "".join(f"[{name}.]" for name in (MACRO, *values)) + METRIC_FORM
@@ -341,10 +356,7 @@ OTHER_NAMES = {
     "h": ("none", "hits"),
     "hr": ("none", "hits"),
 }
-# Metrics of several right answers, which reports of that kind have alone: those of the usual names.
-ANSWER_NAMES: tuple[str, ...] = ("map", "r_precision", "dcg", "recall", "precision", "success")
-ANSWER_NAMES += ("f1", "auc", "gauc", "err", "rbp", "map_min", "map_at_r")
-# Their names in ir_measures and in papers, of which some are those of metrics of ranks elsewhere.
+# Names of metrics of several right answers in ir_measures and in papers.
 SHORT_ANSWER_NAMES = {"ap": "map", "p": "precision", "r": "recall"}
 # Tables print these names, which the literature gives adjusted metrics.
 TITLES = {
@@ -356,6 +368,28 @@ TITLES = {
     ("z", "mrr"): "zMRR",
     ("z", "hits"): "zH",
 }
+
+
+def _refuse_names() -> dict[str, str]:
+    """Say why names of PyKEEN, and of metrics that queries alone have, are none of tasks."""
+    why = {}
+    for name, key in NEGATED.items():
+        why[name] = (
+            f"PyKEEN, which calls it so, negates it: take {key!r}, which is below 0 where ranks "
+            "are better than chance"
+        )
+    for name in metrics.answer_metrics.ANSWER_METRICS:
+        if name not in METRICS:
+            why[name] = f"reports of truerank.retrieval have {name}"
+    why["recall"] = (
+        "a task has one right answer, so that hits@k is its recall@k; reports of "
+        "truerank.retrieval have recall of several"
+    )
+    for short, name in SHORT_ANSWER_NAMES.items():
+        why[short] = f"reports of truerank.retrieval have {short.upper()}@k, which is {name}@k"
+    return why
+
+
 RANK_KEYS = Grammar(
     "task",
     "tasks",
@@ -370,20 +404,7 @@ RANK_KEYS = Grammar(
         if name not in NEGATED
     }
     | OTHER_NAMES,
-    refused={
-        name: f"PyKEEN, which calls it so, negates it: take {key!r}, which is below 0 where ranks "
-        "are better than chance"
-        for name, key in NEGATED.items()
-    }
-    | {name: f"reports of truerank.retrieval have {name}" for name in ANSWER_NAMES}
-    | {
-        "recall": "a task has one right answer, so that hits@k is its recall@k; reports of "
-        "truerank.retrieval have recall of several"
-    }
-    | {
-        short: f"reports of truerank.retrieval have {short.upper()}@k, which is {name}@k"
-        for short, name in SHORT_ANSWER_NAMES.items()
-    },
+    make_refused=_refuse_names,
     listed=(*listed_metrics(), "amr", "amri", "amrr", "ah@10", "zmrr"),
     few=("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri"),
     listed_kinds=("optimistic", "realistic", "pessimistic"),

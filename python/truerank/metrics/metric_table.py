@@ -1,6 +1,6 @@
 """The tables of metrics, with their averages, of kinds of rank, and of adjustments.
 
-A new row is all that a metric needs.
+A new row is all that a metric needs; metrics of queries are rows of `answer_metrics`.
 """
 
 from __future__ import annotations
@@ -150,22 +150,24 @@ def median(
     half = sums[-1] / 2
     if not half:
         return math.nan
-    rounding = 0.0  # Whole numbers add up without it.
-    if weights.max() > 2**20 or (weights != np.floor(weights)).any():
-        rounding = 8 * len(values) * np.finfo(np.float64).eps * sums[-1]
+    are_exact = weights.max() <= 2**20 and (weights == np.floor(weights)).all()
+    rounding = 0.0 if are_exact else 8 * len(values) * np.finfo(np.float64).eps * sums[-1]
     lower = np.searchsorted(sums, half - rounding)
     upper = np.searchsorted(sums, half + rounding, side="right")
-    if not rounding or values[order[lower]] == values[order[upper]]:
-        return float(values[order[lower]] + values[order[upper]]) / 2
-    # Rounded sums cannot decide, but those of `math.fsum` have the right sign.
-    weights = rescale_weights(weights)
+    near = values[order[lower : upper + 1]]
+    if are_exact or near[0] == near[-1]:
+        return float(near[0] + near[-1]) / 2
+    return _exact_median(values, rescale_weights(weights), near)
+
+
+def _exact_median(values: FloatArray, weights: FloatArray, near: FloatArray) -> float:
+    """The median, one of some values, whose sums of weights are too near to half the total."""
 
     def balance(value: float) -> float:
-        """The weight up to a value minus the weight after it."""
+        """The weight up to a value minus the weight after it; `math.fsum` has the right sign."""
         return math.fsum(np.where(values <= value, weights, -weights).tolist())
 
-    near = np.unique(values[order[lower : upper + 1]])  # by numpy: floats
-    middle = next(value for value in near.tolist() if balance(value) >= 0)
+    middle = next(value for value in np.unique(near).tolist() if balance(value) >= 0)
     if balance(middle) > 0:
         return float(middle)
     return float(middle + values[(values > middle) & (weights > 0)].min()) / 2

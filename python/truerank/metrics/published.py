@@ -12,7 +12,7 @@ from ..errors import InputValueError
 from ..inputs.checks import has_dimensions, integer, is_integer
 from ..inputs.checks import number as checked_number
 from ..naming import public
-from .chance_model import Tasks, compress, moments_of_tasks
+from .chance_model import Tasks, group_tasks, moments_of_tasks
 from .keys import ADJUSTED, Key, check_chance, fail, parse
 from .values import Sample, adjusted, values_of_tasks
 
@@ -81,14 +81,14 @@ def chance(
     (0.075, 0.00034375)
     """
     key = _parse_alone(metric)
-    return moments_of_tasks(key.row, key.parameter, grouped_tasks(candidates, weights))
+    return moments_of_tasks(key.row, key.parameter, read_tasks(candidates, weights))
 
 
-def grouped_tasks(candidates: Any, weights: Any = None) -> Tasks:
+def read_tasks(candidates: Any, weights: Any = None) -> Tasks:
     """Group equal tasks; those of one call have a weight above 0, or there are none."""
     if is_integer(candidates):  # A single number is that of one task.
         candidates = [candidates]
-    tasks = compress(candidates, weights)
+    tasks = group_tasks(candidates, weights)
     if weights is not None and not tasks.count and np.size(weights):
         expected = "at least one task with a weight above 0"
         raise InputValueError("weights", expected=expected, got="none")
@@ -203,21 +203,23 @@ def adjust(
         fail(metric, f"{metric} is adjusted already")
     key = _parse_alone(metric)
     number = checked_number("value", value)
-    counts: Any = candidates
+    candidates_of_tasks: Any = candidates
     if not has_dimensions(candidates):  # It is one number for all tasks.
         if tasks is None:
             expected = "how many there are, as candidates is one number for all of them (a triple "
             expected += "whose head and tail are both predicted makes two)"
             raise InputValueError("tasks", expected=expected)
         repeats = integer("tasks", tasks, least=1, most=(1 << 63) - 1)
-        counts = np.full(repeats, candidates) if weights is not None else ([candidates], [repeats])
-    count = compress(counts).count
+        candidates_of_tasks = [candidates], [repeats]
+        if weights is not None:
+            candidates_of_tasks = np.full(repeats, candidates)
+    count = group_tasks(candidates_of_tasks).count
     if tasks is not None and integer("tasks", tasks) != count:
         expected = f"{count}, as candidates has so many tasks"
         raise InputValueError("tasks", expected=expected, got=tasks)
     if not count:
         raise InputValueError("candidates", expected="at least one task", got="none")
-    grouped = grouped_tasks(counts, weights)
+    grouped = read_tasks(candidates_of_tasks, weights)
     expectation, variance = moments_of_tasks(key.row, key.parameter, grouped)
     _check_range(key, number, grouped)
     ratio, index, z = (
@@ -240,11 +242,11 @@ def _check_range(key: Key, number: float, tasks: Tasks) -> None:
     metric = key.row
     if not math.isfinite(number):
         raise InputValueError("value", expected="a finite number", got=number)
-    # Equal weights become whole numbers.
+    # So sums of equal weights are those of whole numbers, which are exact.
     weights = tasks.multiplicities * (tasks.weights / tasks.weights[0])
-    last = Sample(tasks.sizes.astype(np.float64), tasks.sizes)
-    of_last = values_of_tasks(metric, last, key.parameter)
-    worst = metric.inverse(metric.average(of_last, weights, key.parameter))
+    last_ranks = Sample(tasks.sizes.astype(np.float64), tasks.sizes)
+    worst_values = values_of_tasks(metric, last_ranks, key.parameter)
+    worst = metric.inverse(metric.average(worst_values, weights, key.parameter))
     low, high = sorted((metric.optimum, worst))
     slack = 1e-9 * high  # It leaves room for the rounding of sums.
     if not low - slack <= number <= high + slack:

@@ -66,16 +66,16 @@ def hit_share(first: FloatArray, tied: IntArray, k: Parameter) -> FloatArray:
 
 def mean_log(first: FloatArray, tied: IntArray) -> FloatArray:
     """The mean of log r over ties."""
-    return _mean_over(first, tied, 0.0)
+    return _mean_of_terms(first, tied, 0.0)
 
 
 def mean_power(first: FloatArray, tied: IntArray, p: float) -> FloatArray:
     """The mean of r^p over ties, for p = -1 and p = -2, so that the first term is the greatest."""
-    return _mean_over(first, tied, p) * np.power(first, p)
+    return _mean_of_terms(first, tied, p) * np.power(first, p)
 
 
-def _mean_over(begin: FloatArray, tied: IntArray, p: float) -> FloatArray:
-    """The mean of `_term` over the positions of ties."""
+def _mean_of_terms(begin: FloatArray, tied: IntArray, p: float) -> FloatArray:
+    """The mean of `_term` over the positions of ties, so that p = 0 stands for the logarithm."""
     means = _term(begin, begin, p)  # They are correct where nothing ties.
     (ties,) = np.nonzero(tied > 1)
     if not ties.size:
@@ -83,17 +83,20 @@ def _mean_over(begin: FloatArray, tied: IntArray, p: float) -> FloatArray:
     first = begin[ties]
     last = first + (tied[ties] - 1)
     total = np.zeros(first.shape)
-    near = _sums_of_near(p)
-    end = len(near)  # From here on the terms that the closed form lacks are below 1e-16.
-    is_near = first < end
-    row, column = (edge[is_near].astype(np.int64) for edge in (first, np.minimum(last, end - 1)))
-    total[is_near] = near[row, column]
-    (far,) = np.nonzero(last >= end)
+
+    # The sums of the first positions are in a table.
+    table = _sums_of_near(p)
+    (near,) = np.nonzero(first < len(table))
+    row = first[near].astype(np.int64)
+    column = np.minimum(last[near], len(table) - 1).astype(np.int64)
+    total[near] = table[row, column]
+
+    # From there on the terms that the closed form lacks are below 1e-16.
+    (far,) = np.nonzero(last >= len(table))
     if far.size:
-        # Equal ties are computed once.
         pairs = codes_of(_as_integers(first[far]), _as_integers(last[far]))
-        one = far[pairs.first()]
-        low = np.maximum(first[one], end) - 0.5
+        one = far[pairs.first()]  # Equal ties are computed once.
+        low = np.maximum(first[one], len(table)) - 0.5
         high = last[one] + 0.5
         sums = power_sum(low, high, p, first[one]) if p else _log_sum(low, high)
         total[far] += sums[pairs.codes]
@@ -142,18 +145,18 @@ def power_sum(
     p: FloatArray | float,
     scale: FloatArray | float = 1.0,
 ) -> FloatArray:
-    """The sum of (r / scale)^p over the positions between edges half a position outside them.
+    """The sum of (r / scale)^p over the positions r from low + 1/2 to high - 1/2.
 
     >>> power_sum(99.5, np.array([102.5]), np.array([2.0])), 100**2 + 101**2 + 102**2
     (array([30605.]), 30605)
     """
-    # (high^q - low^q) / q is computed from the larger end, so that nothing overflows.
+    # The integral, (high^q - low^q) / q, is end^q (1 - (low / high)^|q|) / |q| of the end with the
+    # larger power, so that nothing overflows; and log(high / low) for q = 0.
     q = p + 1
-    ratio = np.log1p((high - low) / low)
-    larger = np.where(q > 0, high, low)
-    steepness = np.maximum(np.abs(q), 2.0**-500)  # For q = 0 the ratio is the integral of 1 / x.
-    relative = -np.expm1(-steepness * ratio) / steepness
-    total: FloatArray = np.power(larger / scale, p) * larger * relative
+    end = np.where(q > 0, high, low)
+    log_ratio = np.log1p((high - low) / low)
+    abs_q = np.maximum(np.abs(q), 2.0**-500)
+    total: FloatArray = np.power(end / scale, p) * end * (-np.expm1(-abs_q * log_ratio) / abs_q)
     for order, coefficient in _MIDPOINT:
         # The derivative is d^order x^p = factor x^(p - order).
         factor = math.prod(p - i for i in range(order))
@@ -170,17 +173,17 @@ def power_sum(
 # above the true candidate are drawn is hypergeometric. A cutoff is k and n.
 
 _LISTED = 256  # All positions of a tie are asked, if it has up to so many.
-_FLAT = 2.0**45
+_FAR = 2.0**45
 _FEW_FACTORS = 2.0**20
 
 
 def shares_of_draws(
     marked: FloatArray, total: FloatArray, drawn: FloatArray, most: float
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield how many marked items may be drawn, without replacement, and how likely they are.
+    """Yield how many of the items drawn without replacement are marked, and how likely that is.
 
-    Each step has a number for each draw, from the least on that is possible; the share of one that
-    is not, or is above `most`, is 0. All are float64, shape (n,).
+    These are hypergeometric distributions, one after the other number from the least that each
+    allows; the share of a number that is impossible, or above `most`, is 0. All are float64, (n,).
     """
     unmarked = total - marked
     count = np.maximum(drawn - unmarked, 0)
@@ -213,15 +216,15 @@ def share_of_few(
 
 def _log_falling(x: FloatArray, factors: FloatArray) -> FloatArray:
     """The logarithm of x (x - 1) ... with so many factors, the last of which is at least 1."""
-    numbers: Any = factors  # They are whole numbers in float64.
-    logs: FloatArray = factors * mean_log(x - factors + 1, numbers)
-    # Beyond this size neighbours are the same float: two terms of the series in factors / x are
-    # enough.
-    is_flat = (x > _FLAT) & (factors < _FEW_FACTORS)
-    if is_flat.any():
-        flat = factors * np.log(np.maximum(x, 1)) - factors * (factors - 1) / (2 * np.maximum(x, 1))
-        logs = np.where(is_flat, flat, logs)
-    return logs
+    count: Any = factors  # whole numbers, in float64
+    sums: FloatArray = factors * mean_log(x - factors + 1, count)
+    # Far out, where half a position is soon lost, two terms of the series in factors / x are right.
+    is_far = (x > _FAR) & (factors < _FEW_FACTORS)
+    if is_far.any():
+        base = np.maximum(x, 1)
+        series = factors * np.log(base) - factors * (factors - 1) / (2 * base)
+        sums = np.where(is_far, series, sums)
+    return sums
 
 
 def drawn_hit_share(ranks: FloatArray, candidates: IntArray, cutoff: tuple[int, int]) -> FloatArray:
@@ -242,10 +245,11 @@ def mean_drawn_hit_share(
 ) -> FloatArray:
     """The mean of `drawn_hit_share` over the positions of ties, in closed form where they are many.
 
-    Let i of the negatives above be drawn, and T of the t = m - 1 that tie, of the K others, by the
-    d other draws. The true one is any of the T + 1, so that it is a hit with the probability
-    min(k - i, T + 1) / (T + 1); and the mean of 1 / (T + 1) over T > c is (K + 1) / ((d + 1) m)
-    times the probability that T + 1 > c + 1, drawn d + 1 times of K + 1, m of them tied.
+    Where some of the negatives above are drawn, c places of k are left, and d draws from K others:
+    the tie and what is below it. T of the tie's m - 1 negatives are drawn, and the true candidate
+    is at each of T + 1 places alike: it is a hit for T < c, and with probability c / (T + 1) else.
+    The mean of 1 / (T + 1) over T >= c is (K + 1) / ((d + 1) m) P(S > c), of S that are drawn from
+    the m of the tie by d + 1 draws from K + 1.
     """
     means = np.empty(len(first))
     are_many = tied > _LISTED
@@ -253,13 +257,14 @@ def mean_drawn_hit_share(
     means[few] = mean_over_positions(
         drawn_hit_share, first[few], tied[few], candidates[few], cutoff
     )
-    in_tie = tied[are_many].astype(np.float64)
-    total = np.zeros(len(in_tie))
-    for room, shares, left, others in _draws_above(first[are_many], candidates[are_many], cutoff):
-        fits = share_of_few(in_tie - 1, others, left, room - 1)
-        overflows = 1 - share_of_few(in_tie, others + 1, left + 1, room)
-        total += shares * (fits + room * (others + 1) / ((left + 1) * in_tie) * overflows)
-    means[are_many] = np.minimum(total, 1.0)
+    m = tied[are_many].astype(np.float64)
+    K = _not_above(first[are_many], candidates[are_many])
+    chances = np.zeros(len(m))
+    for c, shares, d in _draws_above(first[are_many], candidates[are_many], cutoff):
+        is_certain = share_of_few(m - 1, K, d, c - 1)  # P(T < c)
+        is_beyond = 1 - share_of_few(m, K + 1, d + 1, c)  # P(S > c)
+        chances += shares * (is_certain + c * (K + 1) / ((d + 1) * m) * is_beyond)
+    means[are_many] = np.minimum(chances, 1.0)
     return means
 
 
@@ -273,29 +278,34 @@ def middle_drawn_hit_share(
     first = middle - (tied - 1) / 2
     chances = drawn_hit_share(first, candidates, cutoff)  # It is correct where nothing ties.
     ties = tied > 1
-    others_in_tie = tied[ties].astype(np.float64) - 1
-    total = np.zeros(len(others_in_tie))
-    for room, shares, left, others in _draws_above(first[ties], candidates[ties], cutoff):
-        total += shares * share_of_few(others_in_tie, others, left, 2 * (room - 1))
+    tied_negatives = tied[ties].astype(np.float64) - 1
+    not_above = _not_above(first[ties], candidates[ties])
+    total = np.zeros(len(tied_negatives))
+    for places, shares, draws in _draws_above(first[ties], candidates[ties], cutoff):
+        total += shares * share_of_few(tied_negatives, not_above, draws, 2 * (places - 1))
     chances[ties] = np.minimum(total, 1.0)
     return chances
 
 
+def _not_above(first: FloatArray, candidates: IntArray) -> FloatArray:
+    """The negatives in a tie and below it."""
+    negatives = candidates.astype(np.float64) - 1
+    return negatives - np.minimum(first - 1, negatives)
+
+
 def _draws_above(
     first: FloatArray, candidates: IntArray, cutoff: tuple[int, int]
-) -> Iterator[tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
-    """Yield what follows from each number of drawn negatives above ties, while there is room.
+) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+    """Yield what is left where some of the negatives above ties are drawn, as long as it is room.
 
-    These are the places left up to k, how likely that is, how many draws are left, and how many
-    negatives they are from: the tie and what is below it, without the true one.
+    These are the places left up to k, how likely that is, and how many draws are left.
     """
     k, most_drawn = _bounded(cutoff)
     negatives = candidates.astype(np.float64) - 1
     drawn = np.minimum(negatives, most_drawn)
     above = np.minimum(first - 1, negatives)
-    others = negatives - above
     for count, shares in shares_of_draws(above, negatives, drawn, k - 1):
-        yield k - count, shares, np.clip(drawn - count, 0, others), others
+        yield k - count, shares, np.clip(drawn - count, 0, negatives - above)
 
 
 def _bounded(cutoff: tuple[int, int]) -> tuple[int, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -66,20 +65,22 @@ def values_of_tasks(metric: Metric, sample: Sample, parameter: Parameter = 0) ->
     >>> values_of_tasks(METRICS["mrr"], tie), values_of_tasks(METRICS["mrr"], tie, 1)
     (array([0.75]), array([0.5]))
     """
-    ranks, candidates, _, tied, middle_of = sample
-    if middle_of is not None and metric.of_middle is not None:
-        return metric.of_middle(ranks, middle_of, candidates, parameter)
+    ranks = sample.ranks
+    candidates = sample.candidates
+    if sample.middle_of is not None and metric.of_middle is not None:
+        return metric.of_middle(ranks, sample.middle_of, candidates, parameter)
     has_cutoff = metric.is_cut and parameter
-    if tied is None:
+    if sample.tied is None:
         values = metric.of_rank(ranks, candidates, parameter)
         return values * (ranks <= min(parameter, MOST)) if has_cutoff else values
+    within = sample.tied
     shares: FloatArray | float = 1.0
-    if has_cutoff:
-        shares = hit_share(ranks, tied, parameter)
-        tied = np.maximum(np.rint(shares * tied), 1).astype(np.int64)
+    if has_cutoff:  # The mean is over the positions within it, if there are any.
+        shares = hit_share(ranks, sample.tied, parameter)
+        within = np.maximum(np.rint(shares * sample.tied), 1).astype(np.int64)
     if metric.over_tie is not None:
-        return shares * metric.over_tie(ranks, tied, candidates, parameter)
-    return shares * mean_over_positions(metric.of_rank, ranks, tied, candidates, parameter)
+        return shares * metric.over_tie(ranks, within, candidates, parameter)
+    return shares * mean_over_positions(metric.of_rank, ranks, within, candidates, parameter)
 
 
 def adjusted(key: Key, value: float, mean: float, variance: float) -> float:
@@ -103,13 +104,22 @@ class Rankings:
     0.48333333333333334
     """
 
-    def __init__(self, ranks: Ranks, seed: int = 0, answers: Answers | None = None) -> None:
+    def __init__(
+        self,
+        ranks: Ranks,
+        seed: int = 0,
+        answers: Answers | None = None,
+        whole: tuple[Rankings, IntArray] | None = None,  # with the positions of these in it
+    ) -> None:
         self.ranks = ranks
         self.seed = seed
         self.answers = answers
         self.side_counts = {ALL_SIDES: answers.counted} if answers else count_sides(ranks)
-        self._whole: tuple[Rankings, IntArray] | None = None  # and the positions of these in it
-        self._last: tuple[str, str, Sample] | None = None  # the sample of the last side and kind
+        if whole is not None:
+            absent = whole[0].side_counts.keys() - self.side_counts
+            self.side_counts.update(dict.fromkeys(absent, 0))
+        self._whole = whole
+        self._last_sample: dict[tuple[str, str], Sample] = {}  # by side and kind
 
     @property
     def grammar(self) -> Grammar:
@@ -131,15 +141,11 @@ class Rankings:
         return Rankings(answers.ranks, self.seed, answers)
 
     def part(self, tasks: IntArray) -> Rankings:
-        """Return some of the tasks, which are drawn as in the whole, and have its sides."""
+        """Return some of the tasks; the sides and the random ranks are those of the whole."""
         ranks = self.ranks[tasks]
         if self.answers is not None:  # No query of the part is without an answer.
             return self.with_ranks(ranks._with({"without_answers": np.zeros(len(ranks), np.int64)}))
-        part = Rankings(ranks, self.seed)
-        part._whole = self, tasks
-        absent = self.side_counts.keys() - part.side_counts
-        part.side_counts.update(dict.fromkeys(absent, 0))
-        return part
+        return Rankings(ranks, self.seed, whole=(self, tasks))
 
     # -- sides -------------------------------------------------------------------------------------
 
@@ -200,21 +206,24 @@ class Rankings:
         A realistic rank is the middle of its tie, and an expected value is over the tie: of these
         the sample has the numbers of tied candidates.
         """
-        if self._last is None or self._last[:2] != (side, kind):
-            ranks = self.ranks
-            drawn = kind == "random"  # once for all sides
-            of_kind = self._random_ranks if drawn else KINDS[kind](ranks, self.seed)
-            sample = Sample(
-                of_kind.astype(np.float64, copy=False),
-                ranks.candidates,
-                ranks.weights,
-                tied=ranks.tied if kind == EXPECTED_KIND else None,
-                middle_of=ranks.tied if kind == DEFAULT_KIND else None,
-            )
-            if len(self.side_counts) > 1:
-                sample = sample.take(self.mask_of_side(side))
-            self._last = side, kind, sample
-        return self._last[2]
+        if (side, kind) in self._last_sample:
+            return self._last_sample[side, kind]
+        ranks = self.ranks
+        if kind == "random":  # They are drawn once for all sides.
+            numbers = self._random_ranks
+        else:
+            numbers = KINDS[kind](ranks, self.seed)
+        sample = Sample(
+            numbers.astype(np.float64, copy=False),
+            ranks.candidates,
+            ranks.weights,
+            tied=ranks.tied if kind == EXPECTED_KIND else None,
+            middle_of=ranks.tied if kind == DEFAULT_KIND else None,
+        )
+        if len(self.side_counts) > 1:
+            sample = sample.take(self.mask_of_side(side))
+        self._last_sample = {(side, kind): sample}
+        return sample
 
     @cached_property
     def _random_ranks(self) -> IntArray | FloatArray:
@@ -228,12 +237,12 @@ class Rankings:
         """Return mean and variance of a key's metric under chance, computed once for each side."""
         self.check_side(key.side, key)
         sample = self.sample(key.side, key.kind)
-        memo = self.ranks._memo  # It is that of these weights, and other reports have it, too.
-        place = "chance", key.metric, key.parameter, key.side
-        if place not in memo:
-            tasks = metrics.chance_model.compress(sample.candidates, sample.weights)
-            memo[place] = metrics.chance_model.moments_of_tasks(key.row, key.parameter, tasks)
-        mean_and_variance: tuple[float, float] = memo[place]
+        memo = self.ranks._memo  # All reports of ranks with these weights share it.
+        memo_key = "chance", key.metric, key.parameter, key.side
+        if memo_key not in memo:
+            tasks = metrics.chance_model.group_tasks(sample.candidates, sample.weights)
+            memo[memo_key] = metrics.chance_model.moments_of_tasks(key.row, key.parameter, tasks)
+        mean_and_variance: tuple[float, float] = memo[memo_key]
         return mean_and_variance
 
     # -- groups and units --------------------------------------------------------------------------
@@ -255,7 +264,7 @@ class Rankings:
         """Return the labels of the units of a side that count, from those of all."""
         if self.answers is not None:
             are_all = self.answers.zeros is not None
-            return labels if are_all else labels[self.answers.has_right]
+            return labels if are_all else labels[self.answers.places_with_right]
         mask = self.mask_of_side(side)
         return labels if mask is None else labels[mask]
 
@@ -269,12 +278,13 @@ def count_sides(ranks: Ranks) -> dict[str, int]:
     if labels.vocabulary is None:
         expected = "names of sides, as 'head' and 'tail', in `side`"
         raise InputTypeError("ranks", expected=expected, got="integer ids")
-    for name in itertools.filterfalse(is_side_name, counts):
-        raise InputValueError(
-            "ranks",
-            f"a key cannot tell the side {name!r} from its other words; name it otherwise with "
-            f"ranks.with_labels(side=...)",
-        )
+    for name in counts:
+        if not is_side_name(name):
+            raise InputValueError(
+                "ranks",
+                f"a key cannot tell the side {name!r} from its other words; name it otherwise with "
+                f"ranks.with_labels(side=...)",
+            )
     pooled = len(ranks) - counts.get(UNPOOLED_SIDE, 0)
     if len(ranks) and not pooled:
         return counts

@@ -23,7 +23,7 @@ from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inference.intervals import why_no_interval
 from ..inputs.checks import choice, confidence, flag, positive_integer
 from ..metrics import METRICS
-from ..metrics.chance_model import compress, moments_of_tasks
+from ..metrics.chance_model import group_tasks, moments_of_tasks
 from ..metrics.keys import MACRO
 from ..metrics.metric_table import (
     DEFAULT_KIND,
@@ -386,11 +386,11 @@ def hits_at(sample: Sample, cutoffs: IntArray) -> FloatArray:
 def chance_hits(sample: Sample, cutoffs: IntArray) -> FloatArray:
     """Return hits@k under chance for all cutoffs."""
     if sample.weights is None:
-        tasks = compress(sample.candidates)
+        tasks = group_tasks(sample.candidates)
     else:  # Tasks with the same number of candidates may all have their mean weight.
         sizes, codes, counts = np.unique(sample.candidates, return_inverse=True, return_counts=True)
         totals = np.bincount(codes, weights=rescale_weights(sample.weights), minlength=len(sizes))
-        tasks = compress((sizes, counts), totals / counts)
+        tasks = group_tasks((sizes, counts), totals / counts)
     hits = METRICS["hits"]
     moments = [moments_of_tasks(hits, k, tasks) for k in cutoffs.tolist()]
     return np.array([mean for mean, _ in moments])
