@@ -88,10 +88,10 @@ def dense_tensor(tensor: Any, name: str) -> Any:
 
 
 def tensor_array(tensor: Any, name: str) -> tuple[npt.NDArray[Any], str | None]:
-    """View a tensor as a numpy array; a tensor on a device is copied to the host first.
+    """View a tensor as a numpy array, and name its dtype if numpy has none for it, else None.
 
-    A bfloat16 tensor becomes int16 with the same bits, and this name of its dtype; all others have
-    None beside them. What has no numbers, or a dtype that numpy has not, is a TypeError.
+    A tensor on a device is copied to the host first; bfloat16 becomes int16 with the same bits.
+    What has no numbers, or any other dtype that numpy has not, is a TypeError.
     """
     torch = sys.modules["torch"]
     host_tensor = dense_tensor(tensor, name).to("cpu")
@@ -115,13 +115,22 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
     """
     if type(value) is np.ndarray:
         return value
-    is_listed = isinstance(value, (list, tuple))
     if isinstance(value, range):
         check_length(name, value)
-    if not is_listed:
-        value = by_position(name, value)
+    if not isinstance(value, (list, tuple)):
+        return _convert(name, by_position(name, value), what)
+    array = _convert(name, value, what)
+    with_names = {kind_of("pandas", "Series"), kind_of("xarray", "DataArray")}
+    if array.ndim > 1 and not with_names.isdisjoint(map(type, value)):
+        for row in value:
+            by_position(name, row)
+    return array
+
+
+def _convert(name: str, value: Any, what: str) -> npt.NDArray[Any]:
+    """Make an array of a value without names; what numpy raises is an error of the argument."""
     try:
-        array = np.asarray(on_host(value, name))
+        return np.asarray(on_host(value, name))
     except InputError:  # It says what is wrong.
         raise
     except MemoryError:
@@ -129,15 +138,10 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
         raise InputValueError(name, expected=what, got=got) from None
     except (RuntimeError, TypeError, ValueError) as error:
         got = f"{type(value).__name__}: {error}"
-        if "inhomogeneous" in str(error):
+        if "inhomogeneous" in str(error):  # numpy has no class of its own for this error.
             got = "lists of unlike lengths"
         kind = InputValueError if isinstance(error, ValueError) else InputTypeError
         raise kind(name, expected=what, got=got) from error
-    named = {kind_of("pandas", "Series"), kind_of("xarray", "DataArray")}
-    if is_listed and array.ndim > 1 and not named.isdisjoint(map(type, value)):
-        for row in value:
-            by_position(name, row)
-    return array
 
 
 def array_shape(name: str, value: Any) -> tuple[int, ...]:
@@ -193,9 +197,9 @@ def index_array(name: str, value: object, *, copy: bool = True, what: str = "an 
 
 
 def native_indices(name: str, value: object) -> npt.NDArray[Any]:
-    """Return native, contiguous int32 or int64, without a copy if they are that already."""
+    """Return contiguous int32 or int64 in the machine's byte order, without a copy if they are."""
     array = as_array(value, name)
-    if array is not value:
+    if array is not value:  # A masked array is never taken as it is.
         refuse_mask(name, value)
     if not array.flags.c_contiguous:
         check_size(name, array.size)
@@ -280,21 +284,21 @@ def dtype_name(
     place: str = "",
     known: str | None = None,
 ) -> str:
-    """Return the name of the dtype that scores have, or raw bits by what the caller has `stated`.
+    """Return the name of the dtype of scores, or of vectors, whose `dtypes` are others.
 
-    `dtypes` are allowed, where the array is not scores; `place` is the file; numpy may have no name
-    for the dtype, which is `known` then.
+    What the caller has `stated` is expected, and says what raw bits are. `place` is the file; the
+    name is `known` where numpy has none.
     """
     name = known or dtype.name
     if stated is not None:
-        right_name = named_dtype(stated)[0]
-        if right_name in _NARROW and name in _RAW_BITS:
-            name = right_name
-        # If they are no scores, "bfloat16" and "float16" say only what raw bits are.
-        elif PARTS.get(name, name) != right_name and (
-            dtypes is DTYPES or right_name not in _NARROW
-        ):
-            expected = f"the dtype that was named, {right_name}"
+        stated_name, _ = named_dtype(stated)
+        are_scores = dtypes == DTYPES
+        # Of vectors "bfloat16" and "float16" say only what raw bits are.
+        is_expected = are_scores or stated_name not in _NARROW
+        if stated_name in _NARROW and name in _RAW_BITS:
+            name = stated_name
+        elif is_expected and PARTS.get(name, name) != stated_name:
+            expected = f"the dtype that was named, {stated_name}"
             raise InputTypeError("scores", expected=expected, got=f"dtype {dtype}", place=place)
     if name not in dtypes:
         ways = []
@@ -331,19 +335,20 @@ def named_dtype(dtype: Any) -> tuple[str, np.dtype[Any]]:
 
 
 def as_scores(value: object, dtype: object = None, dtypes: tuple[str, ...] = DTYPES) -> Scores:
-    """View scores, a matrix or a single row, so that the core can read them.
+    """View scores, a matrix or a single row, or vectors, so that the core can read them.
 
     They are anything with `__array__`, the buffer protocol or DLPack in the host's memory, or a
     tensor of torch, which is copied as a whole if it is on a device. `Scores` have been checked
-    before. The dtype says what raw 16-bit scores are, and is expected of others; `dtypes` are
-    allowed, where the array is not scores.
+    before. The dtype says what raw 16-bit numbers are, and is expected of others. Vectors have
+    other `dtypes`.
     """
     if type(value) is Scores:
         return value
-    are_scores = dtypes is DTYPES
-    array, known = _as_array(value, are_scores=are_scores)
-    is_usual = dtype is None and known is None and are_scores
-    name = _NATIVE_NAMES.get(array.dtype) if is_usual else None
+    are_scores = dtypes == DTYPES
+    array, known = _read_numbers(value, are_scores=are_scores)
+    name = None
+    if dtype is None and known is None and are_scores:  # This is the usual case.
+        name = _NATIVE_NAMES.get(array.dtype)
     if name is None:
         name = dtype_name(array.dtype, dtype, dtypes, known=known)
     check_dimensions(array.shape)
@@ -402,7 +407,7 @@ def default_arithmetic() -> Iterator[None]:
         _core.restore_arithmetic(before)
 
 
-def _as_array(value: Any, *, are_scores: bool) -> tuple[npt.NDArray[Any], str | None]:
+def _read_numbers(value: Any, *, are_scores: bool) -> tuple[npt.NDArray[Any], str | None]:
     """Return an array over the same memory, and the name of its dtype if numpy has none for it."""
     if type(value) is np.ndarray:
         return value, None
@@ -412,20 +417,13 @@ def _as_array(value: Any, *, are_scores: bool) -> tuple[npt.NDArray[Any], str | 
         return tensor_array(value, "scores")
     if is_sparse(value):
         raise InputTypeError("scores", expected=".toarray() of it", got=type(value).__name__)
-    if hasattr(value, "__dlpack_device__") and not isinstance(value, np.ndarray):
+    if _needs_dlpack(value):
         try:
-            is_on_host = value.__dlpack_device__()[0] == _HOST
-        except (BufferError, TypeError) as error:
-            # JAX raises a BufferError for an array over several devices, pyarrow 15 a TypeError for
-            # nulls and for lists, which numpy reads.
-            is_on_host = isinstance(error, TypeError)
-        if not (is_on_host and any(hasattr(value, protocol) for protocol in _PROTOCOLS)):
-            try:
-                return np.from_dlpack(value), None
-            except (BufferError, RuntimeError) as error:
-                expected = "an array in the host's memory"
-                got = f"{type(value).__name__} ({error}); torch.from_dlpack reads it on any device"
-                raise InputTypeError("scores", expected=expected, got=got) from None
+            return np.from_dlpack(value), None
+        except (BufferError, RuntimeError) as error:
+            expected = "an array in the host's memory"
+            got = f"{type(value).__name__} ({error}); torch.from_dlpack reads it on any device"
+            raise InputTypeError("scores", expected=expected, got=got) from None
     array = as_array(value, "scores", "a matrix of numbers")
     if array.ndim == 0 and array.dtype.kind == "O":  # A mapping, a generator, a function, None.
         expected = "an array, tensor or memory map, a path, or lists of numbers"
@@ -433,3 +431,16 @@ def _as_array(value: Any, *, are_scores: bool) -> tuple[npt.NDArray[Any], str | 
     if isinstance(value, (list, tuple)):
         refuse_rounded("scores", value, array)
     return array, None
+
+
+def _needs_dlpack(value: Any) -> bool:
+    """Whether an array of another library is not in the host's memory, or numpy needs DLPack."""
+    if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack_device__"):
+        return False
+    try:
+        device, _ = value.__dlpack_device__()
+    except BufferError:  # JAX raises it for an array over several devices.
+        return True
+    except TypeError:  # pyarrow 15 raises it for nulls and for lists, which numpy reads.
+        device = _HOST
+    return device != _HOST or not any(hasattr(value, protocol) for protocol in _PROTOCOLS)

@@ -24,16 +24,42 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Word = TypeVar("Word", bound=str)
 
-# These are words of messages: what the names are of, what puts labels and what puts numbers in
-# order, what leaves the names out, and how a user writes those of columns.
+# These are words of messages: what the names are of, what takes labels in an order, what sorts
+# numbers, what drops the names, and how a user writes those of columns.
 _FRAME = "frame.to_numpy()"
 _WORDS = {
-    "index": ("an index", "series.loc[list({})]", "series.sort_index()", "series.to_numpy()", ""),
-    "rows": ("rows", "frame.loc[list({})]", "frame.sort_index()", _FRAME, ""),
-    "columns": ("columns", "frame[list({})]", "frame.sort_index(axis=1)", _FRAME, "{}.columns"),
-    "fields": ("columns", "table.select(list({}))", "", "np.asarray(table)", "{}.column_names"),
-    "first": ("rows", "array.loc[list({})]", "", "array.values", ""),
-    "last": ("columns", "array.loc[:, list({})]", "", "array.values", "{0}[{0}.dims[1]].values"),
+    "index": {
+        "noun": "an index",
+        "select": "series.loc[list({})]",
+        "sort": "series.sort_index()",
+        "drop": "series.to_numpy()",
+    },
+    "rows": {
+        "noun": "rows",
+        "select": "frame.loc[list({})]",
+        "sort": "frame.sort_index()",
+        "drop": _FRAME,
+    },
+    "columns": {
+        "noun": "columns",
+        "select": "frame[list({})]",
+        "sort": "frame.sort_index(axis=1)",
+        "drop": _FRAME,
+        "names": "{}.columns",
+    },
+    "fields": {
+        "noun": "columns",
+        "select": "table.select(list({}))",
+        "drop": "np.asarray(table)",
+        "names": "{}.column_names",
+    },
+    "first": {"noun": "rows", "select": "array.loc[list({})]", "drop": "array.values"},
+    "last": {
+        "noun": "columns",
+        "select": "array.loc[:, list({})]",
+        "drop": "array.values",
+        "names": "{0}[{0}.dims[1]].values",
+    },
 }
 # What options of other tools are called here, and their values.
 _LOWER_IS_BETTER = Option("order", "ascending", "says that lower scores are better")
@@ -353,26 +379,25 @@ def without_index(value: Any) -> Any:
 
 
 def by_position(name: str, value: Any, rows: Axis = NUMBERED, columns: Axis = NUMBERED) -> Any:
-    """Return what has names as an array, after they were compared; all else as it is.
+    """Compare the names of rows and columns with those of axes, and return an array without them.
 
-    Every door of values goes through this function, since an array has lost the names. The axes say
-    what an index, and the columns of a frame, stand for. What has no names passes: a RangeIndex
-    from 0 by 1, or columns that polars or pandas has numbered for want of names. So does what has
-    another length, whose shape is an error of its own. A missing number is NaN, a missing bool is
-    refused; so is a frame of several dtypes, whose common one might change the order.
+    Every door of values goes through this function, and what has no names is returned as it is. A
+    RangeIndex from 0 by 1 is none, nor are columns that polars or pandas has numbered; another
+    length is an error of its own. A missing number is NaN. Refused are missing bools, and frames of
+    several dtypes, whose common one might change the order.
     """
     if isinstance(value, np.ndarray):  # This is the usual case.
         return value
-    of_dask: Any = kind_of("dask.dataframe", "DataFrame"), kind_of("dask.dataframe", "Series")
-    if isinstance(value, of_dask):
+    dask_types: Any = kind_of("dask.dataframe", "DataFrame"), kind_of("dask.dataframe", "Series")
+    if isinstance(value, dask_types):
         value = value.compute()
     names, dtypes = _names_of(value)
     if not names:
         return value
     for kind, labels in names.items():
         _check_names(name, kind, labels, rows, columns)
-    *_, names_of_columns = names.values()
-    return _values_of(name, value, names_of_columns, dtypes)
+    names_of_columns = names.get("columns", names.get("fields", ()))
+    return _plain_values(name, value, names_of_columns, dtypes)
 
 
 def refuse_index(name: str, value: Any) -> None:
@@ -396,28 +421,29 @@ def _names_of(value: Any) -> tuple[dict[str, Any], Any]:
     return {}, ()
 
 
-def _values_of(name: str, value: Any, columns: Any, dtypes: Any) -> Any:
+def _plain_values(name: str, value: Any, columns: Any, dtypes: Any) -> Any:
     """Return what has names as an array, in which a missing number is NaN."""
-    first_of: dict[str, Any] = {}  # The first column of each dtype.
+    first_columns: dict[str, Any] = {}  # by dtype
     for column, dtype in zip(columns, dtypes, strict=False):
-        first_of.setdefault(str(dtype), column)
-    if len(first_of) > 1:
-        got = ", ".join(f"{dtype} in {column!r}" for dtype, column in first_of.items())
+        first_columns.setdefault(str(dtype), column)
+    if len(first_columns) > 1:
+        got = ", ".join(f"{dtype} in {column!r}" for dtype, column in first_columns.items())
         raise InputTypeError(name, expected="columns of one dtype", got=got)
-    plain = getattr(next(iter(dtypes), None), "numpy_dtype", np.dtype(object))
-    if plain.kind not in "iufb":  # They are no nullable columns of pandas, nor of Arrow's types.
-        return np.asarray(value)  # If they are in one block, this copies nothing.
+    # Only nullable columns of pandas, and those of Arrow's types, have this dtype beside their own.
+    dtype = getattr(next(iter(dtypes), None), "numpy_dtype", None)
+    if dtype is None or dtype.kind not in "iufb":
+        return np.asarray(value)
     if not value.isna().to_numpy().any():
-        return value.to_numpy(plain)
-    if plain.kind == "b":
+        return value.to_numpy(dtype)
+    if dtype.kind == "b":
         raise InputValueError(name, "some bools are missing; fill them with True or False")
-    return value.to_numpy(plain if plain.kind == "f" else np.float64, na_value=np.nan)
+    return value.to_numpy(dtype if dtype.kind == "f" else np.float64, na_value=np.nan)
 
 
 def columns_of(name: str, value: Any) -> Axis:
     """Return the names of columns, with which those of another value are compared."""
     for kind, names in _names_of(value)[0].items():
-        *_, written = _WORDS[kind]
+        written = _WORDS[kind].get("names")
         if written and len(names) and not _are_no_names(names):
             return Axis(tuple(names), written.format(name))
     return NUMBERED
@@ -434,28 +460,31 @@ def _are_no_names(names: Any, labels: Any = ()) -> bool:
 
 def _check_names(name: str, kind: str, names: Any, rows: Axis, columns: Axis) -> None:
     """Refuse names of an index, of rows or of columns that are not those of an axis, in order."""
-    words, line_of_labels, line, without_names, of_columns = _WORDS[kind]
-    axis = columns if of_columns else rows
+    words = _WORDS[kind]
+    axis = columns if "names" in words else rows
     if _are_no_names(names, axis.whole or ()):
         return
     names = tuple(names)
-    if axis.some is not None and len(axis.some) != len(names) == axis.height:
+    has_whole = axis.some is not None and len(axis.some) != len(names) == axis.height
+    if has_whole:
         axis = axis._replace(some=None)
     labels = axis.labels or tuple(range(len(names)))
     # Bools and floats are no labels, though True == 1.
-    kinds = set(map(type, names)) - {str, int}
-    are_labels = all(issubclass(kind, (str, np.integer)) for kind in kinds)
+    types = set(map(type, names)) - {str, int}
+    are_labels = all(issubclass(each, (str, np.integer)) for each in types)
     if len(names) != len(labels) or (are_labels and names == labels):
         return
-    expected = f"{words} numbered 0, 1, 2, ..."
+
+    expected = f"{words['noun']} numbered 0, 1, 2, ..."
+    put_in_order = words.get("sort")
     if axis.labels:
-        line = line_of_labels.format(axis.written)
-        expected = f"{words} in the order of {axis.written}"
-    ways = f"{without_names} if they stand by position"
+        expected = f"{words['noun']} in the order of {axis.written}"
+        put_in_order = words["select"].format(axis.written)
+    ways = f"{words['drop']} if they stand by position"
     i = 0
     if are_labels:
         i = next(i for i, label in enumerate(labels) if names[i] != label)
-        if line and set(names) == set(labels):
-            ways = f"{line}, or {ways}"
+        if put_in_order and set(names) == set(labels):
+            ways = f"{put_in_order}, or {ways}"
     got = f"{names[i]!r} at position {i}, where {labels[i]!r} belongs; give {ways}"
     raise InputValueError(name, expected=expected, got=got)

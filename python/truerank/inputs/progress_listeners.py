@@ -70,7 +70,7 @@ class Progress:
         all, of which ``bounded`` went by bounds, of which the levels left ``open`` some, of which
         some had to be ``scored``.
     unit : str
-        "bytes" of scores; "columns" of a `RankCounter`, "passes" of
+        "bytes" of scores; "columns" of a `RankCounter`, "tasks" of `rank_against`, "passes" of
         Dask, "queries" of a model that is called.
     """
 
@@ -180,7 +180,9 @@ def bar() -> Listener:
         (current,) = drawn
         current.total = progress.total or None
         current.update(progress.done - current.n)
-        if progress.done >= progress.total and (progress.total or not progress.done):
+        # A count without a total goes on, unless it has nothing to do.
+        has_end = progress.total > 0 or progress.done == 0
+        if has_end and progress.done >= progress.total:
             current.close()
             drawn.clear()
 

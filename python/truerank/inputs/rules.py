@@ -167,26 +167,25 @@ def read_rules(
 ) -> Rules:
     """Check the options of a call, which are those of a TypedDict.
 
-    Where an option is unknown, perhaps a parameter of the function itself was meant, whose
-    signature `with_options` has made.
+    Parameters of the function itself are named, too, where an option is unknown.
     """
     if not options:
         return PLAIN
     if len(options) == 1 and type(options.get("threads")) is int:  # All of them have this one.
         return _rules_of_threads(options["threads"])
-    known = list(kind.__annotations__)
     for name in options:
-        if name not in known:
+        if name not in kind.__annotations__:
+            known = list(kind.__annotations__)
             if function is not None:
-                known = list(inspect.signature(function).parameters)
-                known = [each for each in known if each != "self"]
+                known = [each for each in inspect.signature(function).parameters if each != "self"]
             ways = called_here(name, options[name], known)
             problem = "unexpected keyword argument"
             if not ways:
                 problem += f"; {suggest(name, known)}"
             raise InputTypeError(name, problem, remedies=ways)
-    checked = {name: value for name, value in options.items() if name in vars(PLAIN)}
-    return Rules(**checked, is_order_named="order" in options)
+    fields = vars(PLAIN)
+    values = {name: value for name, value in options.items() if name in fields}
+    return Rules(**values, is_order_named="order" in options)
 
 
 def with_options(kind: type[Any], **defaults: Any) -> Callable[[F], F]:
@@ -195,25 +194,25 @@ def with_options(kind: type[Any], **defaults: Any) -> Callable[[F], F]:
     What the docstring of the TypedDict says of them stands in that of the function, too,
     behind its own parameters.
     """
-    defaults = vars(PLAIN) | defaults
+    every_default = vars(PLAIN) | defaults
     options = []
     for name, reference in kind.__annotations__.items():
-        annotation = reference.__forward_arg__
-        default = defaults.get(name)
-        options.append(inspect.Parameter(name, _KEYWORD, default=default, annotation=annotation))
+        text = reference.__forward_arg__  # Annotations are texts here, and may name what is lazy.
+        default = every_default.get(name)
+        options.append(inspect.Parameter(name, _KEYWORD, default=default, annotation=text))
 
-    _, _, described = (inspect.getdoc(kind) or "").partition("Parameters\n----------\n")
+    _, _, description = (inspect.getdoc(kind) or "").partition("Parameters\n----------\n")
 
-    def show(function: F) -> F:
+    def decorate(function: F) -> F:
         signature = inspect.signature(function)
-        parameters = list(signature.parameters.values())
-        parameters.pop()  # The last one is **options.
-        parameters.extend(options)
-        shown: Any = function
-        shown.__signature__ = signature.replace(parameters=parameters)
-        if described and function.__doc__:
-            before, returns, after = inspect.cleandoc(function.__doc__).partition("\n\nReturns\n")
-            function.__doc__ = f"{before}\n{described}{returns}{after}"
+        *parameters, _ = signature.parameters.values()  # The last one is **options.
+        decorated: Any = function
+        decorated.__signature__ = signature.replace(parameters=[*parameters, *options])
+        if description and function.__doc__:
+            heading = "\n\nReturns\n"
+            parameters_end, _, rest = inspect.cleandoc(function.__doc__).partition(heading)
+            returns = f"{heading}{rest}" if rest else ""
+            function.__doc__ = f"{parameters_end}\n{description}{returns}"
         return function
 
-    return show
+    return decorate

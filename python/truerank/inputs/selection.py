@@ -109,21 +109,21 @@ def as_selection(
     """
     if value is None:
         return None
-    if isinstance(value, Selection):  # A task has made it: only its columns are checked.
+    if isinstance(value, Selection):
         selection = value
     else:
         selection = parsed_selection(name, value, tasks, columns)
-        lists = 1 if selection.shared else tasks
+        number_of_lists = 1 if selection.shared else tasks
         if selection.lists is not None:
-            lists = len(selection.indptr) - 1
+            number_of_lists = len(selection.indptr) - 1
             each = f"{tasks} lists, one for each task"
             check_shape(f"{name}: lists", selection.lists.shape, (tasks,), each)
-            check_range(f"{name}: lists", selection.lists, lists, "lists")
-        check_indptr(name, selection.indptr, lists, len(selection.indices))
-    position, is_sorted = selection.check(columns, threads)
-    if position >= 0:
-        number = int(np.searchsorted(selection.indptr, position, side="right")) - 1
-        got = f"{selection.indices[position]}"
+            check_range(f"{name}: lists", selection.lists, number_of_lists, "lists")
+        check_indptr(name, selection.indptr, number_of_lists, len(selection.indices))
+    outside, is_sorted = selection.check(columns, threads)  # the place of a wrong index, or -1
+    if outside >= 0:
+        number = int(np.searchsorted(selection.indptr, outside, side="right")) - 1
+        got = f"{selection.indices[outside]}"
         if not selection.shared:
             got += f" in list {number}"
         raise InputValueError(name, expected=f"indices from 0 to {columns - 1}", got=got)
@@ -209,24 +209,30 @@ def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selecti
         return _of_arrays(name, value)
     if isinstance(value, AbstractSet) and may_be_shared:
         value = list(value)
-    is_list = isinstance(value, Sequence) and not isinstance(value, str)
-    if is_list and not (may_be_shared and len(value) and isinstance(value[0], _FLAT)):
-        return _of_lists(name, value, tasks, columns)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        is_shared = may_be_shared and len(value) > 0 and isinstance(value[0], _FLAT)
+        if not is_shared:
+            return _of_lists(name, value, tasks, columns)
     array = as_array(value, name)
     if array.dtype.kind == "O" and array.ndim == 1:  # It is a column of lists.
         return _of_lists(name, array, tasks, columns)
     if may_be_shared and array.dtype.kind == "b" and array.shape == (columns,):
-        array = np.flatnonzero(array)
+        return _shared_by_all(name, np.flatnonzero(array), columns)
     if array.dtype.kind == "b":
         check_shape(name, array.shape, shape, f"a mask of shape (tasks, columns), here {shape}")
         return _of_mask(name, array)
-    if array.ndim == 1 and may_be_shared and array.dtype.kind != "f":
-        indices = native_indices(name, array)
-        refuse_mask_of_integers(name, indices, columns)
-        return Selection(np.array([0, len(indices)], dtype=np.int64), indices, None, True)
+    if may_be_shared and array.ndim == 1 and array.dtype.kind != "f":
+        return _shared_by_all(name, array, columns)
     expected = "(indptr, indices), a sparse matrix, a mask of booleans or index lists"
     got = f"{type(value).__name__} of dtype {array.dtype} and shape {array.shape}"
     raise InputTypeError(name, expected=expected, got=got + _way_out(name, array, tasks, columns))
+
+
+def _shared_by_all(name: str, values: npt.NDArray[Any], columns: int) -> Selection:
+    """Read one list of candidates for all tasks."""
+    indices = native_indices(name, values)
+    refuse_mask_of_integers(name, indices, columns)
+    return Selection(indptr_of([len(indices)]), indices, lists=None, shared=True)
 
 
 def _way_out(name: str, array: npt.NDArray[Any], tasks: int, columns: int) -> str:
