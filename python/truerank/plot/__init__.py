@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -70,17 +71,22 @@ _MOST_MARKED = 32  # Curves of so many steps have a marker at each.
 _MIN_BAND = 1e-9  # Thinner bands are rounding and not drawn.
 
 
-# The curves of one model over m common cutoffs: its line, the low and the high end of its band, and
-# chance (shape (4, m), nan where there are no tasks); then its tasks, candidates and weights in
-# words, of which the legend has those that all models share.
-Steps = tuple["FloatArray", tuple[str, ...]]
+@dataclass(frozen=True)
+class Steps:
+    """The curves of one model over common cutoffs, nan where there are no tasks, and its words."""
+
+    line: FloatArray  # shape (m,), as the others
+    low: FloatArray  # the ends of its band
+    high: FloatArray
+    chance: FloatArray
+    words: tuple[str, ...]  # of its tasks, their candidates, and perhaps their weights
 
 
 def draw_steps(
     ax: Axes,
     x: IntArray,
     label: str,
-    curves: Mapping[str, Steps],
+    models: Mapping[str, Steps],
     note: str,
     ticks: Sequence[int],
     *,
@@ -89,35 +95,36 @@ def draw_steps(
 ) -> None:
     """Draw the steps of each model from `x` on, its band, chance, the legend, and the log axis.
 
-    A model without a name has the label, and the title of the legend the note.
+    A model without a name has the label. The title of the legend has the words that all models
+    share, and the note.
     """
     bands = []
     handles = []
     names = []
-    colours = [COLOURS[i % len(COLOURS)] for i in range(len(curves))]
-    sizes = {details[0] for _, details in curves.values()}
-    for i, (name, ((line, low, high, _), details)) in enumerate(curves.items()):
+    colours = [COLOURS[i % len(COLOURS)] for i in range(len(models))]
+    have_equal_tasks = len({steps.words[0] for steps in models.values()}) == 1
+    for i, (name, steps) in enumerate(models.items()):
         style: dict[str, Any] = {"linestyle": DASHES[i % len(DASHES)], "drawstyle": "steps-post"}
-        if len(curves) > 1 and len(x) <= _MOST_MARKED:  # Outlines that cross are told apart.
+        if len(models) > 1 and len(x) <= _MOST_MARKED:  # Outlines that cross are told apart.
             style |= {"marker": MARKERS[i % len(MARKERS)], "markersize": 4}
-        handles += ax.plot(x, line, color=colours[i], **style)
+        handles += ax.plot(x, steps.line, color=colours[i], **style)
         name = shorten(name) or label
-        if len(sizes) > 1:
-            name += f" ({details[0]})"
+        if not have_equal_tasks:
+            name += f" ({steps.words[0]})"
         names.append(name)
-        if flag("band", band) and (high - low > _MIN_BAND).any():
+        if flag("band", band) and (steps.high - steps.low > _MIN_BAND).any():
             filled = {"color": colours[i], "alpha": 0.2, "linewidth": 0}
-            bands.append(ax.fill_between(x, low, high, step="post", **filled))
+            bands.append(ax.fill_between(x, steps.low, steps.high, step="post", **filled))
     if bands:
         handles.append(bands[0])
         names.append("from optimistic to pessimistic")
     if flag("chance", chance):
-        handle, name = _draw_chance(ax, x, curves, colours)
+        handle, name = _draw_chance(ax, x, [steps.chance for steps in models.values()], colours)
         handles.append(handle)
         names.append(name)
     ax.spines[["top", "right"]].set_visible(False)
-    columns = zip(*(details for _, details in curves.values()), strict=True)
-    title = [words[0] for words in columns if len(set(words)) == 1]  # what all models share
+    columns = zip(*(steps.words for steps in models.values()), strict=True)
+    title = [words[0] for words in columns if len(set(words)) == 1]
     draw_legend(ax, handles, names, ", ".join(filter(None, [*title, note])))
     ax.set_xscale("log")
     ax.set_xlim(1, x[-1])
@@ -126,20 +133,19 @@ def draw_steps(
 
 
 def _draw_chance(
-    ax: Axes, x: IntArray, curves: Mapping[str, Steps], colours: Sequence[str]
+    ax: Axes, x: IntArray, curves: Sequence[FloatArray], colours: Sequence[str]
 ) -> tuple[Any, str]:
-    """Draw chance, in one line if it is the same for all models; return handle and label."""
-    lines = [drawn[3] for drawn, _ in curves.values()]
-    if all(np.allclose(line, lines[0], equal_nan=True) for line in lines):
-        lines = lines[:1]
+    """Draw chance of each model, in one line if it is the same; return handle and label."""
+    label = "chance, in the colour of each"
+    if all(np.allclose(curve, curves[0], equal_nan=True) for curve in curves):
+        curves = curves[:1]
         colours = ["black"]
         label = "chance"
-    else:
-        label = "chance, in the colour of each"
     style = {"linestyle": ":", "linewidth": 1.4, "drawstyle": "steps-post"}
-    for line, colour in zip(lines, colours, strict=True):
-        ax.plot(x, line, color=colour, **style)
-    return ax.get_lines()[-len(lines)], label
+    lines = []
+    for curve, colour in zip(curves, colours, strict=True):
+        lines += ax.plot(x, curve, color=colour, **style)
+    return lines[0], label
 
 
 _EVERY_K_TO = 20  # Every cutoff up to here is a point; larger ones are spaced evenly.
@@ -204,15 +210,16 @@ def rank_distribution(
     choice("kind", kind, tuple(KINDS))
     ax = axes_for("truerank.plot.rank_distribution", ax, height=3.5 + 0.17 * len(models))
     most = _most_candidates(every, side)
-    starts = 2 ** np.arange(most.bit_length(), dtype=np.int64)
-    edges = np.append(starts, most + 1)
-    curves = {}  # One after the other, so that only one model's ranks are in memory.
+    first_ranks = 2 ** np.arange(most.bit_length(), dtype=np.int64)  # of each interval
+    edges = np.append(first_ranks, most + 1)
+    last_ranks = edges[1:] - 1
+    steps = {}  # One after the other, so that only one model's ranks are in memory.
     for name, runs in models.items():
-        curves[name] = mean_of_runs([_shares(run, side, kind, edges[1:] - 1) for run in runs])
+        steps[name] = mean_of_runs([_shares(run, side, kind, last_ranks) for run in runs])
     note = unlike_protocols(every)
-    most_ticks = count_fitting(ax, f"{most:,}")
-    ticks = starts[:: -(-len(starts) // most_ticks)].tolist()
-    draw_steps(ax, edges, f"{kind} rank", curves, note, ticks, band=band, chance=chance)
+    ticks_apart = math.ceil(len(first_ranks) / count_fitting(ax, f"{most:,}"))
+    ticks = first_ranks[::ticks_apart].tolist()
+    draw_steps(ax, edges, f"{kind} rank", steps, note, ticks, band=band, chance=chance)
     ax.set_ylim(bottom=0)
     if not any(len(report.ranks) for report in every):
         ax.set_ylim(top=1)
@@ -269,85 +276,99 @@ def hits_curve(
     models = read_runs(reports)
     every = [report for runs in models.values() for report in runs]
     choice("kind", kind, tuple(KINDS))
-    are_of_ranks = any(report.model.answers is None for report in every)
     ax = axes_for("truerank.plot.hits_curve", ax, height=3.5 + 0.17 * len(models))
-    if are_of_ranks:
-        most = _most_candidates(every, side)
+    are_of_tasks = any(report.model.answers is None for report in every)
+    if are_of_tasks:
+        most = max(_most_candidates(every, side), 2)
+        compute = partial(_hits, side=side, kind=kind)
+        label, y_label = f"{kind} rank", "Hits@k"
     else:
-        most = max(int(report.candidates.max()) for report in every)
-    most = max(most, 2)
-    apart = np.geomspace(1, most, _POINTS).round().astype(np.int64)
-    cutoffs = np.unique(np.concatenate([np.arange(1, min(_EVERY_K_TO, most) + 1), apart]))
-    steps_of = partial(_hits, side=side, kind=kind, cutoffs=cutoffs)
-    heading = f"{kind} rank"
-    label = "Hits@k"
-    if not are_of_ranks:
+        most = max(2, *(int(report.candidates.max()) for report in every))
+        compute = partial(_success, kind=kind)
+        label, y_label = "queries", "Success@k"
         is_known = all(report.protocol.candidates is not None for report in every)
         chance = flag("chance", chance) and is_known
-        steps_of = partial(_success, kind=kind, cutoffs=cutoffs)
-        heading = "queries"
-        label = "Success@k"
-    curves = {name: mean_of_runs(list(map(steps_of, runs))) for name, runs in models.items()}
+    apart = np.geomspace(1, most, _POINTS).round().astype(np.int64)
+    cutoffs = np.unique(np.concatenate([np.arange(1, min(_EVERY_K_TO, most) + 1), apart]))
+    steps = {}
+    for name, runs in models.items():
+        steps[name] = mean_of_runs([compute(run, cutoffs=cutoffs) for run in runs])
     numbers = [one * 10**i for i in range(len(str(most))) for one in (1, 2, 5)]
     ticks = [k for k in numbers if k <= most]
     if most >= 1000:
         ticks = ticks[::3]  # These are the powers of ten alone.
     note = unlike_protocols(every)
-    draw_steps(ax, cutoffs, heading, curves, note, ticks, band=band, chance=chance)
+    draw_steps(ax, cutoffs, label, steps, note, ticks, band=band, chance=chance)
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("k")
-    ax.set_ylabel(label)
+    ax.set_ylabel(y_label)
     return ax
 
 
 def mean_of_runs(runs: Sequence[Steps]) -> Steps:
-    """Return the mean curves of several runs of a model, which has the details of the first."""
+    """Return the mean curves of several runs of a model, with the words of the first."""
     if len(runs) == 1:
         return runs[0]
-    size, *others = runs[0][1]
-    means = np.mean([curves for curves, _ in runs], axis=0)
-    return means, (f"{size} in each of {len(runs)} runs", *others)
+    curves = [(run.line, run.low, run.high, run.chance) for run in runs]
+    line, low, high, chance = np.mean(curves, axis=0)
+    tasks, *others = runs[0].words
+    return Steps(line, low, high, chance, (f"{tasks} in each of {len(runs)} runs", *others))
 
 
 def _success(report: Report, kind: str, cutoffs: IntArray) -> Steps:
     """Compute the steps of a report of retrieval."""
+    # The mean over all orders of ties is what is called realistic here.
     order: Any = EXPECTED_KIND if kind == DEFAULT_KIND else kind
     answers: Any = report.model.answers
     chance = np.full(len(cutoffs), np.nan)
     if report.protocol.candidates is not None:  # Of lists without candidates it is not known.
         chance = answers.success_by_chance(cutoffs.tolist())
-    line, low, high = (report.success_at(cutoffs, x) for x in (order, "pessimistic", "optimistic"))
-    details = format_count(report.tasks(), "query"), _format_candidates(report.candidates)
-    return np.array([line, low, high, chance]), details
+    return Steps(
+        line=report.success_at(cutoffs, order),
+        low=report.success_at(cutoffs, "pessimistic"),
+        high=report.success_at(cutoffs, "optimistic"),
+        chance=chance,
+        words=(format_count(report.tasks(), "query"), _format_candidates(report.candidates)),
+    )
 
 
 def _hits(report: Report, side: str | None, kind: str, cutoffs: IntArray) -> Steps:
     """Compute hits at the cutoffs."""
-    kinds = (kind, "pessimistic", "optimistic")
-    line, low, high = (hits_at(ranks_to_draw(report, side, each), cutoffs) for each in kinds)
     sample = ranks_to_draw(report, side, kind)
     tasks = format_count(len(sample.ranks), "task")
-    details = tasks, _format_candidates(sample.candidates), report.weighting
-    return np.array([line, low, high, chance_hits(sample, cutoffs)]), details
+    return Steps(
+        line=hits_at(sample, cutoffs),
+        low=hits_at(ranks_to_draw(report, side, "pessimistic"), cutoffs),
+        high=hits_at(ranks_to_draw(report, side, "optimistic"), cutoffs),
+        chance=chance_hits(sample, cutoffs),
+        words=(tasks, _format_candidates(sample.candidates), report.weighting),
+    )
 
 
 def _shares(report: Report, side: str | None, kind: str, cutoffs: IntArray) -> Steps:
     """Compute the shares of tasks with a rank between two cutoffs, the last one also at the end."""
+    hits = _hits(report, side, kind, cutoffs)
     # Over all ways to break ties the least share is that of the tasks whose tie lies between both,
     # the greatest that of the tasks whose tie reaches between them.
-    (line, low, high, chance), details = _hits(report, side, kind, cutoffs)
     best = ranks_to_draw(report, side, "optimistic")
     worst = ranks_to_draw(report, side, "pessimistic")
     first, last = (np.searchsorted(cutoffs, sample.ranks) for sample in (best, worst))
-    whole_ties = np.where(first == last, first, len(cutoffs))
-    sums, total = _sums_within(whole_ties, best.weights, len(cutoffs))
-    curves = [
-        np.diff(line, prepend=0.0),
-        sums / total,
-        np.clip(high - np.append(0.0, low[:-1]), 0.0, 1.0),
-        np.diff(chance, prepend=0.0),
-    ]
-    return np.array([np.append(curve, curve[-1:]) for curve in curves]), details
+    no_interval = len(cutoffs)
+    intervals = np.where(first == last, first, no_interval)
+    sums, total = _sums_within(intervals, best.weights, len(cutoffs))
+    reached = np.clip(hits.high - np.append(0.0, hits.low[:-1]), 0.0, 1.0)
+    return Steps(
+        line=_with_end(np.diff(hits.line, prepend=0.0)),
+        low=_with_end(sums / total),
+        high=_with_end(reached),
+        chance=_with_end(np.diff(hits.chance, prepend=0.0)),
+        words=hits.words,
+    )
+
+
+def _with_end(shares: FloatArray) -> FloatArray:
+    """Repeat the last share, which ends its step."""
+    return np.append(shares, shares[-1:])
 
 
 def _format_candidates(candidates: IntArray) -> str:
@@ -363,14 +384,13 @@ def _most_candidates(reports: Sequence[Report], side: str | None) -> int:
 
 def ranks_to_draw(report: Report, side: str | None, kind: str) -> Sample:
     """Return the ranks of a side and kind; None stands for the first side, usually "both"."""
-    tasks = report.model
-    if tasks.answers is not None:
+    if report.model.answers is not None:
         expected = "reports of tasks with one right answer each"
         raise InputTypeError("reports", expected=expected, got="one of queries")
     if side is None:
         side = report.sides[0]
-    tasks.check_side(side, side)
-    return tasks.sample(side, kind)
+    report.model.check_side(side, key=side)
+    return report.model.sample(side, kind)
 
 
 def hits_at(sample: Sample, cutoffs: IntArray) -> FloatArray:
@@ -387,10 +407,10 @@ def chance_hits(sample: Sample, cutoffs: IntArray) -> FloatArray:
     """Return hits@k under chance for all cutoffs."""
     if sample.weights is None:
         tasks = group_tasks(sample.candidates)
-    else:  # Tasks with the same number of candidates may all have their mean weight.
+    else:  # Chance is the same where tasks of one size all have their mean weight.
         sizes, codes, counts = np.unique(sample.candidates, return_inverse=True, return_counts=True)
-        totals = np.bincount(codes, weights=rescale_weights(sample.weights), minlength=len(sizes))
-        tasks = group_tasks((sizes, counts), totals / counts)
+        weight_sums = np.bincount(codes, rescale_weights(sample.weights), minlength=len(sizes))
+        tasks = group_tasks((sizes, counts), weights=weight_sums / counts)
     hits = METRICS["hits"]
     moments = [moments_of_tasks(hits, k, tasks) for k in cutoffs.tolist()]
     return np.array([mean for mean, _ in moments])
@@ -487,9 +507,9 @@ def groups(
     if flag("interval", interval) and not why_no_interval(key):
         known = {}
         for place, label in enumerate(shown):
-            of_group = report.groups[label].interval(metric, level=level)
-            if not math.isnan(of_group.low + of_group.high):
-                known[place] = of_group.low, of_group.high
+            ends = report.groups[label].interval(metric, level=level)
+            if not math.isnan(ends.low + ends.high):
+                known[place] = ends.low, ends.high
         if known:
             low, high = zip(*known.values(), strict=True)
             line = ax.hlines(list(known), low, high, colors="black", linewidth=1.8, zorder=3)

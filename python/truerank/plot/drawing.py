@@ -13,8 +13,8 @@ from ..reporting.reports import Report
 
 Axes = Any  # It is matplotlib.axes.Axes, but matplotlib is an extra.
 
-# Colours that people with any colour vision can tell apart (Okabe, Ito 2008), and a grey.
 MARKERS = "os^DvP*X"
+# Colours that people with any colour vision can tell apart (Okabe, Ito 2008), and a grey.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999999")
 
 _LETTERS_PER_INCH = 16  # A legend has so many where words have 10 points.
@@ -69,13 +69,14 @@ def read_reports(reports: Any) -> dict[str, Report]:
 
 def read_runs(reports: Any) -> dict[str, list[Report]]:
     """Check models, of one run or of several, and return their runs by name; one alone has ""."""
-    if isinstance(reports, Report) or not isinstance(reports, Mapping) or not reports:
+    has_models = isinstance(reports, Mapping) and not isinstance(reports, Report)
+    if not has_models or not reports:
         return {name: [report] for name, report in read_reports(reports).items()}
     models = {}
     for name, model in reports.items():
         runs = model if isinstance(model, (list, tuple)) else [model]
-        named_runs = {f"{name}, run {i}": run for i, run in enumerate(runs)}
-        models[str(name)] = list(read_reports(named_runs).values())
+        runs_by_name = {f"{name}, run {i}": run for i, run in enumerate(runs)}  # as errors say it
+        models[str(name)] = list(read_reports(runs_by_name).values())
     return models
 
 
@@ -110,27 +111,29 @@ def draw_legend(
 ) -> None:
     """Draw a legend where it covers no data: above the axes, in as many columns as fit.
 
-    Axes of one figure that would repeat it have one, on the right of those that were drawn last.
+    Where other axes of the figure have the same legend, this one replaces it, on the right.
     """
     if not names:
         return
     shown = [escape_formulas(name) for name in names]
-    alike = []
+    same_legends = []
     for other in ax.figure.axes:
         legend = other.get_legend()
         if other is not ax and legend is not None:
             words = [text.get_text() for text in (legend.get_title(), *legend.get_texts())]
             if words == [title or "", *shown]:
-                alike.append(legend)
-    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1)}
-    place["ncols"] = _count_columns(ax, names)
-    if alike and not ax.texts:  # Rows have their cells there.
-        place = {"loc": "upper left", "bbox_to_anchor": (1, 1)}
-        for other in alike:
-            other.remove()
+                same_legends.append(legend)
+    is_free_at_right = not ax.texts  # Rows have their cells there.
+    if same_legends and is_free_at_right:
+        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1)}
+        for legend in same_legends:
+            legend.remove()
+    else:
+        place = {"loc": "lower left", "bbox_to_anchor": (0, 1)}
+        place["ncols"] = _count_columns(ax, names)
     legend = ax.legend(
         handles,
-        [" "] * len(names),
+        [" "] * len(names),  # matplotlib would leave out names that begin with an underscore.
         borderaxespad=0.3,
         frameon=False,
         fontsize="small",
@@ -139,7 +142,6 @@ def draw_legend(
         alignment="left",
         **place,
     )
-    # Names are set now, since matplotlib leaves out those that begin with an underscore.
     for text, name in zip(legend.get_texts(), shown, strict=True):
         text.set_text(name)
 
@@ -152,11 +154,12 @@ def count_fitting(ax: Axes, text: str) -> int:
 
 def _count_columns(ax: Axes, names: Sequence[str]) -> int:
     """Return how many columns of a legend fit above the axes."""
-    letters_per_pixel = _LETTERS_PER_INCH / ax.figure.dpi * 10 / ax.xaxis.label.get_size()
-    letters = letters_per_pixel * ax.bbox.width
+    points = ax.xaxis.label.get_size()
+    letters_per_pixel = _LETTERS_PER_INCH / ax.figure.dpi * 10 / points
+    letters_of_axes = letters_per_pixel * ax.bbox.width
     # Long names of rows will leave the axes less room than they have before the layout is made.
     longest = max((len(label.get_text()) for label in ax.get_yticklabels()), default=0)
-    beside = longest + _HANDLE_WIDTH
-    letters = min(letters, letters_per_pixel * ax.figure.bbox.width - beside)
+    letters_beside_rows = letters_per_pixel * ax.figure.bbox.width - (longest + _HANDLE_WIDTH)
+    letters = min(letters_of_axes, letters_beside_rows)
     columns = int(letters / (max(map(len, names)) + _HANDLE_WIDTH))
     return max(1, min(columns, len(names)))
