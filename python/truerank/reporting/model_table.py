@@ -176,7 +176,7 @@ def table(
         keys,
         labels,
         [Column("runs", hidden=True)] if is_repeated else [],
-        layout=Layout(differing=differing, parts=list(map(_part, lines))),
+        layout=Layout(differing=differing, comparable=list(map(_part, lines))),
         notes=dict.fromkeys(notes_below),
         percent=percent,
         digits=digits,

@@ -33,7 +33,7 @@ Names = str | Iterable[str] | None
 class AsTable(ABC):
     """Base class of results that are printed and saved as the Table that `table` makes of them.
 
-    All forms take the options of `table` of their class, and refuse others.
+    All forms but JSON take the options of `table` of their class, and refuse others.
     """
 
     def __init_subclass__(cls) -> None:
@@ -44,7 +44,7 @@ class AsTable(ABC):
         if "table" in vars(cls):
             for form in (*FORMS.values(), "to_pandas", "save"):
                 if form != "to_json":
-                    setattr(cls, form, _with_options_of(cls.table, getattr(cls, form)))
+                    setattr(cls, form, _show_options(getattr(cls, form), cls.table))
 
     @abstractmethod
     def table(self, *metrics: Any, **options: Any) -> tables.Table:
@@ -62,12 +62,12 @@ class AsTable(ABC):
             Markdown and HTML, not in LaTeX and CSV.
         """
 
-    def _table(self, metrics: Names, options: Mapping[str, Any]) -> tables.Table:
-        """Return the table of some options, each of which there is."""
+    def _table_with(self, metrics: Names, options: Mapping[str, Any]) -> tables.Table:
+        """Refuse unknown options, or make the table."""
         if options:
-            own = inspect.signature(self.table).parameters.values()
-            names = [each.name for each in own if each.kind is each.KEYWORD_ONLY]
-            known = dict.fromkeys([*names, "digits", "notes"])
+            parameters = inspect.signature(self.table).parameters.values()
+            own_options = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+            known = dict.fromkeys([*own_options, "digits", "notes"])
             for name in options.keys() - known:
                 problem = f"no option of {type(self).__name__}.table; known are {', '.join(known)}"
                 raise InputTypeError(name, problem)
@@ -83,7 +83,7 @@ class AsTable(ABC):
         metrics, options
             As of `table`.
         """
-        return tables.forms.text(self._table(metrics, options))
+        return tables.forms.text(self._table_with(metrics, options))
 
     def to_markdown(self, metrics: Names = None, **options: Any) -> str:
         """Return a table of Markdown, with the notes as a list.
@@ -93,7 +93,7 @@ class AsTable(ABC):
         metrics, options
             As of `table`.
         """
-        return tables.forms.markdown(self._table(metrics, options))
+        return tables.forms.markdown(self._table_with(metrics, options))
 
     def to_latex(self, metrics: Names = None, **options: Any) -> str:
         """Return a tabular of LaTeX with the rules of the package booktabs.
@@ -103,7 +103,7 @@ class AsTable(ABC):
         metrics, options
             As of `table`.
         """
-        return tables.forms.latex(self._table(metrics, options))
+        return tables.forms.latex(self._table_with(metrics, options))
 
     def to_html(self, metrics: Names = None, **options: Any) -> str:
         """Return HTML; a notebook shows the same, but of groups the largest 20.
@@ -113,7 +113,7 @@ class AsTable(ABC):
         metrics, options
             As of `table`.
         """
-        return tables.forms.html(self._table(metrics, options))
+        return tables.forms.html(self._table_with(metrics, options))
 
     def to_csv(self, metrics: Names = None, *, spreadsheet: bool = False, **options: Any) -> str:
         """Return CSV, with numbers in all their digits; notes, if asked for, follow behind a #.
@@ -126,10 +126,10 @@ class AsTable(ABC):
             Whether a text that a spreadsheet would compute as a formula gets an apostrophe before
             it. Default: texts are written as they are, for programs.
         """
-        table = self._table(metrics, options)
+        table = self._table_with(metrics, options)
         rows = [tuple(column.name for column in table.columns), *table.rows]
         text = tables.forms.csv_text(rows, spreadsheet=flag("spreadsheet", spreadsheet))
-        before, notes = table._lines(by_default=False)
+        before, notes = table._lines(are_shown=False)
         return text + "".join(f"# {line}\n" for line in before + notes)
 
     def to_json(self, metrics: Names = None, *, indent: int | None = 2) -> str:
@@ -162,7 +162,7 @@ class AsTable(ABC):
         metrics, options
             As of `table`.
         """
-        cells = self._table(metrics, options).to_dict()
+        cells = self._table_with(metrics, options).to_dict()
         floats = []
         for name, values in cells.items():
             if {type(value) for value in values} - {type(None)} == {float}:
@@ -216,7 +216,7 @@ class AsTable(ABC):
         """
         from ..arrays.saved_files import replace_file, writable_place
 
-        writable_place(path)
+        writable_place(path)  # Errors of the path come before all others.
         name = os.fsdecode(path)
         ending = os.path.splitext(name)[1].lower()
         if ending not in FORMS:
@@ -231,25 +231,29 @@ class AsTable(ABC):
         text: str = getattr(self, FORMS[ending])(metrics, **options)
         if ending == ".html":
             text = tables.forms.html_page(type(self).__name__, text)
+        if not text.endswith("\n"):
+            text += "\n"
         with replace_file(path) as file:
-            file.write(f"{text.removesuffix(chr(10))}\n".encode(errors="backslashreplace"))
+            file.write(text.encode(errors="backslashreplace"))
 
 
-def _with_options_of(table: Callable[..., Any], form: Callable[..., Any]) -> Callable[..., Any]:
+def _show_options(form: Callable[..., Any], table: Callable[..., Any]) -> Callable[..., Any]:
     """Return a form with the options of a table in its signature and docstring."""
 
     @functools.wraps(form)
     def form_with_options(*arguments: Any, **options: Any) -> Any:
         return form(*arguments, **options)
 
-    *own, rest = inspect.signature(form).parameters.values()
-    options = inspect.signature(table).parameters.values()
-    own += [each for each in options if each.kind is each.KEYWORD_ONLY]
-    form_with_options.__signature__ = inspect.Signature([*own, rest])  # type: ignore[attr-defined]
+    *own, others = inspect.signature(form).parameters.values()  # The last one is **options.
+    parameters = inspect.signature(table).parameters.values()
+    own += [each for each in parameters if each.kind is each.KEYWORD_ONLY]
+    shown: Any = form_with_options
+    shown.__signature__ = inspect.Signature([*own, others])
     doc = inspect.getdoc(table) or ""
     if _PARAMETERS not in doc:
         doc = inspect.getdoc(AsTable.table) or ""
-    parameters = doc.partition(_PARAMETERS)[2]
-    parameters = parameters.partition("\n\nRaises\n")[0].partition("\n\nExamples\n")[0]
-    form_with_options.__doc__ = (inspect.getdoc(form) or "").replace(_PLACE, parameters)
+    _, _, section = doc.partition(_PARAMETERS)
+    for next_section in ("\n\nRaises\n", "\n\nExamples\n"):
+        section, _, _ = section.partition(next_section)
+    shown.__doc__ = (inspect.getdoc(form) or "").replace(_PLACE, section)
     return form_with_options

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 DAGGER = "\u2020"
 BEST = "* the best of its column"
-BEST_OF_PART = f"{BEST} among comparable rows"
+BEST_OF_COMPARABLE = f"{BEST} among comparable rows"
 # A hyphen is a minus before a number, but not within a word or after another sign.
 _MINUS = re.compile(r"(?<![\w.}-])-(?=\.?\d|inf\b)")
 # An underscore within a word has no effect in Markdown, and an ampersand only where it starts an
@@ -46,20 +46,21 @@ _NUMBER = re.compile(
 _PLAIN = {str, int, bool, type(None)}  # JSON holds these as they are.
 
 
-def cells_in(
-    table: Table, write: Callable[[str], str], bold: str, dagger: str = DAGGER
+def marked_cells(
+    table: Table, escape: Callable[[str], str], bold_form: str, dagger: str = DAGGER
 ) -> tuple[list[list[str]], bool]:
     """Return the heading and the rows, escaped and marked, and whether some cells are in bold."""
-    rows = [[write(text) for text in row] for row in table.texts()]
+    rows = [list(map(escape, row)) for row in table.texts()]
     best, differing = table.marks()
     for i, j in best:
-        rows[i][j] = bold.format(rows[i][j])
+        rows[i][j] = bold_form.format(rows[i][j])
     for i, j in differing:
         rows[i][j] += dagger
-    heading = [write(printable(column.title)) for column in table.shown_columns]
+    heading = [escape(printable(column.title)) for column in table.shown_columns]
     more = table._layout.more
     if more:
-        rows.append([write(f"{format_count(more, 'more row')} in CSV")] + [""] * (len(heading) - 1))
+        line = escape(f"{format_count(more, 'more row')} in CSV")
+        rows.append([line] + [""] * (len(heading) - 1))
     return [heading, *rows], bool(best)
 
 
@@ -68,7 +69,7 @@ def cells_in(
 
 def text(table: Table) -> str:
     """Write columns of text, the points of numbers at one place, an asterisk behind the best."""
-    (heading, *rows), has_best = cells_in(table, str, "{}*")
+    (heading, *rows), has_best = marked_cells(table, str, "{}*")
     names = table.shown_names
     columns = []
     for j, title in enumerate(heading):
@@ -86,8 +87,9 @@ def text(table: Table) -> str:
     lines = "\n".join("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
     note_on_best = []
     if has_best:
-        note_on_best = [BEST_OF_PART if len(set(table._layout.parts)) > 1 else BEST]
-    before, notes = table._lines(note_on_best, by_default=True)
+        has_groups = len(set(table._layout.comparable)) > 1
+        note_on_best = [BEST_OF_COMPARABLE if has_groups else BEST]
+    before, notes = table._lines(note_on_best, are_shown=True)
     above = "\n".join(before)
     below = "\n".join(notes)
     return "\n\n".join(filter(None, [above, lines, below]))
@@ -126,11 +128,11 @@ def markdown_cell(text: str) -> str:
 
 def markdown(table: Table) -> str:
     """Write a pipe table, the lines above it as a paragraph and the notes as a list."""
-    (heading, *rows), _ = cells_in(table, markdown_cell, "**{}**")
+    (heading, *rows), _ = marked_cells(table, markdown_cell, "**{}**")
     alignment = [":---"] * table.shown_names
     alignment += ["---:"] * (len(heading) - table.shown_names)
     lines = [f"| {' | '.join(cells)} |" for cells in (heading, alignment, *rows) if cells]
-    before, notes = table._lines(by_default=True)
+    before, notes = table._lines(are_shown=True)
     above = "\n".join(map(markdown_cell, before))
     below = "\n".join(f"- {markdown_cell(line)}" for line in notes)
     return "\n\n".join(filter(None, [above, "\n".join(lines), below]))
@@ -163,8 +165,8 @@ def latex_cell(text: str) -> str:
 def latex(table: Table) -> str:
     """Write a tabular with the rules of the package booktabs, its lines above as comments."""
     # Daggers take no room, so that the points of numbers stand below each other.
-    (heading, *rows), _ = cells_in(table, latex_cell, "\\textbf{{{}}}", "\\rlap{$^{\\dagger}$}")
-    before, notes = table._lines(by_default=False)
+    (heading, *rows), _ = marked_cells(table, latex_cell, "\\textbf{{{}}}", "\\rlap{$^{\\dagger}$}")
+    before, notes = table._lines(are_shown=False)
     lines = [f"% {' '.join(line.split())}" for line in before]
     alignment = "l" * table.shown_names
     alignment += "r" * (len(heading) - table.shown_names)
@@ -194,14 +196,14 @@ def html_text(text: str) -> str:
 def html(table: Table) -> str:
     """Write a table with headings that screen readers find, and a paragraph for each line."""
     dagger = f'<sup style="position: absolute">{DAGGER}</sup>'  # It takes no room.
-    (heading, *rows), _ = cells_in(table, escape, "<strong>{}</strong>", dagger)
+    (heading, *rows), _ = marked_cells(table, escape, "<strong>{}</strong>", dagger)
     styles = ["text-align: left"] * table.shown_names
     styles += ["text-align: right"] * (len(heading) - table.shown_names)
     titles = "".join(
         f'<th scope="col" style="{style}">{title}</th>'
         for title, style in zip(heading, styles, strict=True)
     )
-    before, notes = table._lines(by_default=True)
+    before, notes = table._lines(are_shown=True)
     lines = [f"<p>{escape(line)}</p>" for line in before]
     lines += ["<table>", f"<thead><tr>{titles}</tr></thead>", "<tbody>"]
     for cells in rows:

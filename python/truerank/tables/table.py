@@ -83,11 +83,10 @@ class Column:
 
     def text(self, value: Any, row: int, digits: int) -> str:
         """Write a value of a row as people read it."""
-        decimals = self.decimals
-        if decimals is not None and not isinstance(decimals, int):
-            decimals = decimals[row]
-        if decimals is not None:
-            decimals = max(0, decimals + digits - DIGITS)
+        usual = self.decimals  # of a table of 3 digits
+        if usual is not None and not isinstance(usual, int):
+            usual = usual[row]
+        decimals = None if usual is None else max(0, usual + digits - DIGITS)
         if self.unit == "%" and isinstance(value, float):
             value *= 100
         return cell(value, digits + 1, decimals)
@@ -98,11 +97,11 @@ class Column:
         for i in rows:
             value = cells[i] if self.shown is None else self.shown[i]
             text = self.text(value, i, digits)
-            if self.behind is not None:
-                ends = [self.text(end, i, digits) for end in self.behind[i]]
-                if not {"", "nan"}.intersection(ends):
-                    sign = " [{}, {}]" if len(ends) == 2 else " \u00b1 {}"
-                    text += sign.format(*ends)
+            numbers = () if self.behind is None else self.behind[i]
+            is_known = all(each is not None and each == each for each in numbers)  # It is not nan.
+            if numbers and is_known:
+                form = " [{}, {}]" if len(numbers) == 2 else " \u00b1 {}"
+                text += form.format(*(self.text(each, i, digits) for each in numbers))
             texts.append(text)
         return texts
 
@@ -117,7 +116,7 @@ class Layout:
     most: int | None = None  # rows that a terminal and a notebook show
     more: int = 0  # rows that are left out at the end
     differing: Collection[tuple[int, str]] = ()  # the cells with a dagger, by row and column
-    parts: Sequence[Hashable] = ()  # of each row, within which it compares: each has a best
+    comparable: Sequence[Hashable] = ()  # of each row a label that rows to compare it with share
 
     def make(self, *columns_and_rows: Any, **options: Any) -> Table:
         """Return a Table of this layout; the arguments are those of Table."""
@@ -187,9 +186,9 @@ class Table(AsTable):
         if isinstance(columns, Mapping):
             if rows is not None:
                 raise InputTypeError("rows", "a mapping of columns has their cells already")
-            cells = _read_cells(self.columns, columns.values())
+            cells = _cells_from_columns(self.columns, columns.values())
         else:
-            cells = _transpose(self.columns, () if rows is None else rows)
+            cells = _cells_from_rows(self.columns, () if rows is None else rows)
         self._cells = dict(zip((column.name for column in self.columns), cells, strict=True))
         self._layout = Layout()
         self.names = self._layout.names
@@ -247,14 +246,14 @@ class Table(AsTable):
         if notes is not None:
             table._notes_shown = flag("notes", notes)
         if metrics is not None:
-            columns = {column.name: column for column in self.columns[: self.names]}
+            wanted = {column.name: column for column in self.columns[: self.names]}
             for name in unique_keys(metrics):
-                columns[name] = self._column("metrics", name)
+                wanted[name] = self._column("metrics", name)
             for column in self.columns:
-                whole, _, part = column.name.rpartition(" ")
-                if whole in columns and part in _PARTS:
-                    columns[column.name] = column
-            table.columns = tuple(columns.values())
+                metric, _, part = column.name.rpartition(" ")
+                if metric in wanted and part in _PARTS:
+                    wanted[column.name] = column
+            table.columns = tuple(wanted.values())
         return table
 
     def _cut(self) -> Table:
@@ -313,27 +312,29 @@ class Table(AsTable):
         return best, differing
 
     def _best_rows(self, column: Column) -> set[int]:
-        """Return the rows that are printed like the best number of their part."""
+        """Return the rows that are printed like the best number of those they compare with."""
         best: set[int] = set()
         choose: Any = max if column.better == "higher" else min
         cells = self._cells[column.name]
-        parts: dict[Hashable, list[int]] = {}
-        for i, part in enumerate(self._layout.parts or [0] * len(self)):
-            parts.setdefault(part, []).append(i)
-        for rows in parts.values():
+        rows_by_label: dict[Hashable, list[int]] = {}
+        for i, label in enumerate(self._layout.comparable or [0] * len(self)):
+            rows_by_label.setdefault(label, []).append(i)
+        for rows in rows_by_label.values():
             numbers = {}
             for i in rows:
                 if isinstance(cells[i], (int, float)) and cells[i] == cells[i]:  # It is not nan.
                     numbers[i] = cells[i]
-            if numbers and len(rows) > 1:
+            if numbers and len(rows) > 1:  # A row alone is not the best of any.
                 top = choose(numbers, key=numbers.__getitem__)
                 text = column.text(cells[top], top, self._digits)
                 best |= {i for i in numbers if column.text(cells[i], i, self._digits) == text}
         return best
 
-    def _lines(self, first: Iterable[str] = (), *, by_default: bool) -> tuple[list[str], list[str]]:
-        """Return the lines above and below, with some before the others, as a form writes them."""
-        if not (by_default if self._notes_shown is None else self._notes_shown):
+    def _lines(self, first: Iterable[str] = (), *, are_shown: bool) -> tuple[list[str], list[str]]:
+        """Return the lines above and below, some notes first, as a form shows them by default."""
+        if self._notes_shown is not None:
+            are_shown = self._notes_shown
+        if not are_shown:
             return [], []
         return list(map(printable, self.before)), list(map(printable, [*first, *self.notes]))
 
@@ -362,21 +363,21 @@ def _read_columns(value: Iterable[str | Column]) -> tuple[Column, ...]:
     return tuple(columns)
 
 
-def _transpose(columns: Sequence[Column], value: Iterable[Any]) -> list[list[Any]]:
-    """Return the cells of columns from those of rows."""
-    rows = several("rows", value, "rows")
-    for i, row in enumerate(rows):
-        if not isinstance(row, (list, tuple)):
-            rows[i] = several("rows", row, "cells")
-        if len(rows[i]) != len(columns):
+def _cells_from_rows(columns: Sequence[Column], value: Iterable[Any]) -> list[list[Any]]:
+    """Return the cells of columns from those of rows, which are as many as the columns."""
+    rows = []
+    for i, row in enumerate(several("rows", value, "rows")):
+        cells = row if isinstance(row, (list, tuple)) else several("rows", row, "cells")
+        if len(cells) != len(columns):
             expected = f"{format_count(len(columns), 'cell')} in every row"
-            raise InputValueError("rows", expected=expected, got=f"{len(rows[i])} in row {i}")
+            raise InputValueError("rows", expected=expected, got=f"{len(cells)} in row {i}")
+        rows.append(cells)
     if not rows:
         return [[] for _ in columns]
     return list(map(_plain_cells, zip(*rows, strict=True)))
 
 
-def _read_cells(columns: Sequence[Column], value: Iterable[Any]) -> list[list[Any]]:
+def _cells_from_columns(columns: Sequence[Column], value: Iterable[Any]) -> list[list[Any]]:
     """Return the cells of columns, which are equally many."""
     lengths = {}
     every_cell = []
