@@ -143,8 +143,7 @@ def parse_npy_header(head: bytes, size: int, expected: str = "a .npy file") -> N
     """Parse the header of what is expected, of so many bytes, of any format that numpy writes.
 
     The head is its first `MAX_HEADER_BYTES`. Anything but plain numbers or text that are all within
-    the file is a ValueError: only a pickle brings back objects, which may run any code. Arrays in
-    arrays numpy writes as one array, and reads in another shape where there are no rows.
+    the file is a ValueError: only a pickle brings back objects, which may run any code.
     """
     stream = io.BytesIO(head[:MAX_HEADER_BYTES])
     try:
@@ -159,6 +158,7 @@ def parse_npy_header(head: bytes, size: int, expected: str = "a .npy file") -> N
     shape, _, dtype, start, _ = header
     if not all(type(length) is int and 0 <= length <= sys.maxsize for length in shape):
         raise ValueError(f"expected lengths from 0 on, got shape {str(shape)[:200]}")
+    # numpy writes arrays in arrays (`subdtype`) as one, whose shape is another without rows.
     if dtype.hasobject or dtype.subdtype or not dtype.itemsize:
         raise ValueError(f"expected plain numbers or text, got dtype {dtype}")
     end = start + math.prod(shape) * dtype.itemsize

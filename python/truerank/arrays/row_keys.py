@@ -124,10 +124,7 @@ class RowKeys:
         first_low, _ = self.ranges[0]
         keys = np.subtract(self._columns[0][rows], first_low, dtype=np.int64)
         for column, (low, span) in zip(self._columns[1:], self.ranges[1:], strict=True):
-            keys *= span
-            keys += column[rows]
-            if low:
-                keys -= low
+            _extend_keys(keys, column[rows], low, span)
         return keys
 
 
@@ -136,27 +133,33 @@ def row_keys(columns: Sequence[IntArray]) -> IntArray:
     return RowKeys(columns).all()
 
 
+def _extend_keys(keys: IntArray, column: IntArray, low: int, span: int) -> None:
+    """Make keys those of one column more, whose values are from `low` to `low + span` - 1."""
+    keys *= span
+    keys += column
+    if low:
+        keys -= low
+
+
 def _coded_rows(columns: Sequence[IntArray], ranges: Sequence[tuple[int, int]]) -> IntArray:
     """Return keys of rows whose columns have large ranges: of their codes, which are small."""
-    low, size = ranges[0]
+    low, size = ranges[0]  # All keys are below the size.
     if size > _LARGEST_KEY:
         keys = codes_of(columns[0]).codes
         size = len(keys)
     else:
-        keys = np.subtract(columns[0], low, dtype=np.int64)  # All are below the size.
+        keys = np.subtract(columns[0], low, dtype=np.int64)
     for column, (low, span) in zip(columns[1:], ranges[1:], strict=True):
-        if size * span > _LARGEST_KEY:  # Dense codes are the smallest.
-            keys = codes_of(keys).codes
-            size = int(keys.max()) + 1
         if size * span > _LARGEST_KEY:
-            column = codes_of(column).codes
-            low = 0
-            span = int(column.max()) + 1
-        keys *= span
-        keys += column
-        if low:
-            keys -= low
-        size *= span
+            distinct_keys, keys = codes_of(keys)
+            size = len(distinct_keys)
+        if size * span > _LARGEST_KEY:
+            distinct_values, codes = codes_of(column)
+            _extend_keys(keys, codes, 0, len(distinct_values))
+            size *= len(distinct_values)
+        else:
+            _extend_keys(keys, column, low, span)
+            size *= span
     return keys
 
 
@@ -176,13 +179,18 @@ def sorted_with_order(values: IntArray) -> tuple[IntArray, IntArray]:
     shifted = np.subtract(values, low, dtype=np.int64)
     if span <= _LARGEST_KEY >> bits:
         return _sort_packed(shifted, bits, low)
-    # Values that are too large for that are sorted by their lower bits, and then by the others.
-    lower_bits = 63 - bits
-    _, by_lower = _sort_packed(shifted & ((1 << lower_bits) - 1), bits)
-    upper = (shifted.view(np.uint64) >> np.uint64(lower_bits)).view(np.int64)
-    _, by_upper = _sort_packed(upper[by_lower], bits)
-    order = by_lower[by_upper]
+    order = _order_by_halves(shifted, bits)
     return values[order], order
+
+
+def _order_by_halves(values: IntArray, bits: int) -> IntArray:
+    """Sort values by their lower bits and then by the others, beside which positions have room."""
+    lower_bits = 63 - bits
+    _, by_lower = _sort_packed(values & ((1 << lower_bits) - 1), bits)
+    upper = (values.view(np.uint64) >> np.uint64(lower_bits)).view(np.int64)
+    _, by_upper = _sort_packed(upper[by_lower], bits)
+    order: IntArray = by_lower[by_upper]
+    return order
 
 
 def _sort_packed(ordered: IntArray, bits: int, low: int = 0) -> tuple[IntArray, IntArray]:
@@ -227,8 +235,9 @@ def are_new(values: IntArray) -> npt.NDArray[np.bool_]:
 def occurrences_of(*parts: IntArray) -> Occurrences:
     """Count how often each integer occurs, in one array or in several."""
     ranges = [_core.range_of(values) for values in parts if len(values)] or [(0, 0)]
-    low, _ = min(ranges)
-    span = max(map(sum, ranges)) - low  # A range is its least value, and a width.
+    low = min(first for first, _ in ranges)
+    end = max(first + width for first, width in ranges)
+    span = end - low
     if span <= 2 * sum(map(len, parts)) + _SMALL:
         numbers = np.zeros(span, dtype=np.int64)
         for values in parts:
@@ -250,19 +259,20 @@ def distinct_rows(columns: Sequence[IntArray]) -> list[IntArray]:
         return [column[first] for column in columns]
     # To sort keys and decode them is quicker than to gather rows from anywhere in memory.
     keys = distinct_in_place(keys)
-    decoded = [keys, *(np.empty(len(keys), np.int64) for _ in columns[1:])]
+    others = [np.empty(len(keys), np.int64) for _ in columns[1:]]
+    first_low, _ = rows.ranges[0]
     for block in blocks_of(len(keys)):
-        values = keys[block]
-        for column, (low, span) in zip(decoded[:0:-1], rows.ranges[:0:-1], strict=True):
-            before = values // span  # This is several times as quick as a remainder.
-            np.subtract(values, before * span - low, out=column[block])
-            values = before
-        np.add(values, rows.ranges[0][0], out=keys[block])
-    return decoded
+        prefixes = keys[block]
+        for column, (low, span) in reversed(list(zip(others, rows.ranges[1:], strict=True))):
+            shorter = prefixes // span  # This is several times as quick as a remainder.
+            np.subtract(prefixes, shorter * span - low, out=column[block])
+            prefixes = shorter
+        np.add(prefixes, first_low, out=keys[block])  # They become the first column.
+    return [keys, *others]
 
 
 def count_prefixes(columns: Sequence[IntArray]) -> list[Occurrences]:
-    """Count the distinct rows of the first two columns, of three, ..., by the first column.
+    """Count the distinct rows of two columns, of three, ... that each value of the first begins.
 
     >>> ones = np.ones(3, np.int64)
     >>> pairs, rows = count_prefixes([np.array([5, 7, 5]), ones, np.arange(3)])
@@ -270,24 +280,24 @@ def count_prefixes(columns: Sequence[IntArray]) -> list[Occurrences]:
     (array([1, 1]), array([2, 1]))
     """
     rows = RowKeys(columns)
-    low, span = rows.ranges[0]
-    if not rows.are_plain or span > 2 * len(columns[0]) + _SMALL:
+    low, first_span = rows.ranges[0]
+    if not rows.are_plain or first_span > 2 * len(columns[0]) + _SMALL:
         lengths = range(2, len(columns) + 1)
         return [occurrences_of(distinct_rows(columns[:length])[0]) for length in lengths]
+    spans = [span for _, span in rows.ranges]
     keys = rows.all()
-    if math.prod(span for _, span in rows.ranges) < 1 << 31:
+    if math.prod(spans) < 1 << 31:
         keys = keys.astype(np.int32)  # These are sorted in little more than half of the time.
     keys = distinct_in_place(keys)
     counts = []
     for length in range(len(columns), 1, -1):
-        width = math.prod(span for _, span in rows.ranges[1:length])
-        # The keys of a value lie side by side.
-        starts = np.arange(span + 1, dtype=keys.dtype) * width
+        # The keys of rows that begin with one value lie side by side.
+        starts = np.arange(first_span + 1, dtype=keys.dtype) * math.prod(spans[1:length])
         numbers = np.diff(np.searchsorted(keys, starts))
         places = np.flatnonzero(numbers)
         counts.append(Occurrences(places + low, numbers[places]))
-        if length > 2:
-            keys = keys // rows.ranges[length - 1][1]
+        if length > 2:  # The keys of rows without their last column are these.
+            keys = keys // spans[length - 1]
             keys = keys[are_new(keys)]
     return counts[::-1]
 
@@ -325,12 +335,12 @@ def digest_of_rows(columns: Sequence[IntArray]) -> str:
 
 
 def mixed_rows(columns: Sequence[IntArray]) -> npt.NDArray[np.uint64]:
-    """Return 64 bits of each row, so that sums of them are equal for the same rows alone."""
+    """Return a hash of each row, of 64 bits, so that sums are equal for the same rows alone."""
     factors = _odd_factors(len(columns))
     mixed = np.zeros(len(columns[0]), np.uint64)
     for column, factor in zip(columns, factors, strict=True):
         mixed += column.view(np.uint64) * factor
-    for factor in factors[:2]:
+    for factor in factors[:2]:  # The upper bits are mixed into the lower ones, and back by factors.
         mixed ^= mixed >> np.uint64(32)
         mixed *= factor
     return mixed
