@@ -27,39 +27,14 @@ Word = TypeVar("Word", bound=str)
 # These are words of messages: what the names are of, what takes labels in an order, what sorts
 # numbers, what drops the names, and how a user writes those of columns.
 _FRAME = "frame.to_numpy()"
+_WORD_FIELDS = ("noun", "select", "sort", "drop", "names")
 _WORDS = {
-    "index": {
-        "noun": "an index",
-        "select": "series.loc[list({})]",
-        "sort": "series.sort_index()",
-        "drop": "series.to_numpy()",
-    },
-    "rows": {
-        "noun": "rows",
-        "select": "frame.loc[list({})]",
-        "sort": "frame.sort_index()",
-        "drop": _FRAME,
-    },
-    "columns": {
-        "noun": "columns",
-        "select": "frame[list({})]",
-        "sort": "frame.sort_index(axis=1)",
-        "drop": _FRAME,
-        "names": "{}.columns",
-    },
-    "fields": {
-        "noun": "columns",
-        "select": "table.select(list({}))",
-        "drop": "np.asarray(table)",
-        "names": "{}.column_names",
-    },
-    "first": {"noun": "rows", "select": "array.loc[list({})]", "drop": "array.values"},
-    "last": {
-        "noun": "columns",
-        "select": "array.loc[:, list({})]",
-        "drop": "array.values",
-        "names": "{0}[{0}.dims[1]].values",
-    },
+    "index": ("an index", "series.loc[list({})]", "series.sort_index()", "series.to_numpy()", ""),
+    "rows": ("rows", "frame.loc[list({})]", "frame.sort_index()", _FRAME, ""),
+    "columns": ("columns", "frame[list({})]", "frame.sort_index(axis=1)", _FRAME, "{}.columns"),
+    "fields": ("columns", "table.select(list({}))", "", "np.asarray(table)", "{}.column_names"),
+    "first": ("rows", "array.loc[list({})]", "", "array.values", ""),
+    "last": ("columns", "array.loc[:, list({})]", "", "array.values", "{0}[{0}.dims[1]].values"),
 }
 # What options of other tools are called here, and their values.
 _LOWER_IS_BETTER = Option("order", "ascending", "says that lower scores are better")
@@ -443,10 +418,15 @@ def _plain_values(name: str, value: Any, columns: Any, dtypes: Any) -> Any:
 def columns_of(name: str, value: Any) -> Axis:
     """Return the names of columns, with which those of another value are compared."""
     for kind, names in _names_of(value)[0].items():
-        written = _WORDS[kind].get("names")
+        written = _name_words(kind)["names"]
         if written and len(names) and not _are_no_names(names):
             return Axis(tuple(names), written.format(name))
     return NUMBERED
+
+
+def _name_words(kind: str) -> dict[str, str]:
+    """Return the words of messages on names of a kind."""
+    return dict(zip(_WORD_FIELDS, _WORDS[kind], strict=True))
 
 
 def _are_no_names(names: Any, labels: Any = ()) -> bool:
@@ -460,8 +440,8 @@ def _are_no_names(names: Any, labels: Any = ()) -> bool:
 
 def _check_names(name: str, kind: str, names: Any, rows: Axis, columns: Axis) -> None:
     """Refuse names of an index, of rows or of columns that are not those of an axis, in order."""
-    words = _WORDS[kind]
-    axis = columns if "names" in words else rows
+    words = _name_words(kind)
+    axis = columns if words["names"] else rows
     if _are_no_names(names, axis.whole or ()):
         return
     names = tuple(names)
@@ -476,7 +456,7 @@ def _check_names(name: str, kind: str, names: Any, rows: Axis, columns: Axis) ->
         return
 
     expected = f"{words['noun']} numbered 0, 1, 2, ..."
-    put_in_order = words.get("sort")
+    put_in_order = words["sort"]
     if axis.labels:
         expected = f"{words['noun']} in the order of {axis.written}"
         put_in_order = words["select"].format(axis.written)
