@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 # HTML may not contain these, not even escaped.
 ILLEGAL = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-# Beyond so many groups the page's JSON has only those metrics that it shows.
+# Beyond so many groups the page's JSON has only the usual metrics.
 MOST_GROUPS = 1000
 METRICS = ("mrr", "hits@1", "hits@3", "hits@10")
 WORDS = {
@@ -175,11 +175,11 @@ def save(
         "results": results,
         "plots": _plots(models, keys),
         "findings": _paragraphs(lines_of_findings),
-        "evaluated": _evaluated(models),
+        "evaluated": _protocol_table(models),
         "reproduce": _reproduce(numbers, command),
         "style": (parts / "page.css").read_text(encoding="utf-8"),
         "script": script,
-        # No other script may run there.
+        # The page's policy lets this script alone run, with the line break that is before it there.
         "digest": base64.b64encode(hashlib.sha256(f"\n{script}".encode()).digest()).decode(),
         "version": __version__,
     }
@@ -193,31 +193,37 @@ def _results(
 ) -> tuple[str, str]:
     """Return the tables, and all numbers as JSON."""
     results: list[Any] = []
+    has_groups = _can_show_groups(models, keys, options["unit"])
     if len(models) > 1 or keys is not None:
         models_by_name = {name or "all tasks": report for name, report in models.items()}
-        kinds_of_models = None if is_auto(kinds) else kinds
-        has_intervals = _have_tasks(models)
-        has_groups = _can_show_groups(models, keys, options["unit"])
-        of_table = dict(options, interval=has_intervals, kinds=kinds_of_models, groups=has_groups)
-        results.append(table(models_by_name, keys, **of_table))
+        models_table = table(
+            models_by_name,
+            keys,
+            **options,
+            interval=_have_tasks(models),
+            kinds=None if is_auto(kinds) else kinds,
+            groups=has_groups,
+        )
+        results.append(models_table)
+    first = next(iter(models.values()))
     if len(models) == 1:
-        (report,) = models.values()
-        of_report = table_of_report(
-            report,
+        report_table = table_of_report(
+            first,
             kinds=kinds,
             interval=True,
             level=options["level"],
             unit=options["unit"],
             all_intervals=False,
         )
-        results.append(of_report)
-        return _tables(results), _json(report)
+        results.append(report_table)
+        return _tables(results), _json(first)
+
     numbers = {"models": {name: json.loads(_json(report)) for name, report in models.items()}}
-    first = next(iter(models.values()))
     compared = [key for key in keys or ["mrr"] if not why_incomparable(first.read_key(key))]
     if compared and _have_tasks(models):
-        results.append(compare(models, metric=compared, **options))
-        numbers["comparisons"] = json.loads(results[-1].to_json())
+        comparison = compare(models, metric=compared, **options)
+        results.append(comparison)
+        numbers["comparisons"] = json.loads(comparison.to_json())
     text = _tables(results)
     if first.by is not None and not has_groups:
         text += _paragraphs([f"The values of the groups by {first.by} are in the JSON below."])
@@ -227,7 +233,7 @@ def _results(
 def _can_show_groups(
     models: Mapping[str, Report], keys: list[str] | None, unit: LabelsLike | None
 ) -> bool:
-    """Whether a table of several models can show their groups, few of the same, by named units."""
+    """Whether several models have the same few groups, and units that groups have, too."""
     has_unnamed_units = unit is not None and not isinstance(unit, str)
     first, *others = models.values()
     if not others or has_unnamed_units or any(report.by is None for report in models.values()):
@@ -278,8 +284,8 @@ def _plots(models: Mapping[str, Any], keys: list[str] | None) -> str:
     if is_one and first.by is not None:
         shown = keys or _usual_keys(first)
         key = replace(first.read_key(shown[0]), macro=False)
-        of_groups = partial(groups, first, str(key))
-        pictures.append(picture("groups", f"{key.title} by {first.by}", of_groups))
+        draw = partial(groups, first, str(key))
+        pictures.append(picture("groups", f"{key.title} by {first.by}", draw))
     return "".join(pictures)
 
 
@@ -304,7 +310,7 @@ def _for_page(tag: re.Match[str]) -> str:
     return _COLOUR.sub(lambda colour: THEME.get(colour[0], colour[0]), bare)
 
 
-def _evaluated(models: Mapping[str, Report]) -> str:
+def _protocol_table(models: Mapping[str, Report]) -> str:
     """Return a table of the protocol: one column if all models have the same."""
     columns = {name or "setting": _facts(report) for name, report in models.items()}
     first = next(iter(columns.values()))
