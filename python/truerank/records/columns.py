@@ -179,28 +179,36 @@ LISTS = Door(
 def door_of_lists(roles: Mapping[str, str]) -> Door:
     """Return the door of lists by key: `roles` are those of a key, and then that of what is listed.
 
-    Each has the name of its vocabulary, which for further columns is that of the facts' column; or
-    else their number, and then one such column of lists may have any name.
+    Each has the name of its vocabulary. A further column has a number as its role: such a number
+    and the vocabulary's name, as "3" and "time", are what a table may call it. Where they are the
+    same, the only column of an unknown name is meant, too.
 
     >>> door_of_lists({"relation": "relations", "tail": "entities", "head": "entities"}).mappings
     '{(relation, tail): {head: score}}, or {(relation, tail): [head, ...], the best first}'
     """
-    *of_key, listed = roles
+    *key_roles, listed = roles
     numbers = {role: LISTS.roles[role] for role in ("score", "rank")}
-    names = FACTS.roles | PAIRS.roles | numbers
-    further = {role: frozenset({role, roles[role]} - names.keys()) for role in roles}
-    in_order = sorted(roles, key=[*names, *roles].index)
-    unnamed = [role for role in roles if further[role] == {role}]
-    key = of_key[0] if len(of_key) == 1 else f"({', '.join(of_key)})"
+    known_roles = FACTS.roles | PAIRS.roles | numbers
+    names_by_role = {role: names for role, names in known_roles.items() if role in roles}
+    unnamed = ""
+    for role, vocabulary in roles.items():
+        if role in known_roles:
+            continue
+        names_by_role[role] = frozenset({role})
+        if vocabulary not in known_roles:
+            names_by_role[role] |= {vocabulary}
+        if len(names_by_role[role]) == 1:
+            unnamed = unnamed or role
+    key = key_roles[0] if len(key_roles) == 1 else f"({', '.join(key_roles)})"
     mappings = f"{{{key}: {{{listed}: score}}}}, or {{{key}: [{listed}, ...], the best first}}"
     return Door(
         "lists by key",
-        {role: names.get(role, further[role]) for role in in_order} | numbers,
+        names_by_role | numbers,
         needed=len(roles),
-        forms=f"{mappings}, a table or a path with the columns {', '.join(in_order)} and score, or "
-        "TopK(ids, scores)",
+        forms=f"{mappings}, a table or a path with the columns {', '.join(names_by_role)} and "
+        "score, or TopK(ids, scores)",
         mappings=mappings,
-        unnamed=unnamed[0] if unnamed else "",
+        unnamed=unnamed,
     )
 
 

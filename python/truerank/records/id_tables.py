@@ -511,45 +511,61 @@ def _plain_column(column: Any) -> Any:
 
 
 def make_vocabulary(
-    argument: str,
-    tables: Sequence[IdTable],
-    roles: Sequence[str],
-    *,
-    text_has_ids: bool,
-    is_further: bool = False,
+    argument: str, tables: Sequence[IdTable], roles: Sequence[str], *, text_has_ids: bool
 ) -> Vocabulary:
     """Make the vocabulary that nobody gave: the labels in ascending order, or ids.
 
-    `text_has_ids` says that integers in text are ids; in a further column, whose integers are what
-    they are, only if all of its text is integers. Ids beside labels are refused, and so are labels
-    that are all numbers: in ascending order, "10" would come before "2". In a further column, as of
-    times, such labels have the order of the numbers.
+    `text_has_ids` says that integers in text are ids. Ids beside labels are refused, and so are
+    labels that are all numbers: in ascending order, "10" would come before "2".
     """
     columns = [table.columns[role] for table in tables for role in roles]
-    with_labels = {id(column.labels): column for column in columns if column.has_labels}
-    labels = tuple(sorted(set().union(*(column.listed for column in with_labels.values()))))
-    if is_further and all(map(is_integer_text, labels)):
-        labels = tuple(sorted(labels, key=int))
-        text_has_ids &= all(column.is_text for column in columns if column.has_labels)
-    elif is_further:
-        text_has_ids = False
+    labels = sorted(_distinct_labels(columns))
     has_text = any(column.is_text and len(column) for column in columns)
-    if not labels or (text_has_ids and (has_text or is_further)):
+    if not labels or (text_has_ids and has_text):
         ids_as_they_came = Vocabulary(0, None, argument)
-        if is_further or not any(map(len, columns)):
+        if not any(map(len, columns)):
             return ids_as_they_came
         ids = chain.from_iterable(align_columns(tables, roles, ids_as_they_came).values())
         largest = max(int(column.max(initial=0)) for column in ids)
         return Vocabulary(min(1 + largest, MAX_IDS), None, argument)
+    _refuse_ids_beside_labels(tables, roles)
+    if all(map(is_id, labels)):
+        remedy = "say how many ids there are, or give the labels in their order"
+        problem = f"all labels of {argument} are numbers, as {labels[0]!r}; {remedy}"
+        raise InputValueError(argument, problem)
+    return replace(Vocabulary.infer(argument, tuple(labels)), is_of_facts=True)
+
+
+def make_further_vocabulary(
+    argument: str, tables: Sequence[IdTable], role: str, *, text_has_ids: bool
+) -> Vocabulary:
+    """Make the vocabulary of a further column, as of times, whose integers are what they are.
+
+    Labels that are all integers have the order of these; in text they are ids if `text_has_ids`.
+    """
+    columns = [table.columns[role] for table in tables]
+    labels = sorted(_distinct_labels(columns))
+    if all(map(is_integer_text, labels)):
+        labels.sort(key=int)
+        are_from_text = all(column.is_text for column in columns if column.has_labels)
+        if not labels or (text_has_ids and are_from_text):
+            return Vocabulary(0, None, argument)
+    _refuse_ids_beside_labels(tables, [role])
+    return Vocabulary.infer(argument, tuple(labels))
+
+
+def _distinct_labels(columns: Sequence[Column]) -> set[str]:
+    """Return the labels of all columns; those that several columns share are read once."""
+    listed = {id(column.labels): column.listed for column in columns if column.has_labels}
+    return set().union(*listed.values())
+
+
+def _refuse_ids_beside_labels(tables: Sequence[IdTable], roles: Sequence[str]) -> None:
+    """Refuse the first column of ids, where others have labels."""
     for table, role in product(tables, roles):
         if len(table) and not table.columns[role].has_labels:
             got = f"ids {table.where(role, 0)}"
             raise InputValueError(table.title, expected="labels, as other splits have", got=got)
-    if not is_further and all(map(is_id, labels)):
-        remedy = "say how many ids there are, or give the labels in their order"
-        problem = f"all labels of {argument} are numbers, as {labels[0]!r}; {remedy}"
-        raise InputValueError(argument, problem)
-    return replace(Vocabulary.infer(argument, labels), is_of_facts=not is_further)
 
 
 def align_columns(

@@ -454,10 +454,13 @@ def read_lists(
         queries, first_rows = codes.codes, codes.first()
         parts = [[names[i] for i in numbers[first_rows].tolist()] for numbers, names in numbered]
         keys = tuple(zip(*parts, strict=True))
-    contradiction = _check_numbers(argument, value, table, queries)
+    values, ranks_beside = _read_numbers(argument, value, table, queries)
+    contradiction = ""
+    if ranks_beside is not None:
+        contradiction = rising_ranks(queries, values["score"], ranks_beside)
     documents, names = _number_names(table, listed)
     columns_of_lists = {"query": Column(queries, keys), "document": Column(documents, names)}
-    table = replace(table, columns=columns_of_lists)
+    table = replace(table, columns=columns_of_lists, values=values)
     lists = group_by_query(argument, table, duplicates, rules)
     lists.contradiction = contradiction
     lists.pooled = _describe_pooled(table)
@@ -493,29 +496,42 @@ def _number_names(table: IdTable, role: str) -> tuple[IntArray, Names]:
     return place[codes.codes], tuple(column.ids[first[order]].tolist())
 
 
-def _check_numbers(argument: str, value: Any, table: IdTable, queries: IntArray) -> str:
-    """Check the scores and ranks of lists; return what ranks say against the scores beside them."""
-    values = table.values
-    ranks: Any = None
-    if isinstance(value, Mapping) and values:
-        numbers = values["score"]
-        for query, scores in value.items() if _core.types_of(numbers) != {float} else ():
-            if not all(map(is_number, scores.values())):
-                got = f"{query!r}: {reprlib.repr(dict(scores))}"
-                raise InputTypeError(argument, expected="numbers as scores", got=got)
-        values["score"] = _numbers(argument, numbers, "iuf", "numbers as scores")
-        refuse_rounded(argument, numbers, values["score"])
-    elif table.path and "rank" in values:
-        values["rank"] = read_grades(argument, values["rank"])
-    elif table.path and _lines_have_ranks(table, queries):
-        ranks = np.arange(len(table))
-    elif "score" in values and not table.path:
-        values["score"] = _numbers(argument, values["score"], "iuf", "numbers as scores")
-        if "rank" in values:
-            ranks = _array_of_column(argument, values.pop("rank"), "ranks")
-    elif "rank" in values:
-        values["rank"] = _numbers(argument, values["rank"], "iu", "integers as ranks").astype("i8")
-    return "" if ranks is None else rising_ranks(queries, values["score"], ranks)
+def _read_numbers(
+    argument: str, value: Any, table: IdTable, queries: IntArray
+) -> tuple[dict[str, Any], Any]:
+    """Return the scores of lists, or else their ranks, by role; and ranks beside scores, if any."""
+    scores = table.values.get("score")
+    ranks = table.values.get("rank")
+    if scores is not None and table.path:
+        if _lines_have_ranks(table, queries):
+            ranks = np.arange(len(table))
+        return {"score": scores}, ranks
+    if scores is not None:
+        scores = _read_scores(argument, value, scores)
+        if ranks is not None:
+            ranks = _array_of_column(argument, ranks, "ranks")
+        return {"score": scores}, ranks
+    if ranks is None:
+        return {}, None
+    if table.path:
+        return {"rank": read_grades(argument, ranks)}, None
+    ranks = _numbers(argument, ranks, "iu", "integers as ranks")
+    return {"rank": ranks.astype(np.int64)}, None
+
+
+def _read_scores(argument: str, value: Any, scores: Any) -> npt.NDArray[Any]:
+    """Return scores of a table, or of a mapping, whose elements are checked one by one."""
+    expected = "numbers as scores"
+    if not isinstance(value, Mapping):
+        return _numbers(argument, scores, "iuf", expected)
+    if _core.types_of(scores) != {float}:
+        for query, scores_by_name in value.items():
+            if not all(map(is_number, scores_by_name.values())):
+                got = f"{query!r}: {reprlib.repr(dict(scores_by_name))}"
+                raise InputTypeError(argument, expected=expected, got=got)
+    array = _numbers(argument, scores, "iuf", expected)
+    refuse_rounded(argument, scores, array)
+    return array
 
 
 def group_by_query(
@@ -593,17 +609,18 @@ def _rows_once(
 def _way_to_select(entries: IdTable, row: int) -> tuple[str, list[Option]]:
     """Say which column without a role tells rows of one entry apart, and what selects a value.
 
-    It is the one of fewest values, if lists have two rows of a value and more on average, and
-    more than half of the values: a time and a place in the list are not.
+    It is one as of epochs: most queries have a list for each value, of two rows and more on
+    average. A time and a place in the list have other values in every row.
     """
     queries, documents = (entries.columns[role].ids.astype(np.int64) for role in _ROLES)
-    lists = len(entries.columns["query"].listed)
+    n_queries = len(entries.columns["query"].listed)
     for name, column in sorted(entries.others.items(), key=lambda each: len(each[1].listed)):
-        parts = codes_of(queries, column.ids.astype(np.int64))
-        number = len(parts.distinct)
-        are_lists = lists * len(column.listed) < 2 * number <= len(entries)
-        is_apart = len(codes_of(parts.codes, documents).distinct) == len(entries)
-        if are_lists and is_apart:
+        lists = codes_of(queries, column.ids.astype(np.int64))
+        n_lists = len(lists.distinct)
+        are_most_there = 2 * n_lists > n_queries * len(column.listed)
+        have_two_rows = len(entries) >= 2 * n_lists
+        is_apart = len(codes_of(lists.codes, documents).distinct) == len(entries)
+        if are_most_there and have_two_rows and is_apart:
             value = repr(column.entry(row))
             words = f"; column {name!r} tells them apart: select the rows of one value, as {value}"
             way = Option("", effect="selects them", call=f"df[df[{name!r}] == {value}]")
@@ -612,24 +629,29 @@ def _way_to_select(entries: IdTable, row: int) -> tuple[str, list[Option]]:
 
 
 def _describe_pooled(table: IdTable) -> str:
-    """Say of which column without a role all lists have as many rows of each value, two and more.
+    """Say that each list has as many rows of each value of a column without a role, as of epochs.
 
-    It is none where ids that come again have the same value always, as that of a shard.
+    They have two rows of a value and more. The number of a shard is no such column: documents that
+    come again have the same value always.
     """
+    queries, documents = (table.columns[role].ids.astype(np.int64) for role in _ROLES)
+    n_queries = len(table.columns["query"].listed)
     for name, column in table.others.items():
-        columns = *map(table.columns.__getitem__, _ROLES), column
-        queries, documents, values = (each.ids.astype(np.int64) for each in columns)
-        number = len(column.listed)
-        counts = np.bincount(values[queries == queries[0]], minlength=number)
-        if number < 2 or counts[0] < 2 or (counts != counts[0]).any():
+        values = column.ids.astype(np.int64)
+        n_values = len(column.listed)
+        counts = np.bincount(values[queries == queries[0]], minlength=n_values)
+        n_rows = counts[0]
+        if n_values < 2 or n_rows < 2 or (counts != n_rows).any():
             continue  # The first list ends the search of most columns.
-        of_lists = codes_of(queries, values).counts()
-        is_whole = len(of_lists) == number * len(table.columns["query"].listed)
-        different = len(distinct(documents))
-        is_of_ids = different == len(codes_of(documents, values).distinct) < len(table)
-        if is_whole and not is_of_ids and (of_lists == counts[0]).all():
-            column_name = repr(name) if isinstance(name, str) else f"column {name}"
-            return f"each list has {counts[0]:,} rows of each of {number:,} values of {column_name}"
+        counts = codes_of(queries, values).counts()
+        if len(counts) != n_queries * n_values or (counts != n_rows).any():
+            continue
+        n_documents = len(distinct(documents))
+        have_one_value = len(codes_of(documents, values).distinct) == n_documents
+        if have_one_value and n_documents < len(table):
+            continue
+        column_name = repr(name) if isinstance(name, str) else f"column {name}"
+        return f"each list has {n_rows:,} rows of each of {n_values:,} values of {column_name}"
     return ""
 
 

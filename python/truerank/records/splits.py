@@ -19,7 +19,14 @@ from ..inputs.checks import choice, flag, is_frame, kind_of
 from ..inputs.rules import LISTED
 from ..naming import format_count, printable
 from .columns import Column, Door, check_columns
-from .id_tables import NO_TABLE, IdTable, align_columns, make_vocabulary, read_table
+from .id_tables import (
+    NO_TABLE,
+    IdTable,
+    align_columns,
+    make_further_vocabulary,
+    make_vocabulary,
+    read_table,
+)
 from .text import is_integer_text, is_path, unsaid_header
 from .vocabularies import Vocabulary
 
@@ -158,26 +165,28 @@ def read_tables(
     if refuses_further:
         findings = [_leave_out(tables, role) for role in roles[door.needed :]] + findings
         roles = roles[: door.needed]
-    # Integers in text may be ids where the vocabularies are made of the tables.
-    arguments_with_ids = [name for name, vocabulary in given.items() if vocabulary.words is None]
-    roles_of: dict[str, list[str]] = {}
+    # Where a vocabulary is a number of ids, integers in text may be ids in others, too.
+    given_without_labels = [name for name, each in given.items() if each.words is None]
+    roles_of_argument: dict[str, list[str]] = {}
     for role in roles:
-        roles_of.setdefault(door.vocabularies.get(role, role), []).append(role)
+        roles_of_argument.setdefault(door.vocabularies.get(role, role), []).append(role)
+    names_of_further = next((table.form.further for table in tables if table.form.further), ())
     vocabularies: dict[str, Any] = dict.fromkeys(roles)  # Both are in the order of the roles.
     ids: dict[str, Any] = dict.fromkeys(roles)
-    for argument, shared in roles_of.items():
-        vocabulary = given.get(argument)
-        if vocabulary is None:
-            is_further = argument not in orders
-            text_has_ids = has_ids or "entities" in arguments_with_ids
-            if is_further:
-                text_has_ids = has_ids or len(arguments_with_ids) > 0
-                names = [name for table in tables for name in table.form.further]
-                if names:  # They are the same in all tables.
-                    argument = names[roles.index(argument) - door.needed]
-            vocabulary = make_vocabulary(
-                argument, tables, shared, text_has_ids=text_has_ids, is_further=is_further
-            )
+    for argument, shared in roles_of_argument.items():
+        if argument in given:
+            vocabulary = given[argument]
+        elif argument in orders:
+            text_has_ids = has_ids or "entities" in given_without_labels
+            vocabulary = make_vocabulary(argument, tables, shared, text_has_ids=text_has_ids)
+            vocabulary = replace(vocabulary, has_ids=has_ids)
+        else:  # A further column has a vocabulary of its own, and perhaps a name.
+            [role] = shared
+            name = role
+            if names_of_further:
+                name = names_of_further[roles.index(role) - door.needed]
+            text_has_ids = has_ids or len(given_without_labels) > 0
+            vocabulary = make_further_vocabulary(name, tables, role, text_has_ids=text_has_ids)
             vocabulary = replace(vocabulary, has_ids=has_ids)
         vocabularies.update(dict.fromkeys(shared, vocabulary))
         ids.update(align_columns(tables, shared, vocabulary))
