@@ -281,18 +281,23 @@ def _first_positions(ranks: Ranks, identity: Mapping[str, Labels]) -> IntArray:
 
 
 def _with_part_sizes(ranks: Ranks, parts: Sequence[Ranks]) -> Ranks:
-    """Say of how many units joined ranks are a part: of none once all that was cut is there."""
-    numbers = count_units(ranks)
-    most: Counter[str] = Counter()
+    """Say of how many units the joined ranks of each task are a part; 0: they are no part.
+
+    Of a task of 60 units, 20 and 10 are a part of 60, and 30 and 30 are the whole. Of a sample of
+    40, 20 and 10 are a part of 40, and 20 and 20 are all of it; but 30 and 30 are of no one sample,
+    and so they are again a part of the task, or its whole.
+    """
+    units_of_ranks = count_units(ranks)
+    units_of_largest_part: Counter[str] = Counter()
     for part in parts:
-        most |= count_units(part)  # the larger number of each task
+        units_of_largest_part |= count_units(part)  # the larger number of each task
     origins = []
     for origin in ranks.origins:
-        number = numbers[origin.fingerprint]
+        units = units_of_ranks[origin.fingerprint]
         part_of = min(origin.part_of, origin.units)
-        if number > max(part_of, most[origin.fingerprint]):  # They are parts of no sample.
+        if units > part_of and units > units_of_largest_part[origin.fingerprint]:
             part_of = origin.units
-        if number >= part_of:
+        if units >= part_of:
             part_of = 0
         origins.append(replace(origin, part_of=part_of))
     return ranks._with(origins=tuple(origins))

@@ -209,7 +209,7 @@ def _open(
         return stores[0]
     store = ShardStore(stores, axis)
     if pattern:
-        _check_numbers(pattern, numbers, store)
+        _refuse_missing_shard(pattern, numbers, store)
     return store
 
 
@@ -346,27 +346,27 @@ def matching_files(pattern: str) -> dict[str, int]:
     """
     import glob
 
-    forms = {name: _text_and_numbers(name) for name in sorted(glob.glob(pattern, recursive=True))}
-    if not forms:
+    names = sorted(glob.glob(pattern, recursive=True))
+    if not names:
         raise show_briefly(FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern))
-    name, form = next(iter(forms.items()))
-    columns = list(zip(*(each[1::2] for each in forms.values()), strict=False))
-    varying = [i for i, column in enumerate(columns) if len(set(column)) > 1]
-    column = columns[varying[0]] if varying else (0,) * len(forms)
-    numbers = dict(sorted(zip(forms, column, strict=True), key=itemgetter(1)))
-    odd = [other for other in forms if forms[other][::2] != form[::2]]
+    texts, numbers_of_names = zip(*map(_split_at_numbers, names), strict=True)
+    columns = list(zip(*numbers_of_names, strict=False))  # the numbers of all names at each place
+    varying = [place for place, column in enumerate(columns) if len(set(column)) > 1]
+    shards = columns[varying[0]] if varying else (0,) * len(names)
+    numbers = dict(sorted(zip(names, shards, strict=True), key=itemgetter(1)))
+    odd = [name for name, text in zip(names, texts, strict=True) if text != texts[0]]
     odd += [after for before, after in pairwise(numbers) if numbers[before] == numbers[after]]
     if odd or len(varying) > 1:
         expected = "files whose names differ in one number, which each has once, or a list of paths"
-        got = f"{(odd or list(forms)[1:])[0]} beside {name}"
+        got = f"{(odd or names[1:])[0]} beside {names[0]}"
         raise InputValueError("scores", expected=expected, got=got, place=pattern)
-    between = [text.strip("-_.") for text in form[2:-1:2]]
-    in_folder = len(_text_and_numbers(os.path.dirname(name))) // 2
-    for i in varying or range(in_folder, len(between)):
-        if between[i : i + 1] == ["of"]:
-            total = columns[i + 1][0]
-            first = min(columns[i])
-            if first > 1 or max(columns[i]) - first >= total or len(forms) != total:
+    # The number of a file that is alone may be any of those after its folder.
+    n_of_folder = len(_split_at_numbers(os.path.dirname(names[0]))[1])
+    for place in varying or range(n_of_folder, len(columns)):
+        if texts[0][place + 1].strip("-_.") == "of" and place + 1 < len(columns):
+            total = columns[place + 1][0]
+            first = min(columns[place])
+            if first > 1 or max(columns[place]) - first >= total or len(names) != total:
                 problem = f"expected {total} shards, as the names say (else list them)"
                 raise show_briefly(FileNotFoundError(errno.ENOENT, problem, pattern))
     return numbers
@@ -382,31 +382,31 @@ def check_order(argument: str, paths: Sequence[str]) -> None:
     truerank.errors.InputValueError: parts: q-2.npz: its number is below that of the file before, \
 and the order counts; by numbers they are q-0.npz q-1.npz q-2.npz q-10.npz
     """
-    forms = [_text_and_numbers(path) for path in paths]
-    falls = [i for i in range(1, len(forms)) if forms[i][1::2] < forms[i - 1][1::2]]
-    if falls and all(form[::2] == forms[0][::2] for form in forms):
+    splits = [_split_at_numbers(path) for path in paths]
+    falls = [i for i in range(1, len(paths)) if splits[i][1] < splits[i - 1][1]]
+    if falls and all(texts == splits[0][0] for texts, _ in splits):
         problem = "its number is below that of the file before, and the order counts; by numbers "
-        problem += f"they are {' '.join(sorted(paths, key=_text_and_numbers))}"
+        problem += f"they are {' '.join(sorted(paths, key=_split_at_numbers))}"
         raise InputValueError(argument, problem, place=paths[falls[0]])
 
 
-def _check_numbers(pattern: str, numbers: dict[str, int], store: ShardStore) -> None:
-    """Refuse shards whose numbers go neither by ones nor by their first rows or columns."""
+def _refuse_missing_shard(pattern: str, numbers: dict[str, int], store: ShardStore) -> None:
+    """Refuse shards whose numbers are neither consecutive nor their first rows or columns."""
     names = list(numbers)
     steps = [after - before for before, after in pairwise(numbers.values())]
-    if max(steps, default=1) > 1 and list(numbers.values()) != store.starts:
-        i = steps.index(max(steps))
+    widest = max(steps, default=1)
+    if widest > 1 and list(numbers.values()) != store.starts:
+        i = steps.index(widest)
         firsts = f"first {('rows', 'columns')[store.axis]}, {store.starts[i : i + 2]}"
         problem = f"a shard is missing between {names[i]} and {names[i + 1]}, whose numbers go "
         problem += f"neither by ones nor by their {firsts} (else list them)"
         raise show_briefly(FileNotFoundError(errno.ENOENT, problem, pattern))
 
 
-def _text_and_numbers(name: str) -> list[Any]:
-    """Split a name at its runs of digits, which become numbers: `['part-', 10, '.npy']`."""
+def _split_at_numbers(name: str) -> tuple[list[str], list[int]]:
+    """Split a name at its runs of digits: "part-10.npy" is ["part-", ".npy"] and [10]."""
     import re
 
     # No file's name is longer; int() refuses 4,301 digits.
-    parts: list[Any] = re.split("([0-9]{1,255})", name)
-    parts[1::2] = map(int, parts[1::2])
-    return parts
+    parts = re.split("([0-9]{1,255})", name)
+    return parts[::2], list(map(int, parts[1::2]))

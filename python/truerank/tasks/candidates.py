@@ -213,22 +213,33 @@ def _keys_of_skips(
 ) -> tuple[IntArray, IntArray]:
     """Return for each query a key for each place in its pool that is skipped, all keys ascending.
 
-    A query skips the places p_0 < p_1 < ... of the columns that are never drawn. Number r, counted
-    from 0 among the places that are left, is at place r plus the count of j with p_j - j <= r. A
-    key is that p_j - j, and `width` for each query before.
+    A query skips the places p_0 < p_1 < ... of its known columns. Number r, counted from 0 among
+    the places that are left, is at place r plus the count of j with p_j - j <= r. A key is that
+    p_j - j, plus `width` times the query. Here query 0 skips places 1 and 3, and query 1 place 2:
+
+    >>> known = np.array([0, 2, 3]), np.array([11, 13, 12])
+    >>> pools = np.array([0, 5]), np.arange(10, 15), np.array([0, 0])
+    >>> _keys_of_skips(known, np.array([0, 1]), pools, 100)
+    (array([0, 2, 3]), array([  1,   2, 102]))
     """
-    starts, columns, lists = pools
-    pool_of_query = np.zeros(len(known[0]) - 1, dtype=np.int64)
-    pool_of_query[rows] = lists
-    query_of_entry = np.repeat(np.arange(len(pool_of_query)), np.diff(known[0]))
-    entries = pool_of_query[query_of_entry] * width + known[1]
-    pool_of_column = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    in_pool, positions = look_up(pool_of_column * width + columns, entries)
-    queries = query_of_entry[in_pool]
-    indptr = indptr_of(np.bincount(queries, minlength=len(pool_of_query)))
-    keys = positions - starts[pool_of_query[queries]] + queries * width
-    keys -= np.arange(len(in_pool)) - indptr[queries]
-    return indptr, keys
+    known_indptr, known_columns = known
+    pool_indptr, pool_columns, pool_of_task = pools
+    n_queries = len(known_indptr) - 1
+    pool_of_query = np.zeros(n_queries, dtype=np.int64)
+    pool_of_query[rows] = pool_of_task
+
+    # The known columns that the pool of their query has, and their positions in all pools.
+    query_of_known = np.repeat(np.arange(n_queries), np.diff(known_indptr))
+    pool_of_column = np.repeat(np.arange(len(pool_indptr) - 1), np.diff(pool_indptr))
+    in_pool, positions = look_up(
+        pool_of_column * width + pool_columns, pool_of_query[query_of_known] * width + known_columns
+    )
+    queries = query_of_known[in_pool]
+    indptr = indptr_of(np.bincount(queries, minlength=n_queries))
+
+    places = positions - pool_indptr[pool_of_query[queries]]
+    skipped_before = np.arange(len(queries)) - indptr[queries]
+    return indptr, places - skipped_before + queries * width
 
 
 def _draw(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArray:

@@ -78,41 +78,53 @@ def choose_lists(
 def findings_of_names(
     named: Lists, list_of_query: IntArray, lists: CandidateLists, side: Side, vocabulary: Vocabulary
 ) -> list[Finding]:
-    """Find right answers that their lists have under a name that differs only in how it is written.
+    """Find right answers that their lists lack, but have in another writing.
 
-    Or under several names, between which the answer has blanks.
-
-    Only the first are looked at, in a small part of all entries, and of these only those that their
-    lists lack. `lists` are those of the queries, with ids for names.
+    Only the first tasks are looked at, whose lists are a small part of all entries. `lists` are
+    those of the queries, with ids for names.
     """
     lengths = np.diff(lists.indptr)[side.rows]
-    ends = np.cumsum(lengths)
-    number = int(np.searchsorted(ends, _LEAST_ENTRIES + len(named.ids) // 16)) + 1
-    rows, targets, lengths = side.rows[:number], side.targets[:number], lengths[:number]
+    most_entries = _LEAST_ENTRIES + len(named.ids) // 16
+    n_tasks = int(np.searchsorted(np.cumsum(lengths), most_entries)) + 1
+    rows, targets, lengths = side.rows[:n_tasks], side.targets[:n_tasks], lengths[:n_tasks]
     ids = lists.ids[join_ranges(lists.indptr[rows], lengths)]
-    answer_of_id = np.repeat(np.arange(len(rows)), lengths)
-    times = np.bincount(answer_of_id[ids == targets[answer_of_id]], minlength=len(rows))
-    missed = np.flatnonzero(times == 0)
+    task_of_entry = np.repeat(np.arange(len(rows)), lengths)
+    is_answer = ids == targets[task_of_entry]
+    missed = np.flatnonzero(np.bincount(task_of_entry[is_answer], minlength=len(rows)) == 0)
+
     answers = map(str, vocabulary.list_labels(targets[missed]))
     pairs = []
     for row, answer in zip(list_of_query[rows[missed]].tolist(), answers, strict=True):
         span = named.indptr[row : row + 2]  # The list behind the last is empty.
         numbers = named.ids[span[0] : span[-1]].tolist()
-        names = [str(named.names[i]) for i in numbers]
-        plain = _plain_text([answer]).lstrip("0")
-        text = _plain_text([*names, ""])
-        if f"{plain}\0" in text:  # This test is far faster than the next.
-            others = [name.lstrip("0") for name in text.split("\0")[:-1]]
-            if plain in others:
-                pairs.append(f"{names[others.index(plain)]!r} for {answer!r}")
-                continue
-        if " " in answer and set(answer.split()) <= set(names):
-            pairs.append(f"{', '.join(map(repr, answer.split()))} for {answer!r}")
+        others = _find_other_writing(answer, [str(named.names[i]) for i in numbers])
+        if others:
+            pairs.append(f"{', '.join(map(repr, others))} for {answer!r}")
     if not pairs:
         return []
     words = f"{len(pairs):,} of the first {len(rows):,} right answers are in their lists but for "
     words += f"case, blanks, Unicode form or leading zeros: {', '.join(pairs[:3])}"
     return [Finding("names", len(pairs), words)]
+
+
+def _find_other_writing(answer: str, names: Sequence[str]) -> list[str]:
+    """Return the name that differs only in writing, or the names that are the answer's words.
+
+    Examples
+    --------
+    >>> _find_other_writing("Doc 07", ["a", "doc07"]), _find_other_writing("x y", ["y", "x"])
+    (['doc07'], ['x', 'y'])
+    """
+    plain = _plain_text([answer]).lstrip("0")
+    plain_names = _plain_text([*names, ""])
+    if f"{plain}\0" in plain_names:  # This test is far faster than the next.
+        others = [name.lstrip("0") for name in plain_names.split("\0")[:-1]]
+        if plain in others:
+            return [names[others.index(plain)]]
+    words = answer.split()
+    if " " in answer and set(words) <= set(names):
+        return words
+    return []
 
 
 def _plain_text(names: Iterable[str]) -> str:

@@ -52,13 +52,11 @@ if TYPE_CHECKING:
 # So many pairs of rows of one query are compared: each takes a page of a file, or two.
 PAIRS_COMPARED = 100
 COLUMNS_COMPARED = 16
-# Scores of rows that differ by rounding alone are nearer than this share of their size, in bfloat16
-# too, and each row than this share of its spread, which far from 0 is small beside their size. Of
-# few columns it is small by chance in few rows; a row with less of it is a constant.
-_ROUNDING = 0.01
-_OF_SPREAD = 0.5
-_FEW_ROWS = 0.05
-_LEAST_SPREAD = 1e-5
+# Rows of one query that differ by rounding alone, as in bfloat16, are nearer than these shares.
+_OF_SIZE = 0.01  # of the size of all their scores
+_OF_SPREAD = 0.5  # of a row's standard deviation, which far from 0 is small beside the size
+_OF_ROWS = 0.05  # In so few rows, few columns have a small deviation by chance.
+_LEAST_SPREAD = 1e-5  # A row that deviates by a smaller share of its size is a constant.
 # The float32 scores of a batch take so much memory, and one batch is in memory at a time.
 BATCH_BYTES = 64 << 20
 # What a task knows of the protocol of its ranks; counting knows the rest.
@@ -181,24 +179,29 @@ def warn_of_unlike_rows(
     tasks = tasks[:PAIRS_COMPARED]
     firsts = first_equals(side.rows)[tasks]
     columns = _some_candidates(side, firsts)
-    one, other = (
-        store.take(np.repeat(rows[some], columns.shape[1]), columns.ravel()).reshape(columns.shape)
-        for some in (tasks, firsts)
+    shape = columns.shape
+    scores, first_scores = (
+        store.take(np.repeat(rows[each], shape[1]), columns.ravel()).reshape(shape)
+        for each in (tasks, firsts)
     )
-    is_compared = np.isfinite(one) & np.isfinite(other)
-    is_compared &= (is_compared & (one != other)).any(axis=1)[:, None]
-    for i in np.flatnonzero(is_compared.any(axis=1)).tolist():
+    is_compared = np.isfinite(scores) & np.isfinite(first_scores)
+    are_equal = ~(is_compared & (scores != first_scores)).any(axis=1)
+    is_compared[are_equal] = False
+    for i in np.flatnonzero(~are_equal).tolist():
         for task in (tasks[i], firsts[i]):
             is_compared[i] &= _are_candidates(side, int(task), columns[i])
+
     pairs = np.flatnonzero(is_compared.any(axis=1))
-    counted = is_compared[pairs]
-    scores = np.where(counted, one[pairs], np.float64(0))
-    differences = np.abs(scores - np.where(counted, other[pairs], 0)).mean(axis=1, where=counted)
-    sizes = np.abs(scores).mean(axis=1, where=counted)
-    spreads = scores.std(axis=1, where=counted)
-    are_far = (spreads > _LEAST_SPREAD * sizes) & (differences > _OF_SPREAD * spreads)
-    are_unlike = differences.sum() > _ROUNDING * sizes.sum()
-    if are_unlike or np.count_nonzero(are_far) > _FEW_ROWS * len(pairs):
+    is_compared = is_compared[pairs]
+    scores = np.where(is_compared, scores[pairs], np.float64(0))
+    first_scores = np.where(is_compared, first_scores[pairs], 0)
+    differences = np.abs(scores - first_scores).mean(axis=1, where=is_compared)
+    sizes = np.abs(scores).mean(axis=1, where=is_compared)
+    spreads = scores.std(axis=1, where=is_compared)
+    are_far = differences.sum() > _OF_SIZE * sizes.sum()
+    is_constant = spreads <= _LEAST_SPREAD * sizes
+    is_far = ~is_constant & (differences > _OF_SPREAD * spreads)
+    if are_far or np.count_nonzero(is_far) > _OF_ROWS * len(pairs):
         share = f"{len(pairs):,} of {len(tasks):,} rows that were compared"
         text = f"in {share} a query has other scores than in its first row"
         way = Option("", effect="says whose each row is", call="row_queries=")
@@ -220,15 +223,15 @@ def _some_candidates(side: Side, tasks: IntArray) -> IntArray:
 
 
 def _are_candidates(side: Side, task: int, columns: IntArray) -> npt.NDArray[np.bool_]:
-    """Return whether columns are candidates of a task."""
-    among = _list_of(side.candidates, task)
+    """Return whether columns are candidates of a task; its target is one though it is filtered."""
+    candidates = _list_of(side.candidates, task)
     filtered = _list_of(side.filter, task)
-    is_one = np.full(len(columns), True)
-    if among is not None:
-        is_one &= are_among(columns, among)
+    is_candidate = np.full(len(columns), True)
+    if candidates is not None:
+        is_candidate &= are_among(columns, candidates)
     if filtered is not None:
-        is_one &= ~are_among(columns, filtered) | (columns == side.targets[task])
-    return is_one
+        is_candidate &= ~are_among(columns, filtered) | (columns == side.targets[task])
+    return is_candidate
 
 
 def core_selection(selection: TaskLists | IntArray | None) -> Selection | None:
