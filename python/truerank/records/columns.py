@@ -296,12 +296,18 @@ def find_columns(
     >>> find_columns("test", ["tail", "head", "relation"], 3, FACTS).places
     {'head': 1, 'relation': 2, 'tail': 0}
     """
-    heeded = door.heeded_names(names) if names is not None and columns is None else names
-    places = _places(heeded, width, door, columns)
-    others = sorted(set(range(width)).difference((places or {}).values()))
-    is_unsaid = columns is None and not has_further
-    if places is None or (is_unsaid and any(not heeded or heeded[i] is not None for i in others)):
+    own_names = names
+    if names is not None and columns is None:
+        own_names = door.heeded_names(names)
+    places = _find_places(own_names, width, door, columns)
+    if places is None:
         raise _wrong_columns(argument, door, width, columns, names)
+    others = sorted(set(range(width)).difference(places.values()))
+    if columns is None and not has_further:
+        # Only the number of another table may be left out though nobody said so.
+        unknown = [place for place in others if not own_names or own_names[place] is not None]
+        if unknown:
+            raise _wrong_columns(argument, door, width, columns, names)
     if {"score", "rank"} <= places.keys():  # Scores decide.
         others.append(places["rank"])
     words = [] if names is None else [str(names[place]) for place in others]
@@ -372,34 +378,37 @@ def have_few_values(elements: Sequence[Any]) -> bool:
 
 def has_each_role(fields: Sequence[str], door: Door) -> bool:
     """Return whether the first line of a file has each role of a door once, as names."""
-    places = _places(fields, len(fields), door, None)
+    places = _find_places(fields, len(fields), door, None)
     return places is not None and (door.has_further or len(places) == len(fields))
 
 
-def _places(
+def _find_places(
     names: Sequence[Any] | None,
     width: int,
     door: Door,
     columns: Mapping[str, str | int] | None,
 ) -> dict[str, int] | None:
-    """Return the column of each role; None if one is missing, or there twice."""
+    """Return the place of each role's column; None if one is missing, or there twice."""
     if columns is None and names is None:
         return dict(zip(door.roles, range(width), strict=False)) if width >= door.needed else None
-    needed: Sequence[str] = door.needed_roles
-    pairs: list[tuple[str | None, int]] = []
+    needed = door.needed_roles if columns is None else list(columns)
+    pairs: list[tuple[str, int]] = []
     if columns is not None:
-        needed = list(columns)
         for role, column in columns.items():
             for place in range(width):
                 # Names that are ints beside others may be numbers of other columns.
                 if column == place or (names is not None and names[place] == column):
                     pairs.append((role, place))
     else:
-        pairs.extend((door.role_of(name), place) for place, name in enumerate(names or ()))
-        others = [place for role, place in pairs if role is None]
-        if len(others) == 1 and door.unnamed not in dict(pairs):
-            pairs.append((door.unnamed or None, others[0]))
-    pairs = [(role, place) for role, place in pairs if role is not None]
+        others = []
+        for place, name in enumerate(names or ()):
+            named_role = door.role_of(name)
+            if named_role is None:
+                others.append(place)
+            else:
+                pairs.append((named_role, place))
+        if door.unnamed and len(others) == 1 and door.unnamed not in dict(pairs):
+            pairs.append((door.unnamed, others[0]))
     place_of_role = dict(pairs)
     are_distinct = len(pairs) == len(place_of_role) == len(set(place_of_role.values()))
     if not are_distinct or not place_of_role.keys() >= set(needed):
@@ -513,7 +522,7 @@ def read_column(
     """
     elements = values
     if not isinstance(values, (list, tuple)):
-        elements = _as_list(name, values, expected)
+        elements = _read_elements(name, values, expected)
     if isinstance(elements, np.ndarray) or not elements:
         return Column(index_array(name, elements))
     kinds = _core.types_of(elements)
@@ -535,7 +544,6 @@ def read_column(
 
 def _way_out(value: Any) -> str:
     """Say, in brackets, what to write where an element names nothing, or not what others do."""
-    words = _way_to_label(value)
     is_float = isinstance(value, (float, np.floating))
     is_nan = (is_float or isinstance(value, np.datetime64)) and value != value
     if isinstance(value, (bool, np.bool_, bytes)):
@@ -556,6 +564,8 @@ def _way_out(value: Any) -> str:
         return ""
     elif is_float:
         words = "pandas makes floats of ints where values are missing: df.dropna().astype(int)"
+    else:
+        words = _way_to_label(value)
     return f" ({words})"
 
 
@@ -570,7 +580,7 @@ def _way_to_label(value: object) -> str:
     return "str(...) makes a label of it"
 
 
-def _as_list(name: str, values: Any, expected: str) -> Any:
+def _read_elements(name: str, values: Any, expected: str) -> Any:
     """Return elements as a list, or as an array of integers."""
     if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "iu":
         return values  # This is the usual case, and costs as little as possible.
@@ -637,7 +647,7 @@ def joined_rows(
 
 
 def refuse_rows_of_labels(argument: str, lengths: IntArray, column: Column) -> None:
-    """Refuse rows of labels, 0 and 1 or grades, that would be read as lists of ids.
+    """Refuse rows that have a grade for each document, and would be read as lists of ids.
 
     They are lists of one length whose integers are below it, and of which some has one twice, as
     `joined_rows` returns them.
@@ -649,7 +659,8 @@ def refuse_rows_of_labels(argument: str, lengths: IntArray, column: Column) -> N
         return
     width = int(lengths[0])
     are_below = ids.min() >= 0 and ids.max() < width
-    if are_below and not np.diff(np.sort(ids.reshape(-1, width))).all():
+    has_repeat = (np.diff(np.sort(ids.reshape(-1, width))) == 0).any()
+    if are_below and has_repeat:
         got = f"lists of {width} integers below {width}, some twice, as rows of labels are; "
         got += "{key: np.nonzero(row)[0] for key, row in rows.items()} makes lists of ids"
         raise InputValueError(argument, expected="a list of ids for each key", got=got)

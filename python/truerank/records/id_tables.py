@@ -210,21 +210,22 @@ def _read_text(
     file = state_of_file(path)
     roles = [role for role in form.places if role not in NUMBERS]
     role_names = {role: names_of_role(door, role, names) for role in roles}
-    ids, numbers, comments, left_out = read_rows(argument, path, door, form, role_names, progress)
+    codes, numbers, comments, left_out = read_rows(argument, path, door, form, role_names, progress)
+    codes_of_roles, codes_of_left_out = codes[: len(roles)], codes[len(roles) :]
     title = f"{argument}: {path}"
-    values = [(place, list(map(number_of, names.listed()))) for place, names in left_out.items()]
+    values = [(place, list(map(number_of, words.listed()))) for place, words in left_out.items()]
     refuse_left_out_numbers(title, door, form, values)
     if comments:
         form = replace(form, left_out=(*form.left_out, format_count(comments, "comment")))
     columns = {
-        role: Column(numbers_of_labels, role_names[role], is_text=True)
-        for role, numbers_of_labels in zip(roles, ids, strict=False)
+        role: Column(ids, role_names[role], is_text=True)
+        for role, ids in zip(roles, codes_of_roles, strict=True)
     }
     table = IdTable(columns, title=title, path=path, file=file, form=form)
-    all_names = form.names or range(form.width)
-    for numbers_of_labels, (place, labels) in zip(ids[len(roles) :], left_out.items(), strict=True):
-        if all_names[place] not in NUMBERS:
-            table.others[all_names[place]] = Column(numbers_of_labels, labels)
+    column_names = form.names or range(form.width)
+    for (place, words), ids in zip(left_out.items(), codes_of_left_out, strict=True):
+        if column_names[place] not in NUMBERS:
+            table.others[column_names[place]] = Column(ids, words)
     if form.number_role:
         table.values[form.number_role] = numbers
     return table
@@ -245,25 +246,25 @@ def _refuse_columns_by_role(argument: str, value: Any, door: Door) -> None:
 def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTable:
     """Read {query: {document: number}}, or {query: [documents]}."""
     lists = list(value.values())
-    are_scored = {isinstance(each, Mapping) for each in lists}
+    n_scored = sum(isinstance(each, Mapping) for each in lists)
+    is_mixed = 0 < n_scored < len(lists)
     for query, each in value.items():
-        is_odd = not isinstance(each, Mapping) and (
-            not is_column(each) or (door.is_of_lists and isinstance(each, Set))
-        )
-        if len(are_scored) > 1 or is_odd:
+        is_list = is_column(each) and not (door.is_of_lists and isinstance(each, Set))
+        if is_mixed or not (is_list or isinstance(each, Mapping)):
             got = f"{query!r}: {reprlib.repr(each)}"
             raise InputTypeError(argument, expected=f"{door.mappings} for all queries", got=got)
-    if door.needed > 2:
+    key_length = door.needed - 1  # The last role is that of what is listed.
+    if key_length > 1:
         for key in value:
-            if not isinstance(key, tuple) or len(key) != door.needed - 1:
+            if not isinstance(key, tuple) or len(key) != key_length:
                 raise InputTypeError(argument, expected=door.mappings, got=f"the key {key!r}")
     if door.is_of_lists:
-        keys = tuple(value) if door.needed > 2 else checked_names(argument, list(value))
+        keys = tuple(value) if key_length > 1 else checked_names(argument, list(value))
         asked = Column(np.arange(len(keys)), keys)
     else:
         asked = _column_of_role(argument, "query", list(value), door, {})
     values: dict[str, Any] = {}
-    if True in are_scored:
+    if n_scored:
         counts = np.array(list(map(len, lists)), np.int64)
         number = "score" if door.is_of_lists else "relevance"
         values[number] = list(chain.from_iterable(each.values() for each in lists))

@@ -28,7 +28,15 @@ from ..inputs.checks import choice, distinct_names, is_number, is_sparse, withou
 from ..inputs.rules import PLAIN
 from ..inputs.selection import indptr_of
 from ..naming import public
-from .columns import JUDGEMENTS, LISTS, Column, check_columns, checked_names, door_of_lists
+from .columns import (
+    FIRST_ROWS,
+    JUDGEMENTS,
+    LISTS,
+    Column,
+    check_columns,
+    checked_names,
+    door_of_lists,
+)
 from .id_tables import NO_TABLE, IdTable, read_table
 from .text import fields_of, is_path, text_lines
 
@@ -200,17 +208,19 @@ def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
 
 def _ways_of_four_columns(thirds: Sequence[str], fourths: npt.NDArray[Any]) -> list[Option]:
     """Return which of four columns may be meant, by what the last two hold."""
-    places: dict[str, tuple[int, ...]]
-    places = {"says that these are": (2, 3), "says that the fourth is left out": (1, 2)}
+    roles_by_effect = {
+        "says that these are": {"query": 0, "document": 2, "relevance": 3},
+        "says that the fourth is left out": {"query": 0, "document": 1, "relevance": 2},
+    }
     if thirds in (("0",), ("Q0",)):
-        places = {"says that the third is left out": (1, 3)}
+        effect = "says that the third is left out"
+        roles_by_effect = {effect: {"query": 0, "document": 1, "relevance": 3}}
     elif fourths.min() >= JUDGEMENTS.too_large:  # sessions, or ratings, before the times
-        places = {"says that the third has documents": (2,), "says that it has grades": (1, 2)}
-    ways = []
-    for effect, numbers in places.items():
-        roles = dict(zip(JUDGEMENTS.roles, (0, *numbers), strict=False))
-        ways.append(Option("columns", roles, effect))
-    return ways
+        roles_by_effect = {
+            "says that the third has documents": {"query": 0, "document": 2},
+            "says that it has grades": {"query": 0, "document": 1, "relevance": 2},
+        }
+    return [Option("columns", roles, effect) for effect, roles in roles_by_effect.items()]
 
 
 def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
@@ -469,13 +479,15 @@ def read_lists(
 
 def _refuse_answers(argument: str, lists: IdTable | Lists, answers: IdTable) -> None:
     """Refuse lists of the file of the right answers, unless its rows have a grade and a score."""
-    grade, score = (table.form.places.get(table.form.number_role) for table in (answers, lists))
-    is_log = None not in (grade, score) and grade != score
-    if not lists.file or lists.file != answers.file or is_log:
+    if not lists.file or lists.file != answers.file:
+        return
+    grade_place = answers.form.places.get(answers.form.number_role)
+    score_place = lists.form.places.get(lists.form.number_role)
+    if grade_place is not None and score_place is not None and grade_place != score_place:
         return
     problem = "this is the file of the right answers: expected another one"
     ways = []
-    if grade is not None:
+    if grade_place is not None:
         problem += ", or one with relevance and score"
         ways = [LISTS.way_to_name(answers.form.width)]
     raise InputValueError(argument, problem, place=lists.path, remedies=ways)
@@ -489,11 +501,11 @@ def _number_names(table: IdTable, role: str) -> tuple[IntArray, Names]:
     if column.labels is not None:
         return column.ids, tuple(column.listed)
     codes = codes_of(column.ids)
-    first = codes.first()
-    order = np.argsort(first)  # They are in the order in which they come.
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return place[codes.codes], tuple(column.ids[first[order]].tolist())
+    first_rows = codes.first()
+    order = np.argsort(first_rows)  # of the names, as they come in the column
+    number_of_code = np.empty_like(order)
+    number_of_code[order] = np.arange(len(order))
+    return number_of_code[codes.codes], tuple(column.ids[first_rows[order]].tolist())
 
 
 def _read_numbers(
@@ -580,10 +592,11 @@ def _rows_once(
     """Return the row at which each entry counts, and whether any two were unlike."""
     queries, documents = entries.columns["query"], entries.columns["document"]
     keys = queries.ids * np.int64(len(documents.listed)) + documents.ids
-    # Without values every repeat is refused, as no two rows are equal.
-    values = next(iter(entries.values.values()), np.arange(len(keys)))
+    scores = entries.values.get("score")
+    values = entries.values.get("rank") if scores is None else scores
+    if values is None:  # Every repeat is refused, as no two rows are equal.
+        values = np.arange(len(keys))
     rows, unlike = first_of_equal(keys, values)
-    is_scored = "score" in entries.values
     if unlike is not None and duplicates != "first":
         first, second = unlike
         query, name = queries.entry(first), documents.entry(first)
@@ -594,15 +607,15 @@ def _rows_once(
         problem += way_out
         if name in (PAD, str(PAD)):
             problem += "; what pads a list is left out, as by ids[ids >= 0]"
-        elif duplicates is not None and is_scored and not way_out:
+        elif duplicates is not None and scores is not None and not way_out:
             ways.append(Option("duplicates", "first", "counts each at its best score"))
         if isinstance(query, tuple) and not way_out:  # Lists of two triples may have been joined.
-            call = f"TopK(ids, {'scores' if is_scored else 'None'})"
+            call = f"TopK(ids, {'None' if scores is None else 'scores'})"
             effect = "takes lists of triples: positions, a row for each"
             ways.append(Option("", effect=effect, call=call))
         raise InputValueError(argument, problem, place=entries.path, remedies=ways)
-    if is_scored:
-        rows = best_rows(keys, values, rules)
+    if scores is not None:
+        rows = best_rows(keys, scores, rules)
     return rows, unlike is not None
 
 
@@ -656,7 +669,7 @@ def _describe_pooled(table: IdTable) -> str:
 
 
 def _lines_have_ranks(table: IdTable, queries: IntArray) -> bool:
-    """Whether ranks beside scores rise with the lines of each query, if the first ones do.
+    """Whether ranks beside scores rise with the lines of each query, as far as the first ones tell.
 
     The lines stand for the ranks then: to read all of these would take long.
     """
@@ -665,7 +678,7 @@ def _lines_have_ranks(table: IdTable, queries: IntArray) -> bool:
     if rank is None or form.number_role != "score":
         return False
     lines = text_lines(table.path, table.path, has_comments=form.has_comments)
-    first_lines = islice(lines, form.header > 0, 1000)
+    first_lines = islice(lines, 1 if form.header else 0, FIRST_ROWS)
     words = [fields_of(line, form.between)[rank] for _, line in first_lines]
     if not all(word.isdecimal() and len(word) <= _LONGEST_RANK for word in words):
         return False

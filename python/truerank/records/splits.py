@@ -76,7 +76,8 @@ class SplitTables:
         answers: IdTable = NO_TABLE,
     ) -> Self:
         """Join the ids that each role has in each of the splits."""
-        sizes = dict(zip(names, map(len, next(iter(ids.values()))), strict=True))
+        ids_of_first_role = next(iter(ids.values()))  # All roles have the same splits.
+        sizes = dict(zip(names, map(len, ids_of_first_role), strict=True))
         # Column by column in memory.
         rows = np.empty((sum(sizes.values()), len(ids)), dtype=np.int64, order="F")
         for column, ids_of_splits in zip(rows.T, ids.values(), strict=True):
@@ -88,10 +89,15 @@ class SplitTables:
         """The names of all splits but the evaluated one, of which a sample may be ranked."""
         return [name for name in list(self.sizes)[1:] if name != WHOLE]
 
+    @property
+    def evaluated(self) -> str:
+        """The name of the evaluated split."""
+        return next(iter(self.sizes))
+
     @cached_property
     def tested(self) -> int:
         """The number of rows of the evaluated split."""
-        return next(iter(self.sizes.values()))
+        return self.sizes[self.evaluated]
 
     @cached_property
     def bounds(self) -> dict[str, slice]:
@@ -163,7 +169,9 @@ def read_tables(
     roles = list(tables[0].columns)
     findings = _findings_of_files(tables)
     if refuses_further:
-        findings = [_leave_out(tables, role) for role in roles[door.needed :]] + findings
+        findings = [
+            _refuse_several_values(tables, role) for role in roles[door.needed :]
+        ] + findings
         roles = roles[: door.needed]
     # Where a vocabulary is a number of ids, integers in text may be ids in others, too.
     given_without_labels = [name for name, each in given.items() if each.words is None]
@@ -288,8 +296,8 @@ def _findings_of_files(tables: Sequence[IdTable]) -> list[FindingParts]:
     return findings
 
 
-def _leave_out(tables: Sequence[IdTable], role: str) -> FindingParts:
-    """Leave a further column out that has one value; another belongs to no query unsaid."""
+def _refuse_several_values(tables: Sequence[IdTable], role: str) -> FindingParts:
+    """Say that a further column is left out, as it has one value; one of several is refused."""
     filled = [table for table in tables if len(table)]
     name = f"column {role}"
     for table in filled:
@@ -425,7 +433,7 @@ def audit_split(
     If there `has_whole`, a known split may be the whole of the evaluated one. It returns which rows
     of the evaluated split stay, int64, and findings of the rows and of each case.
     """
-    split = next(iter(splits.sizes))
+    split = splits.evaluated
     tested = splits.tested
     first, leaks = find_leaks(splits, columns)
 
@@ -434,12 +442,14 @@ def audit_split(
         examples = np.sort(codes_of(first[rows]).first())[:MAX_EXAMPLES]
         return count_in_words(len(rows), splits.labels_of(rows[examples]))
 
-    _check_whole(split, noun, leaks.pop(WHOLE, first >= 0), in_words)
-    description, ways_of_leaks = _describe_leaks(leaks, split if has_whole else "")
+    is_in_whole = leaks.pop(WHOLE, np.ones(tested, dtype=bool))
+    _check_whole(split, noun, is_in_whole, in_words)
+    is_leak = np.any([np.zeros(tested, dtype=bool), *leaks.values()], axis=0)
+    description_of_leaks, ways_of_leaks = _describe_leaks(leaks, split, has_whole=has_whole)
     ways_of = {"leaks": ways_of_leaks}
     cases = {
         "duplicates": (first != np.arange(tested), "repeat an earlier one"),
-        "leaks": (np.any([first < 0, *leaks.values()], axis=0), description),
+        "leaks": (is_leak, description_of_leaks),
         **(more_cases or {}),
     }
     findings = []
@@ -491,7 +501,7 @@ def findings_of_reading(splits: SplitTables, noun: str, is_asked: Mask) -> list[
 
     Which rows of all splits do is known; what was found while files were read stands behind.
     """
-    split = next(iter(splits.sizes))
+    split = splits.evaluated
     findings: list[FindingParts] = []
     for name in splits.known:
         size = splits.sizes[name]
@@ -538,14 +548,17 @@ def find_leaks(
         _, positions = look_up(tested_keys, keys.of(splits.bounds[name]))
         is_leak[positions] = True
         if name == WHOLE or is_leak.any():
-            leaks[name] = is_leak[first]
+            leaks[name] = is_leak[first]  # Of equal rows only one was found.
     return first, leaks
 
 
-def _describe_leaks(leaks: Mapping[str, Mask], whole: str) -> tuple[str, list[Option]]:
+def _describe_leaks(
+    leaks: Mapping[str, Mask], split: str, *, has_whole: bool
+) -> tuple[str, list[Option]]:
     """Say that rows are in known splits, and where all are in one, that it may be the same split.
 
-    A known split of the name `whole`, if it has one, may be the whole of which they are a sample.
+    If there `has_whole`, a known split of the evaluated one's name may be that of which the rows
+    are a sample.
     """
     description = "are in a known split, too"
     name = next((name for name, mask in leaks.items() if mask.all()), None)
@@ -553,13 +566,13 @@ def _describe_leaks(leaks: Mapping[str, Mask], whole: str) -> tuple[str, list[Op
         return description, []
     if name.startswith(UNNAMED):
         effect = "gives the others by name"
-        if whole:
-            effect += f", and {whole} only where it is the whole of which this is a sample"
+        if has_whole:
+            effect += f", and {split} only where it is the whole of which this is a sample"
         ways = [Option("", effect=effect, call='known={"train": ..., "valid": ...}')]
     else:
         effect = "says that it is the evaluated split, which is none of the known ones"
         ways = [Option("split", name, effect)]
-        if whole:
+        if has_whole:
             ways = [
                 Option("split", name, "says that it is the evaluated split, or the whole of it"),
                 Option("", effect="ranks a sample of it", call=f"Task({name}, ...)[positions]"),

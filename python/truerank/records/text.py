@@ -119,7 +119,7 @@ def find_form(
         are_roles = set(map(door.role_of, fields)).issuperset(needed)
         is_header = are_named or (are_roles and set(map(number_of, others)) <= {None})
         if has_comments and not is_header and columns is None:
-            return _check_trec(argument, path, number, line, door)
+            return _find_trec_form(argument, path, number, line, door)
     elif header is None and (are_named or has_each_role(fields, door)):
         raise unsaid_header(title, line, "it names the columns")
     elif not door.fits(len(fields), is_header or columns is not None):
@@ -158,10 +158,9 @@ def refuse_json(argument: str, path: str, number: int, line: str, way_out: str) 
     """Refuse a line that is of no form if it is JSON, and say what hands it over."""
     begins = ("{", "[") if ".json" in path.lower() else _JSON_BEGINS
     if line.lstrip().startswith(begins):
-        others = islice(text_lines(argument, path), 1, 2)
-        has_values = line.rstrip().endswith(("}", "]")) and any(
-            x[:1] == line[:1] for _, x in others
-        )
+        _, second_line = next(islice(text_lines(argument, path), 1, None), (0, ""))
+        is_whole = line.rstrip().endswith(("}", "]"))
+        has_values = is_whole and second_line[:1] == line[:1]
         if has_values or ".jsonl" in path.lower():
             way_out = "pandas.read_json(path, lines=True, dtype=False) makes a table of it"
         problem = f"this is JSON: {way_out}; it reads {shown(line)}"
@@ -180,7 +179,7 @@ def _describe(form: Form, door: Door) -> str:
     return f"{kind} with {'columns' if form.names is None else 'a header:'} {words}"
 
 
-def _check_trec(argument: str, path: str, number: int, line: str, door: Door) -> Form:
+def _find_trec_form(argument: str, path: str, number: int, line: str, door: Door) -> Form:
     """Return the form of TREC, or refuse a first line that is of no known form."""
     form = TREC[door.kind]
     if is_csv(path):
@@ -270,20 +269,23 @@ def read_rows(
 def _places_without_role(title: str, path: str, door: Door, form: Form) -> list[int]:
     """Return the columns of queries without a role that are read.
 
-    The first row of them has a number or a bool, where no numbers are read otherwise; or they are
-    of lists, and `have_few_values`, but for TREC's Q0, which is the same in all runs.
+    Where no numbers are read otherwise, it is those whose first row has a number or a bool; of
+    lists also those that `have_few_values`, but for TREC's Q0, which is the same in all runs.
     """
     if not door.mappings or len(form.places) == form.width:
         return []
     lines = text_lines(title, path, has_comments=form.has_comments)
-    first_lines = islice(lines, form.header > 0, FIRST_ROWS if door.is_of_lists else 2)
+    n_lines = FIRST_ROWS if door.is_of_lists else 2
+    first_lines = islice(lines, 1 if form.header else 0, n_lines)
     rows = [fields_of(line, form.between, title, number) for number, line in first_lines]
     needs_numbers = form.left_out and not form.number_role
     places = []
     for place, fields in enumerate(zip(*rows, strict=False)):
+        if place in form.places.values():
+            continue
         has_numbers = needs_numbers and number_of(fields[0]) is not None
         has_names = door.is_of_lists and fields[0] != "Q0" and have_few_values(fields)
-        if place not in form.places.values() and (has_numbers or has_names):
+        if has_numbers or has_names:
             places.append(place)
     return places
 
