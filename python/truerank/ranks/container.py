@@ -277,7 +277,9 @@ class Ranks(Immutable):
         last = first
         if pessimistic is not None:
             last = _ranks_from_1("pessimistic", pessimistic, len(first))
-        for i in np.flatnonzero(last < first)[:1].tolist():
+        is_wrong = last < first
+        if is_wrong.any():
+            i = int(is_wrong.argmax())
             expected = f"at least the optimistic rank, {first[i]}"
             raise InputValueError("pessimistic", expected=expected, got=last[i], place=i)
         labels: Any = {"side": side, "queries": query, "targets": target}
@@ -476,14 +478,11 @@ class Ranks(Immutable):
         """Whether all but the provenance of both is equal: counts, labels, weights, protocol."""
         if not isinstance(other, Ranks):
             return NotImplemented
-        arrays, of_other = (
-            {name: array for name, array in each._arrays.items() if name != "masked"}
-            for each in (self, other)
-        )
+        names = self._arrays.keys() - {"masked"}  # It is of the scores, not of the counts.
         return (
-            arrays.keys() == of_other.keys()
+            names == other._arrays.keys() - {"masked"}
             and self._labels.keys() == other._labels.keys()
-            and all(np.array_equal(v, of_other[k]) for k, v in arrays.items())
+            and all(np.array_equal(self._arrays[x], other._arrays[x]) for x in names)
             and all(v.same_as(other._labels[k]) for k, v in self._labels.items())
             and not self.protocol.differences(other.protocol)
         )
@@ -608,9 +607,10 @@ class Ranks(Immutable):
         if fields.get("relevance_level") is not None:
             check_level(fields["relevance_level"], self.gains)
         # Lists, samples and NaN that is omitted may lack known answers without a filter.
-        whole = (before.filter, before.lists, before.nan, protocol.candidates, protocol.sampled)
-        is_bare = whole == ((), None, "raise", "all", False) and len(self) > 0
-        if is_bare and protocol.filter and before.version:
+        has_all = protocol.candidates == "all" and not protocol.sampled
+        has_all = has_all and before.lists is None and before.nan == "raise"
+        is_filter_new = bool(protocol.filter) and not before.filter
+        if has_all and is_filter_new and before.version and len(self):
             text = "these ranks were counted without one, with known answers among the candidates"
             way = Option("", effect="leaves them out", call="rank(..., filter=...)")
             warn_user("filter", text, [way])
@@ -700,7 +700,9 @@ def checked_counts(above: object, tied: object, candidates: Any) -> dict[str, In
     candidates = count_array("candidates", candidates, n, 1)
     expected = "at most 2**52, up to which every rank is a float64"
     _refuse_first(candidates > MOST_CANDIDATES, "candidates", expected, candidates)
-    for i in np.flatnonzero(tied > candidates - above)[:1].tolist():  # A sum could overflow.
+    is_wrong = tied > candidates - above  # A sum could overflow.
+    if is_wrong.any():
+        i = int(is_wrong.argmax())
         expected = f"at least the last rank, {int(above[i]) + int(tied[i])} (above + tied)"
         raise InputValueError("candidates", expected=expected, got=candidates[i], place=i)
     return {"above": above, "tied": tied, "candidates": candidates}
@@ -768,17 +770,17 @@ def nonzero_weights(value: object, length: int) -> FloatArray:
 
 
 def _ranks_from_1(name: str, value: object, length: int | None) -> IntArray:
-    """Check ranks of another tool, the best of which is 1."""
+    """Check ranks of another tool, the best of which is 1; floats are refused."""
     array = as_array(value, name)
     if array.dtype.kind == "f" and array.ndim == 1 and array.size:
         array = array[:1_000_000]  # A view may declare more than memory holds.
         is_broken = array != np.trunc(array)
-        expected = "integers, as astype(int) makes of these"
-        got = f"dtype {array.dtype}"
-        for i in np.flatnonzero(is_broken)[:1].tolist():
+        if is_broken.any():
+            i = int(is_broken.argmax())
             expected = "integers; of ties the optimistic and the pessimistic rank: give both"
             raise InputTypeError(name, expected=expected, got=array[i], place=i)
-        raise InputTypeError(name, expected=expected, got=got)
+        expected = "integers, as astype(int) makes of these"
+        raise InputTypeError(name, expected=expected, got=f"dtype {array.dtype}")
     array = integers(name, value, length=length)
     _refuse_first(array == 0, name, "ranks from 1 on (where the best is 0, give ranks + 1)", array)
     return count_array(name, array, length, 1)
@@ -795,5 +797,6 @@ def _refuse_first(
     is_wrong: npt.NDArray[np.bool_], name: str, expected: str, values: IntArray
 ) -> None:
     """Refuse the first of the values that are wrong, if any is."""
-    for i in np.flatnonzero(is_wrong)[:1].tolist():
+    if is_wrong.any():
+        i = int(is_wrong.argmax())
         raise InputValueError(name, expected=expected, got=values[i], place=i)

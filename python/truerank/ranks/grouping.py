@@ -46,8 +46,11 @@ def group_codes(
     side = ranks.side
     if label == "queries" and ranks.origin is not None:
         tasks = labels_of_codes(codes_of(first_equals(ranks.origin)).codes)
-        used, within = _used_labels(labels), _labels_within_side(tasks, labels)
-        return within if len(within[1]) > len(used[1]) else used
+        codes, names = _used_labels(labels)
+        codes_within_tasks, names_within_tasks = _labels_within_side(tasks, labels)
+        if len(names_within_tasks) > len(names):  # Several tasks have one name.
+            return codes_within_tasks, names_within_tasks
+        return codes, names
     if side is None or label not in ("queries", "targets"):
         return _used_labels(labels)
     # Equal ids on different sides differ for queries, and for targets unless they are of one graph.

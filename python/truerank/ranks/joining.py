@@ -192,7 +192,7 @@ def _refuse_tasks_apart(parts: Sequence[Ranks]) -> None:
 
 
 def _joined_protocol(parts: Sequence[Ranks]) -> Protocol:
-    """Join protocols; of where ranks come from, those of no tasks say nothing."""
+    """Join protocols, which are to be equal; ranks of no tasks add nothing of their provenance."""
     protocol = next((part.protocol for part in parts if len(part)), parts[0].protocol)
     for i, part in enumerate(parts):
         if part.protocol is protocol:  # Blocks of one count share it.
@@ -206,13 +206,13 @@ def _joined_protocol(parts: Sequence[Ranks]) -> Protocol:
 
 def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
     """Refuse tasks that come twice, or leave all but the first of each out."""
-    needed = {"side", "queries", "targets"}
+    required = {"side", "queries", "targets"}
     identity = {name: ranks._labels[name] for name in FACT if name in ranks._labels}
     # Retrieval has one side, and its queries have names, which need no unit beside them.
     if ranks.without_answers is not None:
-        needed.remove("side")
+        required = {"queries", "targets"}
         identity.pop("unit", None)
-    if not needed <= identity.keys() or len(ranks) < 2:
+    if not required <= identity.keys() or len(ranks) < 2:
         return ranks
     first = _first_positions(ranks, identity)
     is_again = first != np.arange(len(ranks))
@@ -227,6 +227,24 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
         raise InputValueError("parts", problem, remedies=ways)
     if ranks.answers is not None:
         _refuse_cut_queries(ranks, first, is_again)
+    _refuse_other_counts(ranks, first, again, identity)
+    kept = ranks[~is_again]
+    if len(ranks.origins) < 2:
+        return kept
+
+    # A whole lacks the units of which no task is left.
+    lost = without(distinct(ranks._labels["unit"].codes), kept._labels["unit"].codes)
+    n_lost = np.bincount(origin_of(lost, ranks.origins), minlength=len(ranks.origins)).tolist()
+    origins = []
+    for origin, number_lost in zip(ranks.origins, n_lost, strict=True):
+        origins.append(replace(origin, units=origin.units - number_lost))
+    return kept._with(origins=tuple(origins))
+
+
+def _refuse_other_counts(
+    ranks: Ranks, first: IntArray, again: IntArray, identity: Mapping[str, Labels]
+) -> None:
+    """Refuse to drop tasks that have other counts than the first of theirs."""
     for name in (*COUNTS, "listed"):
         values = ranks._arrays.get(name)
         if values is None:  # Only ranks from lists have all of these.
@@ -240,14 +258,6 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
                 f"what is dropped needs equal counts, but {name} of one task ({task}) is {got}"
             )
             raise InputValueError("parts", problem)
-    kept = ranks[~is_again]
-    if len(ranks.origins) < 2:
-        return kept
-    # A whole lacks the units of which no task is left.
-    lost = without(distinct(ranks._labels["unit"].codes), kept._labels["unit"].codes)
-    numbers = np.bincount(origin_of(lost, ranks.origins), minlength=len(ranks.origins)).tolist()
-    pairs = zip(ranks.origins, numbers, strict=True)
-    return kept._with(origins=tuple(replace(one, units=one.units - n) for one, n in pairs))
 
 
 def _refuse_cut_queries(ranks: Ranks, first: IntArray, is_again: npt.NDArray[np.bool_]) -> None:
@@ -255,13 +265,17 @@ def _refuse_cut_queries(ranks: Ranks, first: IntArray, is_again: npt.NDArray[np.
     tasks = ranks._task_numbers()
     codes, queries = group_codes(ranks, "queries")
     cut = are_among(codes, codes[is_again & (tasks[first] != tasks)]) & ~is_again
-    for i in np.flatnonzero(cut)[:1].tolist():
+    if cut.any():
+        i = int(cut.argmax())
         problem = f"another task has some right answers of the query {queries[codes[i]]!r}, not all"
         raise InputValueError("parts", problem, remedies=[_TELL_QUERIES])
 
 
 def _first_positions(ranks: Ranks, identity: Mapping[str, Labels]) -> IntArray:
-    """Return the position at which each task stands first: its row, or its fact in another task."""
+    """Return the position at which each task stands first.
+
+    Within one task, rows are the same if all of `identity` is; of another task, if the facts are.
+    """
     columns = {name: labels.codes for name, labels in identity.items()}
     keys = row_keys(list(columns.values()))
     first = np.arange(len(keys))
@@ -272,9 +286,10 @@ def _first_positions(ranks: Ranks, identity: Mapping[str, Labels]) -> IntArray:
     columns.pop("unit", None)
     are_numbers = any(identity[name].vocabulary is None for name in ("queries", "targets"))
     if are_numbers and ranks.origins:  # They say nothing beside those of other entities.
-        entities = [each.digests[0] for each in ranks.origins]
-        places = np.array(list(map(entities.index, entities)))
-        columns["entities"] = places[origin_of(ranks._labels["unit"].codes, ranks.origins)]
+        digests = [origin.digests[0] for origin in ranks.origins]
+        entities_of_origin = np.array([digests.index(digest) for digest in digests])
+        origin_of_task = origin_of(ranks._labels["unit"].codes, ranks.origins)
+        columns["entities"] = entities_of_origin[origin_of_task]
     first_of_fact = first_equals(row_keys(list(columns.values())))
     tasks = ranks._task_numbers()
     return np.where(tasks[first_of_fact] == tasks, first, first_of_fact)
@@ -350,7 +365,7 @@ def join_origins(
 def numbered_apart(
     labels: Mapping[str, Labels], origins: Sequence[Origin], joined: Sequence[Origin]
 ) -> dict[str, Labels]:
-    """Return labels of ranks of some tasks, with the numbers of units that they have among others.
+    """Return labels of ranks with the numbers that units and queries have in the joined tasks.
 
     >>> one, two = Origin("a", 3, 3), Origin("b", 4, 4)
     >>> numbered_apart({"unit": Labels([0, 2])}, [two], [one, two])["unit"].values

@@ -133,23 +133,23 @@ def read_scores(
 ) -> Scores | Store:
     """View scores in memory; make the store of all others that `rank` takes.
 
-    A `Store` and `Scores` stay as they are. `dtypes` are allowed, where the array is not scores. If
+    A `Store` and `Scores` stay as they are. Other arrays, as vectors, have other `dtypes`. If
     `tiled`, scores in memory become a store as well, so that they are counted tile by tile.
     """
-    # This is the usual case, and costs as little as possible.
+    # An array of its own memory is the usual case, and costs as little as possible.
     if type(value) is np.ndarray and value.base is None and not tiled:
         return as_scores(value, dtype, dtypes)
     if isinstance(value, Store):
         if dtype is not None:
             dtype_name(value.carrier, dtype, dtypes)
         return value
+    are_files = isinstance(value, PATHS)
+    are_matrices = False
     if isinstance(value, (list, tuple)) and len(value) > 0:
-        is_opened = all(isinstance(item, PATHS) for item in value)
-        if isinstance(value, list):  # Matrices are shards, too.
-            is_opened |= all(getattr(item, "ndim", 0) == 2 for item in value)
-    else:
-        is_opened = isinstance(value, PATHS)
-    if is_opened:
+        are_files = all(isinstance(item, PATHS) for item in value)
+        is_list = isinstance(value, list)  # A tuple may be columns.
+        are_matrices = is_list and all(getattr(item, "ndim", 0) == 2 for item in value)
+    if are_files or are_matrices:
         return _open(value, dtype, dtypes)
     scores = _read_one(value, dtype, dtypes)
     if tiled and isinstance(scores, Scores):
@@ -185,27 +185,26 @@ def _open(
     axis: int = 0,
     member: str | None = None,
 ) -> Store:
-    """Make the store of any source."""
+    """Make the store of any source: of a file or an array, or of shards."""
     pattern = ""
-    parts = source
     if isinstance(source, PATHS):
         name = os.fsdecode(source)
         # A pattern may be the name of a file that exists.
         if any(wildcard in name for wildcard in _WILDCARDS) and not os.path.lexists(name):
             pattern = name
             numbers = matching_files(pattern)
-            parts = source = list(numbers)
-    if not isinstance(source, (list, tuple)):
-        parts = [source]
-    elif not source:
+            source = list(numbers)
+    is_sharded = isinstance(source, (list, tuple))
+    parts = source if is_sharded else [source]
+    if not parts:
         raise InputValueError("scores", expected="at least one shard", got="an empty list")
-    if parts is source and all(isinstance(part, PATHS) for part in parts):
+    if is_sharded and all(isinstance(part, PATHS) for part in parts):
         check_order("scores", list(map(os.fsdecode, parts)))
     stores = []
     for part in parts:
         scores = _read_one(part, dtype, dtypes, member)
         stores.append(ArrayStore(scores) if isinstance(scores, Scores) else scores)
-    if parts is not source:
+    if not is_sharded:
         return stores[0]
     store = ShardStore(stores, axis)
     if pattern:

@@ -218,7 +218,9 @@ def _layout_of_rows(file: IO[bytes], size: int, dtype: np.dtype[Any]) -> NpyHead
         raise InputValueError("scores", expected=expected, got=got, place=file.name)
     sample = np.unique(np.linspace(0, rows - 1, _SAMPLE).astype(np.int64))
     counts = read_single_scores(file, sample * between, _COUNT)
-    for i in np.flatnonzero(counts != columns)[:1]:
+    is_other = counts != columns
+    if is_other.any():
+        i = int(is_other.argmax())
         place = f"{file.name}: row {sample[i]}"
         expected = f"{columns:,} numbers, as in the first"
         raise InputValueError("scores", expected=expected, got=f"{counts[i]:,}", place=place)

@@ -328,9 +328,9 @@ class FileStore(Store):
         super().__init__(layout.shape, dtype, layout.dtype, (file.name,))
         self._facts = (self._offset, self._by_columns)
         # A line is a row, or a column if columns lie together.
-        lines, self._line = self.shape[::-1] if self._by_columns else self.shape
-        self._strides = (self._line * self.itemsize + layout.gap, self.itemsize)
-        self._end = self._offset + self.nbytes + max(0, lines - 1) * layout.gap
+        n_lines, self._line_length = self.shape[::-1] if self._by_columns else self.shape
+        self._strides = (self._line_length * self.itemsize + layout.gap, self.itemsize)
+        self._end = self._offset + self.nbytes + max(0, n_lines - 1) * layout.gap
         self._status = os.fstat(file.fileno())
         self._check(self._status)
 
@@ -352,7 +352,7 @@ class FileStore(Store):
 
     def tiles(self, max_bytes: int) -> list[Tile]:
         # What lies between the rows of a part is mapped with them, or read.
-        line = min(max_bytes, self._line * self.itemsize)
+        line = min(max_bytes, self._line_length * self.itemsize)
         max_bytes = max(line, max_bytes // self._step)
         return cut_tiles(self.shape, self.itemsize, max_bytes, by_columns=self._by_columns)
 
@@ -497,6 +497,7 @@ class ShardStore(Store):
             inside = rows
             if self.axis == 0:
                 end = start + shard.shape[0]
+                # The rows ascend, so that those of this shard are neighbours.
                 inside = rows[bisect_left(rows, start) : bisect_left(rows, end)]
                 inside = range(inside.start - start, inside.stop - start, inside.step)
             shards.append(shard._take_rows(inside))
@@ -506,7 +507,7 @@ class ShardStore(Store):
 
     def tiles(self, max_bytes: int) -> list[Tile]:
         return [
-            self._moved(tile, tile[self.axis] + start, tile[2 + self.axis])
+            self._moved(tile, start + self._span(tile).start, len(self._span(tile)))
             for shard, start in zip(self.shards, self.starts, strict=True)
             for tile in shard.tiles(max_bytes)
         ]
@@ -548,18 +549,24 @@ class ShardStore(Store):
 
     def _parts(self, tile: Tile) -> list[tuple[Store, Tile]]:
         """Return the shards that have a part of a tile, and this part as they place it."""
-        first = tile[self.axis]
-        end = first + tile[2 + self.axis]
+        span = self._span(tile)
+        first_shard = bisect_right(self.starts, span.start) - 1
         parts = []
-        for i in range(bisect_right(self.starts, first) - 1, bisect_left(self.starts, end)):
+        for i in range(first_shard, bisect_left(self.starts, span.stop)):
             shard = self.shards[i]
             start = self.starts[i]
-            first_here = max(first, start)
-            end_here = min(end, start + shard.shape[self.axis])
+            first_here = max(span.start, start)
+            end_here = min(span.stop, start + shard.shape[self.axis])
             if first_here < end_here:
                 part = self._moved(tile, first_here - start, end_here - first_here)
                 parts.append((shard, part))
         return parts
+
+    def _span(self, tile: Tile) -> range:
+        """Return the rows, or columns, of a tile along the axis of the shards."""
+        if self.axis == 1:
+            return range(tile.left, tile.left + tile.width)
+        return range(tile.top, tile.top + tile.height)
 
     def _moved(self, tile: Tile, start: int, length: int) -> Tile:
         """Return a tile with another start and length along the axis of the shards."""

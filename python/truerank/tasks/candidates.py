@@ -300,15 +300,14 @@ class CandidateSet:
         array([5])
         """
         ids: Any = self.pool
-        one: IntArray | None = ids
-        if self.indptr is not None:
-            one = None
-            lengths = np.diff(self.indptr)
-            if len(lengths) and (lengths == lengths[0]).all():
-                table = ids.reshape(len(lengths), -1)
-                if (table == table[0]).all():
-                    one = table[0]
-        return one
+        if self.indptr is None:
+            one: IntArray | None = ids
+            return one
+        lengths = np.diff(self.indptr)
+        if not len(lengths) or (lengths != lengths[0]).any():
+            return None
+        lists: IntArray = ids.reshape(len(lengths), -1)
+        return lists[0] if (lists == lists[0]).all() else None
 
     def of_tasks(self, keys: IntArray, answers: IntArray, members: Vocabulary, noun: str) -> Any:
         """Return the candidates of tasks: one list for all, or lists by task, with their answers.
@@ -393,14 +392,13 @@ def read_keyed_lists(
         return f"in the list of {names[int(np.searchsorted(ends, i, side='right'))]!r}"
 
     candidates = align(ARGUMENT, elements, members, place_of_candidate)
-    by_id = np.argsort(ids, kind="stable")
-    # The number of each list once lists are sorted by the ids of their keys.
-    new_numbers = np.empty(len(ids), dtype=np.int64)
-    new_numbers[by_id] = np.arange(len(ids))
-    list_of_entry, indices = distinct_rows([np.repeat(new_numbers, lengths), candidates])
+    order = np.argsort(ids, kind="stable")  # Lists are sorted by the ids of their keys.
+    place_of_list = np.empty(len(ids), dtype=np.int64)
+    place_of_list[order] = np.arange(len(ids))
+    list_of_entry, indices = distinct_rows([np.repeat(place_of_list, lengths), candidates])
     indptr = indptr_of(np.bincount(list_of_entry, minlength=len(ids)))
     repeated = len(candidates) - len(indices)
-    return CandidateSet(indices, ids[by_id], indptr, keys, repeated)
+    return CandidateSet(indices, ids[order], indptr, keys, repeated)
 
 
 def name_of_sets(sets: Sequence[CandidateSet]) -> str:

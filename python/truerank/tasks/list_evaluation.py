@@ -51,7 +51,7 @@ def open_lists(
 def choose_lists(
     named: Lists, rows: IntArray, ids_of: Callable[[Any], IntArray], dtype: Any
 ) -> CandidateLists:
-    """Return the lists at some rows, of which the one behind the last is empty, with ids for names.
+    """Return the lists at some rows, with ids for names; row ``len(named)`` is an empty list.
 
     Only the names that these lists have need an id.
     """
@@ -138,7 +138,7 @@ def _plain_text(names: Iterable[str]) -> str:
     return "".join(unicodedata.normalize("NFKC", "\0".join(names)).casefold().split())
 
 
-def report_keys(
+def report_missing_lists(
     argument: str, n_queries: int, missing: Sequence[Any], unused: Sequence[Any]
 ) -> list[Finding]:
     """Warn of queries without a list; return these, and lists of other queries, as findings.
@@ -151,9 +151,12 @@ def report_keys(
             f"{len(missing):,} of {n_queries:,} queries with right answers have no list "
             f"({first_names(missing)}), and count as if theirs were empty"
         )
-        others = {_plain_text([str(name)]): name for name in unused}
-        plain = {name: _plain_text([str(name)]) for name in missing}
-        pairs = [f"{others[plain[x]]!r} for {x!r}" for x in missing if plain[x] in others]
+        unused_by_text = {_plain_text([str(name)]): name for name in unused}
+        pairs = []
+        for name in missing:
+            text_of_name = _plain_text([str(name)])
+            if text_of_name in unused_by_text:
+                pairs.append(f"{unused_by_text[text_of_name]!r} for {name!r}")
         if pairs:
             text += "; there are lists of names that differ only in blanks or case: "
             text += ", ".join(pairs[:3])
@@ -195,19 +198,19 @@ def rank_lists_of_side(
 
     With `are_listed` the candidates of a task are those that its list has. `files` have the lists.
     """
-    filter = core_selection(side.filter)
-    sizes: Any = None
+    left_out = core_selection(side.filter)
+    sizes: Any = None  # All that is not left out is a candidate.
     if are_listed:
         sizes = LISTED
     elif side.candidates is not None:
-        filter, sizes = candidates_of_lists(lists, rows, side, vocabulary)
+        left_out, sizes = candidates_of_lists(lists, rows, side, vocabulary)
     return rank_open_lists(
         lists,
         side.targets,
         side.n_candidates,
         rules,
         rows=rows,
-        filter=filter,
+        filter=left_out,
         sizes=sizes,
         files=files,
     )
@@ -233,30 +236,30 @@ def candidates_of_lists(
     first = combinations.first()
 
     # The entries of each combination's list; ids out of range are refused where they are ranked.
-    number, places = _places(lists.indptr, rows[first])
+    combination, places = _places(lists.indptr, rows[first])
     is_within = (lists.ids[places] >= 0) & (lists.ids[places] < size)
-    number, places = number[is_within], places[is_within]
+    combination, places = combination[is_within], places[is_within]
     ids = lists.ids[places].astype(np.int64)
-    is_candidate = are_among(pools.lists[first[number]] * size + ids, pool_keys)
+    is_candidate = are_among(pools.lists[first[combination]] * size + ids, pool_keys)
     is_other = ~is_candidate
-    is_other &= ~are_among(filters.lists[first[number]] * size + ids, filter_keys)
+    is_other &= ~are_among(filters.lists[first[combination]] * size + ids, filter_keys)
     if is_other.any():
-        _refuse_others(lists, places, is_other, side, first[number], vocabulary)
+        _refuse_others(lists, places, is_other, side, first[combination], vocabulary)
 
     # What is filtered, and what is listed and no candidate, are left out of the lists.
-    filter_number, places = _places(filters.indptr, filters.lists[first])
+    filter_combination, places = _places(filters.indptr, filters.lists[first])
     filter_ids = filters.indices[places].astype(np.int64)
-    filter_number, filter_ids = distinct_rows([filter_number, filter_ids])
-    number = np.append(filter_number, number[is_other])
+    filter_combination, filter_ids = distinct_rows([filter_combination, filter_ids])
+    combination = np.append(filter_combination, combination[is_other])
     ids = np.append(filter_ids, ids[is_other])
-    ids = ids[np.argsort(row_keys([number, ids]), kind="stable")]
-    indptr = indptr_of(np.bincount(number, minlength=len(first)))
+    ids = ids[np.argsort(row_keys([combination, ids]), kind="stable")]
+    indptr = indptr_of(np.bincount(combination, minlength=len(first)))
     left_out = Selection(indptr, ids, combinations.codes)
 
     # A filtered target is a candidate all the same.
-    is_both = are_among(pools.lists[first[filter_number]] * size + filter_ids, pool_keys)
+    is_both = are_among(pools.lists[first[filter_combination]] * size + filter_ids, pool_keys)
     sizes = np.diff(pools.indptr)[pools.lists[first]]
-    sizes -= np.bincount(filter_number[is_both], minlength=len(first))
+    sizes -= np.bincount(filter_combination[is_both], minlength=len(first))
     is_target_filtered = are_among(filters.lists * size + side.targets, filter_keys)
     return left_out, sizes[combinations.codes] + is_target_filtered
 

@@ -368,11 +368,11 @@ def _codes_of_answers(
     places = IntegerTable(asked, len(codes))
     end = 0
     for block in blocks_of(len(answers)):
-        where, row = places.look_up(queries(block))
-        row *= width
-        row += answers[block][where]
-        codes[end : end + len(row)] = row
-        end += len(row)
+        where, block_codes = places.look_up(queries(block))
+        block_codes *= width
+        block_codes += answers[block][where]
+        codes[end : end + len(block_codes)] = block_codes
+        end += len(block_codes)
         if is_asked is not None:
             is_asked[block][where] = True
     return codes[:end]
@@ -397,21 +397,21 @@ def join_sides(
     if protocol.relevance_level is not None:
         fields["relevance_level"] = protocol.relevance_level
     parts: list[Ranks] = []
-    counted = None
+    last_counted = None  # the protocol of the counts of the last side
     for side, ranks in zip(sides, ranks_of_sides, strict=True):
         arrays: dict[str, Any] = {}
         if side.without_answers is not None:
             arrays["without_answers"] = side.without_answers
         if side.gains is not None:
             arrays["gains"] = side.gains
-        if counted is not None and vars(ranks.protocol) == vars(counted):
-            whole = parts[-1].protocol  # It was checked, and is as quick to join as one.
+        if last_counted is not None and vars(ranks.protocol) == vars(last_counted):
+            whole = parts[-1].protocol  # It was checked, and one object is joined quickly.
         else:  # Files of the task come before those of its scores.
             fields["files"] = protocol.files + ranks.protocol.files
             if ranks.protocol.lists is None:  # Scores are of all, if nothing else was said.
                 fields["candidates"] = protocol.candidates or ranks.protocol.candidates
             whole = replace(ranks.protocol, **fields)
-        counted = ranks.protocol
+        last_counted = ranks.protocol
         parts.append(ranks._with(arrays, labels=side.labels, protocol=whole, origins=origins))
     return join_ranks(parts)
 
@@ -442,16 +442,16 @@ def rank_batches(
     if not height:
         rules["dtype"] = None
         return rank(np.zeros((0, columns), np.float32), np.zeros(0, np.int64), **rules)
-    ordered = np.argsort(side.rows, kind="stable")  # So the tasks of a batch are neighbours.
-    row_of_task = side.rows[ordered]
+    order = np.argsort(side.rows, kind="stable")  # So the tasks of a batch are neighbours.
+    ordered_rows = side.rows[order]
     ranks_of_batches: list[Ranks] = []
     for start in range(0, height, size):
         stop = min(start + size, height)
         queries = side.query_ids[start:stop].copy()
         scores = read_scores(scorer(as_input(queries)), rules.get("dtype"))
         check_score_shape(shape_of(scores), (stop - start, columns), "query")
-        first, last = np.searchsorted(row_of_task, [start, stop])
-        tasks = ordered[first:last]
+        first, last = np.searchsorted(ordered_rows, [start, stop])
+        tasks = order[first:last]
         batch = f"scores: query {start}"
         if stop - start > 1:
             batch = f"scores: queries {start} to {stop - 1}"
@@ -468,7 +468,7 @@ def rank_batches(
         ranks_of_batches.append(ranks)
         report_progress(stop)
     ranks = join_ranks(ranks_of_batches)
-    return ranks[np.argsort(ordered, kind="stable")]
+    return ranks[np.argsort(order, kind="stable")]
 
 
 def rank_vectors_of_side(
@@ -542,9 +542,9 @@ def find_origins(told: dict[str, tuple[Any, ...]]) -> tuple[Origin, ...]:
 
 
 def number_facts(columns: Iterable[tuple[IntArray, Any]]) -> IntArray:
-    """Return a number for each fact by what its elements are called, whatever the order of names.
+    """Return a hash of each fact by the labels of its elements, whatever the order of labels.
 
-    The ids of each column come with the names of the ids; None: ids are what they are.
+    The ids of each column come with the labels of the ids; None: ids are what they are.
 
     Examples
     --------

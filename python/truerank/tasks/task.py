@@ -127,9 +127,15 @@ class Task:
             for side in self.sides.values():
                 queries = max(queries, 1 + int(side.labels["queries"].codes.max(initial=-1)))
         # What is called by name, and how many entities there are: numbers of others mean others.
-        order = {id(each): each for role, each in self.names.items() if role != "query"}
+        vocabularies = {id(each): each for role, each in self.names.items() if role != "query"}
         # Ranks keep what tells the task from others, and not the task, which may be far larger.
-        parts = test_rows, tuple(facts), queries, tuple(order.values()), f"known facts {known}"
+        parts = (
+            test_rows,
+            tuple(facts),
+            queries,
+            tuple(vocabularies.values()),
+            f"known facts {known}",
+        )
         self._origins = partial(find_origins, {"parts": parts})
 
     def _take_sides(self, sides: Mapping[str, Side]) -> None:
@@ -214,14 +220,15 @@ class Task:
         `arguments` says by side under which name it was handed over. Default: that of the side.
         """
         if arguments is None:
-            arguments = dict(zip(self.sides, self.sides, strict=True))
+            arguments = {side: side for side in self.sides}
         for name, argument in arguments.items():
             if values.get(argument) is None:
                 expected = f"{what} for the side {name!r}"
                 others = [side for side, at in arguments.items() if values.get(at) is not None]
                 way = Option("sides", others, "leaves it out", call="Task(..., {})")
                 ways = [way] if others and self._chooses_sides else []
-                raise InputTypeError(title or argument, "", expected, "None", remedies=ways)
+                place = title or argument
+                raise InputTypeError(place, expected=expected, got="None", remedies=ways)
         for argument, value in values.items():
             if argument not in arguments.values() and value is not None:
                 expected = f"None, as the sides of the task are {', '.join(self.sides)}"
@@ -605,7 +612,7 @@ class Task:
         with argument_names(scores=argument):
             lists = tasks.list_evaluation.choose_lists(named, list_of_query, ids_of, dtype)
         number = len(list_of_query)
-        findings = tasks.list_evaluation.report_keys(argument, number, queries, unused)
+        findings = tasks.list_evaluation.report_missing_lists(argument, number, queries, unused)
         findings += tasks.list_evaluation.findings_of_reading(
             argument, named, [self.names[role] for role in roles]
         )
