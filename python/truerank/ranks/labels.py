@@ -164,22 +164,25 @@ class Labels(Immutable):
         >>> Labels([0, 1], ("head", "tail")) == ["head", "head"]
         array([ True, False])
         """
-        one_id: Any = other if is_integer(other) else None
+        equal: npt.NDArray[np.bool_]
+        if is_integer(other):
+            if len(self) and self.vocabulary is not None:
+                expected = "int, as the labels of these tasks are"
+                raise InputTypeError("labels", expected=expected, got=repr(other))
+            equal = np.equal(self.codes, other)
+            return equal
         try:
-            labels = as_labels("labels", other, len(self)) if one_id is None else None
+            labels = as_labels("labels", other, len(self))
         except InputTypeError:
             if isinstance(other, bool | float | bytes | np.generic):
                 raise
             return NotImplemented
-        has_ids = labels is None or labels.vocabulary is None
+        has_ids = labels.vocabulary is None
         if len(self) and has_ids != (self.vocabulary is None):
             expected = f"{'str' if has_ids else 'int'}, as the labels of these tasks are"
-            got = repr(one_id if labels is None else next(iter(labels)))
-            raise InputTypeError("labels", expected=expected, got=got)
-        first, second = self.codes, one_id
-        if labels is not None:
-            first, second = join_labels("labels", [self, labels]).codes.reshape(2, -1)
-        equal: npt.NDArray[np.bool_] = np.equal(first, second)
+            raise InputTypeError("labels", expected=expected, got=repr(next(iter(labels))))
+        first, second = join_labels("labels", [self, labels]).codes.reshape(2, -1)
+        equal = np.equal(first, second)
         return equal
 
     def __ne__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]

@@ -148,21 +148,11 @@ def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgement
     if isinstance(value, Judgements):
         return replace(value, title=argument)
     if is_sparse(value):
-        csr = value.tocsr()
-        if not csr.has_canonical_format:
-            csr = csr.copy()
-            csr.sum_duplicates()
-        height, width = map(range, csr.shape)
-        rows = Column(np.arange(len(height)), height)
-        columns_of_matrix = {
-            "query": rows.select(np.repeat(rows.ids, np.diff(csr.indptr))),
-            "document": Column(index_array(argument, csr.indices), width),
-        }
-        values = {"relevance": read_grades(argument, csr.data)}
-        return Judgements(columns_of_matrix, values, argument, asked=rows)
+        return _judgements_of_matrix(argument, value)
     table = read_table(argument, value, JUDGEMENTS, columns=columns)
     if "relevance" in table.values:
-        grades = table.values["relevance"] = read_grades(table.title, table.values["relevance"])
+        grades = read_grades(table.title, table.values["relevance"])
+        table = replace(table, values={"relevance": grades})
         names = table.form.columns
         if columns is None and names.get("relevance") == "score" and grades.dtype.kind == "f":
             way = Option("columns", names, "takes fractions")
@@ -171,6 +161,22 @@ def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgement
     if is_path(value):
         return _judgements_of_file(argument, table)
     return Judgements(**vars(table))
+
+
+def _judgements_of_matrix(argument: str, matrix: Any) -> Judgements:
+    """Return the stored entries of a sparse matrix, whose rows and columns are positions."""
+    csr = matrix.tocsr()
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    n_rows, n_columns = csr.shape
+    rows = Column(np.arange(n_rows), range(n_rows))
+    columns = {
+        "query": rows.select(np.repeat(rows.ids, np.diff(csr.indptr))),
+        "document": Column(index_array(argument, csr.indices), range(n_columns)),
+    }
+    values = {"relevance": read_grades(argument, csr.data)}
+    return Judgements(columns, values, argument, asked=rows)
 
 
 def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
@@ -203,7 +209,7 @@ def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
             problem = f"{documents.entry(second)!r} is judged twice for {two}"
             raise InputValueError(argument, f"line {number}: {problem}", place=table.path)
         table = table.select_once(rows)
-    return Judgements(**{**vars(table), "asked": table.columns["query"]})
+    return Judgements(**vars(replace(table, asked=table.columns["query"])))
 
 
 def _ways_of_four_columns(thirds: Sequence[str], fourths: npt.NDArray[Any]) -> list[Option]:
@@ -556,34 +562,40 @@ def group_by_query(
     and a rank that a query has twice is refused.
     """
     queries, names = (table.columns[role].listed for role in ("query", "document"))
-    of_query = table.columns["query"].ids
+    query_of_row = table.columns["query"].ids
     entries = table
-    ranks = table.values.get("rank")
-    if ranks is not None:
-        entries = table.select(np.lexsort((ranks, of_query)))
-    elif (of_query[1:] < of_query[:-1]).any():
-        entries = table.select(np.argsort(of_query, kind="stable"))
-    of_query = entries.columns["query"].ids
-    documents = entries.columns["document"].ids
-    indptr = indptr_of(np.bincount(of_query, minlength=len(queries)))
+    if "rank" in table.values:
+        entries = table.select(np.lexsort((table.values["rank"], query_of_row)))
+    elif (query_of_row[1:] < query_of_row[:-1]).any():
+        entries = table.select(np.argsort(query_of_row, kind="stable"))
+    indptr = indptr_of(np.bincount(query_of_row, minlength=len(queries)))
     has_greatest = False
-    if _first_repeated(indptr, documents, len(names)) is not None:
+    if _first_repeated(indptr, entries.columns["document"].ids, len(names)) is not None:
         rows, are_unlike = _rows_once(argument, entries, duplicates, rules)
         has_greatest = are_unlike and "score" in entries.values and not rules.is_ascending
         entries = entries.select_once(rows)
-        of_query, documents = of_query[rows], documents[rows]
-        indptr = indptr_of(np.bincount(of_query, minlength=len(queries)))
+        indptr = indptr_of(np.bincount(entries.columns["query"].ids, minlength=len(queries)))
+    ranks = entries.values.get("rank")
     if ranks is not None:  # They are all that says the order.
-        ranks = entries.values["rank"]
-        is_equal = (of_query[1:] == of_query[:-1]) & (ranks[1:] == ranks[:-1])
+        query_of_entry = entries.columns["query"].ids
+        is_equal = (query_of_entry[1:] == query_of_entry[:-1]) & (ranks[1:] == ranks[:-1])
         if is_equal.any():
             i = int(is_equal.argmax())
-            problem = f"the list of {queries[of_query[i]]!r} has the rank {ranks[i]} twice"
+            problem = f"the list of {queries[query_of_entry[i]]!r} has the rank {ranks[i]} twice"
             way_out, ways = _way_to_select(entries, i)
             raise InputValueError(argument, problem + way_out, place=table.path, remedies=ways)
-    scores = entries.values.get("score")
-    of_file = table.path, entries.source, table.file, table.form
-    return Lists(queries, names, indptr, documents, scores, *of_file, has_greatest=has_greatest)
+    return Lists(
+        queries,
+        names,
+        indptr,
+        entries.columns["document"].ids,
+        entries.values.get("score"),
+        path=table.path,
+        source=entries.source,
+        file=table.file,
+        form=table.form,
+        has_greatest=has_greatest,
+    )
 
 
 def _rows_once(

@@ -252,8 +252,8 @@ def _refuse_unsaid_header(
 ) -> None:
     """Refuse the first line of a file of facts if it looks like a header of unknown names.
 
-    It does if none of its fields is in a vocabulary that was given, or occurs below the first line
-    of any file, in a file of which most lines have a relation that another line has, too.
+    None of its fields is in a vocabulary that was given, or occurs below the first line of any
+    file; and most lines of the file have a relation that another line has, too.
     """
     relations = list(table.columns.values())[1].ids
     if (relations[1:] == relations[0]).any():  # Most files end the search here.
@@ -266,16 +266,30 @@ def _refuse_unsaid_header(
         vocabulary = given.get(door.vocabularies.get(role, role))
         if vocabulary is not None and vocabulary.find_labels([word], is_text=True)[0] >= 0:
             return
-        for other in others:
-            for other_column in other.columns.values():
-                are_shared = other_column.labels is column.labels
-                if are_shared or (other_column.labels is None and is_integer_text(word)):
-                    number = column.ids[0] if are_shared else int(word)
-                    # All files may begin with the same header, so the first line proves nothing.
-                    if (other_column.ids[bool(other.path) :] == number).any():
-                        return
+        if _occurs_elsewhere(column, others):
+            return
     line = "\t".join(column.entry(0) for column in table.columns.values())
     raise unsaid_header(table.title, line, "no field of it occurs elsewhere")
+
+
+def _occurs_elsewhere(column: Column, tables: Sequence[IdTable]) -> bool:
+    """Return whether a column's first element is in any table; first lines of files do not count.
+
+    All files may begin with the same header.
+    """
+    word = column.entry(0)
+    for table in tables:
+        first_row = 1 if table.path else 0
+        for other in table.columns.values():
+            if other.labels is column.labels:
+                number = int(column.ids[0])
+            elif other.labels is None and is_integer_text(word):
+                number = int(word)
+            else:
+                continue
+            if (other.ids[first_row:] == number).any():
+                return True
+    return False
 
 
 def count_left_out(tables: Iterable[IdTable]) -> list[FindingParts]:
@@ -370,7 +384,9 @@ def name_splits(
     if not isinstance(split, str) or not split:
         expected = "the name of the evaluated split, as 'test' or 'valid'"
         raise InputValueError("split", expected=expected, got=repr(split))
-    whole = {WHOLE: others.pop(split)} if has_whole and split in others else {}
+    whole = {}
+    if has_whole and split in others:
+        whole[WHOLE] = others.pop(split)
     if split in others:
         expected = "a name that no known split has"
         ways = [Option("", effect="ranks a sample of a split", call="Task(whole, ...)[positions]")]

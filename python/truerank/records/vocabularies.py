@@ -563,14 +563,17 @@ def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:
 def _labels_by_id(argument: str, path: str, columns: Sequence[Sequence[str]]) -> list[str]:
     """Return labels in the order of their ids; either of two columns has the ids."""
     numbers = set(map(str, range(len(columns[0]))))
-    are_ids = [set(column) == numbers for column in columns]
-    if sum(are_ids) != 1:
-        got = f"{sum(are_ids)} such columns, as in {columns[0][-1]!r} and {columns[1][-1]!r}"
+    first, second = columns
+    first_has_ids = set(first) == numbers
+    second_has_ids = set(second) == numbers
+    if first_has_ids == second_has_ids:
+        got = (
+            f"{first_has_ids + second_has_ids} such columns, as in {first[-1]!r} and {second[-1]!r}"
+        )
         all_digits = [column for column in columns if all(map(is_id, column))]
         if len(all_digits) == 1:
             got = f"no line with the id {min(numbers.difference(all_digits[0]), key=int)}"
         raise InputValueError(argument, expected=_IDS, got=got, place=path)
-    ids = columns[are_ids.index(True)]
-    words = columns[are_ids.index(False)]
-    label_of = dict(zip(map(int, ids), words, strict=True))
-    return [label_of[i] for i in range(len(words))]
+    ids, labels = (first, second) if first_has_ids else (second, first)
+    label_of_id = dict(zip(map(int, ids), labels, strict=True))
+    return [label_of_id[i] for i in range(len(labels))]

@@ -137,7 +137,7 @@ def _find_dataset(file: IO[bytes], name: str, place: str) -> NpyHeader | Array:
         if dataset.file != hdf5 or dataset.is_virtual or dataset.external:
             raise InputValueError("scores", "its numbers are in another file", place=place)
         start, stored = dataset.id.get_offset(), dataset.id.get_storage_size()
-        # What was never written has no place, and some floats are numpy's only as they are read.
+        # What was never written has no place, and numpy has not the bytes of some types of HDF5.
         is_whole = start is not None and stored == dataset.nbytes
         if is_whole and dataset.id.get_type() == h5py.h5t.py_create(dtype, logical=True):
             return NpyHeader(shape, False, dtype, start)
@@ -163,24 +163,24 @@ def find_layout(file: IO[bytes], path: str, of_bin: np.dtype[Any]) -> NpyHeader 
     dtype = np.dtype(OF_WHOLE.get(ending, of_bin))
     whole = _HEADER_BYTES + rows * columns * dtype.itemsize
     sizes = (whole, 2 * whole - _HEADER_BYTES) if dtype == ID else (whole,)
-    of_floats = ending == ".bin" and dtype.kind == "f"
+    may_be_vectors = ending == ".bin" and dtype.kind == "f"
     if size not in sizes:
         expected = " or ".join(f"{each:,}" for each in sizes)
         expected += f" bytes for {rows:,} rows of {columns:,} {dtype.name}"
         ways = []
-        in_bytes = _HEADER_BYTES + rows * columns
-        there, rest = divmod(size - _HEADER_BYTES, columns * dtype.itemsize)
-        if of_floats:
-            expected += f", or {in_bytes:,} for int8 or uint8"
-        if of_floats and size == in_bytes:
+        size_of_bytes = _HEADER_BYTES + rows * columns
+        n_rows, rest = divmod(size - _HEADER_BYTES, columns * dtype.itemsize)
+        if may_be_vectors:
+            expected += f", or {size_of_bytes:,} for int8 or uint8"
+        if may_be_vectors and size == size_of_bytes:
             ways = [Option("dtype", "int8", "says that bytes have a sign")]
             ways += [Option("dtype", "uint8", "that they have none")]
-        elif there and not rest:
-            call = f"np.memmap(path, {dtype.str!r}, 'r', 8, ({there}, {columns}))"
-            ways = [Option("", effect=f"maps the {there:,} rows that are there", call=call)]
+        elif n_rows and not rest:
+            call = f"np.memmap(path, {dtype.str!r}, 'r', 8, ({n_rows}, {columns}))"
+            ways = [Option("", effect=f"maps the {n_rows:,} rows that are there", call=call)]
         got = f"{size:,}"
         raise InputValueError("scores", expected=expected, got=got, place=file.name, remedies=ways)
-    if of_floats:  # Ids are floats below all that vectors have.
+    if may_be_vectors:  # The bits of an id, read as those of a float, are next to 0.
         ids = np.frombuffer(file.read(columns * dtype.itemsize), ID)
         if ids.any() and (ids >= -1).all() and (ids < 1 << 23).all():
             got = f"ids, as {ids[:3].tolist()}"
@@ -264,14 +264,16 @@ def write_lists(path: str | os.PathLike[str], ids: Array, distances: Array) -> N
     `.ivecs` and `.ibin` have the ids alone, `.fbin` the distances, `.bin` both.
     """
     ending = ending_of(os.fspath(path))
+    shape = np.array(ids.shape, "<u4")
     table = ids.astype("<i4")
-    parts = [np.array(ids.shape, "<u4"), table]
     if ending == ".ivecs":
         parts = [np.insert(table, 0, ids.shape[1], axis=1)]
-    elif ending != ".ibin":
-        parts.append(distances.astype("<f4"))
-    if ending == ".fbin":
-        del parts[1]
+    elif ending == ".ibin":
+        parts = [shape, table]
+    elif ending == ".fbin":
+        parts = [shape, distances.astype("<f4")]
+    else:
+        parts = [shape, table, distances.astype("<f4")]
     with replace_file(path) as file:
         for part in parts:
             file.write(part.tobytes())

@@ -147,26 +147,26 @@ def draw_candidates(
     indptr, indices : ndarray of int64, and of int32, or of int64 for many columns
         The candidates of each task, ascending.
     """
-    starts, columns, lists = pools
+    pool_indptr, columns, pool_of_task = pools
     width = 1 + max(int(part.max(initial=0)) for part in (columns, known[1], right[1]))
-    skip_indptr, skips = _keys_of_skips(known, rows, pools, width)
-    allowed = np.diff(starts)[lists] - np.diff(skip_indptr)[rows]
-    most = int(allowed.max(initial=0))
-    negatives = min(negatives, most)
+    skip_indptr, skip_keys = _keys_of_skips(known, rows, pools, width)
+    allowed = np.diff(pool_indptr)[pool_of_task] - np.diff(skip_indptr)[rows]
+    negatives = min(negatives, int(allowed.max(initial=0)))
     lengths = np.minimum(allowed, negatives)
     indptr = indptr_of(lengths + np.bincount(right[0], minlength=len(rows)))
     indices = np.empty(indptr[-1], np.int32) if width < 1 << 31 else np.empty(indptr[-1], np.int64)
-    for tasks in batches_of(np.full(len(rows), negatives), NUMBERS_AT_ONCE):
-        numbers = _draw(allowed[tasks], negatives, rng)
-        counts = lengths[tasks]
-        # Number r is at place r plus the count of places that are skipped up to there.
-        keys = numbers + np.repeat(rows[tasks] * width, counts)
-        skipped = _count_at_most(skips, keys)
-        skipped -= np.repeat(skip_indptr[rows[tasks]] - starts[lists[tasks]], counts)
-        drawn = columns[numbers + skipped]
-        shifts = np.arange(len(counts)) * width  # It sets the columns of tasks apart.
-        with_answers = _insert_answers(drawn, counts, shifts, right, tasks.start)
-        indices[indptr[tasks.start] : indptr[tasks.stop]] = with_answers
+    for batch in batches_of(np.full(len(rows), negatives), NUMBERS_AT_ONCE):
+        numbers = _draw(allowed[batch], negatives, rng)
+        counts = lengths[batch]
+        queries = rows[batch]
+        # Number r is at place r of its pool plus the count of places that are skipped up to there.
+        skipped = _count_at_most(skip_keys, numbers + np.repeat(queries * width, counts))
+        skipped -= np.repeat(skip_indptr[queries], counts)
+        places = numbers + skipped
+        drawn = columns[places + np.repeat(pool_indptr[pool_of_task[batch]], counts)]
+        shifts = np.arange(len(counts)) * width  # They set the columns of tasks apart.
+        with_answers = _insert_answers(drawn, counts, shifts, right, batch.start)
+        indices[indptr[batch.start] : indptr[batch.stop]] = with_answers
     return indptr, indices
 
 
@@ -196,7 +196,10 @@ def _insert_answers(
     right: tuple[IntArray, IntArray],
     start: int,
 ) -> IntArray:
-    """Insert right answers among the columns that were drawn for a batch of tasks, ascending."""
+    """Insert right answers among the columns that were drawn for a batch of tasks, ascending.
+
+    The batch begins with task `start`; `counts` and `shifts` are those of its tasks.
+    """
     tasks, columns = right
     first, last = np.searchsorted(tasks, [start, start + len(counts)])
     answers = columns[first:last]

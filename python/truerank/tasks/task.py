@@ -387,8 +387,8 @@ class Task:
             number of vectors than rows or candidates.
         """
         self._check_sides(queries, "vectors", title)
-        kinds = {name: self._vocabulary(name).of for name in self.sides}
-        self._check_sides(candidates, "vectors", arguments=kinds)
+        vocabulary_of_side = {name: self._vocabulary(name).of for name in self.sides}
+        self._check_sides(candidates, "vectors", arguments=vocabulary_of_side)
         orders = self._row_orders(row_queries, title)
         # One bias is for all sides, and a mapping has one by side, where others have none.
         biases = bias if isinstance(bias, Mapping) else dict.fromkeys(self.sides, bias)
@@ -397,22 +397,23 @@ class Task:
                 expected = f"sides of the task ({', '.join(self.sides)})"
                 raise InputValueError("bias", expected=expected, got=repr(name))
         sources: dict[str, Source] = {}
-        first_of_kind: dict[str, Embeddings] = {}  # Sides share their candidates.
-        for name, kind in kinds.items():
+        first_of_vocabulary: dict[str, Embeddings] = {}  # Sides share their candidates.
+        for name, vocabulary in vocabulary_of_side.items():
             vectors, rows = self._open_vectors(
                 name,
                 title or name,
                 orders[name],
                 rules,
                 queries=queries[name],
-                entities=candidates[kind],
+                entities=candidates[vocabulary],
                 similarity=similarity,
                 bias=biases.get(name),
-                like=first_of_kind.get(kind),
+                like=first_of_vocabulary.get(vocabulary),
             )
-            first_of_kind.setdefault(kind, vectors)
-            given = title or name, vectors, rows, self.sides[name], rules
-            sources[name] = vectors.nbytes, partial(rank_vectors_of_side, *given)
+            first_of_vocabulary.setdefault(vocabulary, vectors)
+            side = self.sides[name]
+            rank = partial(rank_vectors_of_side, title or name, vectors, rows, side, rules)
+            sources[name] = vectors.nbytes, rank
         watching = partial(embeddings.vectors.watching, rules.progress)
         return self._rank_sides(sources, watching, self._findings_of_rows(orders, queries), title)
 
@@ -590,9 +591,10 @@ class Task:
         """
         side = self.sides[name]
         roles = self.roles[name]
+        n_key_roles = len(roles) - 1  # The last role is that of what is listed.
         columns: Any = [named.queries]
-        if len(roles) > 2:
-            columns = list(zip(*named.queries, strict=True)) or [()] * (len(roles) - 1)
+        if n_key_roles > 1:
+            columns = list(zip(*named.queries, strict=True)) or [()] * n_key_roles
         is_text = bool(named.path)
         needs_all = self._all_queries_known
         keys = self._ids_of_keys(name, argument, columns, is_text=is_text, needs_all=needs_all)
@@ -602,7 +604,7 @@ class Task:
         if len(missing) == len(list_of_query) and len(keys) and not self._is_part:
             ours = f"those of the task are {self._key_of(name, 0)!r}, ..."
             theirs = f"of lists {named.queries[0]!r}, ..."
-            ways = [_TEXT_HAS_IDS] if named.path and len(roles) > 2 else []
+            ways = [_TEXT_HAS_IDS] if named.path and n_key_roles > 1 else []
             raise InputValueError(argument, f"no query in common: {ours}, {theirs}", remedies=ways)
         queries = tuple(self._key_of(name, query) for query in missing.tolist())
         others = () if self._is_part else np.flatnonzero(~is_used)  # A part need not have all.
@@ -611,8 +613,9 @@ class Task:
         ids_of = partial(self._ids_of_listed, name, named, argument)
         with argument_names(scores=argument):
             lists = tasks.list_evaluation.choose_lists(named, list_of_query, ids_of, dtype)
-        number = len(list_of_query)
-        findings = tasks.list_evaluation.report_missing_lists(argument, number, queries, unused)
+        findings = tasks.list_evaluation.report_missing_lists(
+            argument, len(list_of_query), queries, unused
+        )
         findings += tasks.list_evaluation.findings_of_reading(
             argument, named, [self.names[role] for role in roles]
         )
