@@ -475,10 +475,10 @@ class Ranks(Immutable):
         return Ranks._of(arrays, labels, self.protocol, self._origins)
 
     def __eq__(self, other: object) -> bool:
-        """Whether all but the provenance of both is equal: counts, labels, weights, protocol."""
+        """Whether all but provenance and `masked` is equal: counts, labels, weights, protocol."""
         if not isinstance(other, Ranks):
             return NotImplemented
-        names = self._arrays.keys() - {"masked"}  # It is of the scores, not of the counts.
+        names = self._arrays.keys() - {"masked"}
         return (
             names == other._arrays.keys() - {"masked"}
             and self._labels.keys() == other._labels.keys()

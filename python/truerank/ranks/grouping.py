@@ -48,7 +48,7 @@ def group_codes(
         tasks = labels_of_codes(codes_of(first_equals(ranks.origin)).codes)
         codes, names = _used_labels(labels)
         codes_within_tasks, names_within_tasks = _labels_within_side(tasks, labels)
-        if len(names_within_tasks) > len(names):  # Several tasks have one name.
+        if len(names_within_tasks) > len(names):
             return codes_within_tasks, names_within_tasks
         return codes, names
     if side is None or label not in ("queries", "targets"):

@@ -235,10 +235,8 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
     # A whole lacks the units of which no task is left.
     lost = without(distinct(ranks._labels["unit"].codes), kept._labels["unit"].codes)
     n_lost = np.bincount(origin_of(lost, ranks.origins), minlength=len(ranks.origins)).tolist()
-    origins = []
-    for origin, number_lost in zip(ranks.origins, n_lost, strict=True):
-        origins.append(replace(origin, units=origin.units - number_lost))
-    return kept._with(origins=tuple(origins))
+    pairs = zip(ranks.origins, n_lost, strict=True)
+    return kept._with(origins=tuple(replace(one, units=one.units - n) for one, n in pairs))
 
 
 def _refuse_other_counts(
@@ -254,9 +252,8 @@ def _refuse_other_counts(
             i = unlike[0]
             task = describe_task(identity, i)
             got = f"{values[first[i]]} at position {first[i]} and {values[i]} at position {i}"
-            problem = (
-                f"what is dropped needs equal counts, but {name} of one task ({task}) is {got}"
-            )
+            problem = f"what is dropped needs equal counts, but {name} of one task ({task}) "
+            problem += f"is {got}"
             raise InputValueError("parts", problem)
 
 
@@ -305,7 +302,7 @@ def _with_part_sizes(ranks: Ranks, parts: Sequence[Ranks]) -> Ranks:
     units_of_ranks = count_units(ranks)
     units_of_largest_part: Counter[str] = Counter()
     for part in parts:
-        units_of_largest_part |= count_units(part)  # the larger number of each task
+        units_of_largest_part |= count_units(part)
     origins = []
     for origin in ranks.origins:
         units = units_of_ranks[origin.fingerprint]

@@ -194,10 +194,8 @@ def door_of_lists(roles: Mapping[str, str]) -> Door:
     for role, vocabulary in roles.items():
         if role in known_roles:
             continue
-        names_by_role[role] = frozenset({role})
-        if vocabulary not in known_roles:
-            names_by_role[role] |= {vocabulary}
-        if len(names_by_role[role]) == 1:
+        names_by_role[role] = frozenset({role, vocabulary} - known_roles.keys())
+        if names_by_role[role] == {role}:
             unnamed = unnamed or role
     key = key_roles[0] if len(key_roles) == 1 else f"({', '.join(key_roles)})"
     mappings = f"{{{key}: {{{listed}: score}}}}, or {{{key}: [{listed}, ...], the best first}}"
@@ -300,14 +298,11 @@ def find_columns(
     if names is not None and columns is None:
         own_names = door.heeded_names(names)
     places = _find_places(own_names, width, door, columns)
-    if places is None:
+    others = sorted(set(range(width)).difference((places or {}).values()))
+    unknown = [place for place in others if not own_names or own_names[place] is not None]
+    is_unsaid = columns is None and not has_further
+    if places is None or (is_unsaid and unknown):
         raise _wrong_columns(argument, door, width, columns, names)
-    others = sorted(set(range(width)).difference(places.values()))
-    if columns is None and not has_further:
-        # Only the number of another table may be left out though nobody said so.
-        unknown = [place for place in others if not own_names or own_names[place] is not None]
-        if unknown:
-            raise _wrong_columns(argument, door, width, columns, names)
     if {"score", "rank"} <= places.keys():  # Scores decide.
         others.append(places["rank"])
     words = [] if names is None else [str(names[place]) for place in others]
@@ -400,15 +395,10 @@ def _find_places(
                 if column == place or (names is not None and names[place] == column):
                     pairs.append((role, place))
     else:
-        others = []
-        for place, name in enumerate(names or ()):
-            named_role = door.role_of(name)
-            if named_role is None:
-                others.append(place)
-            else:
-                pairs.append((named_role, place))
-        if door.unnamed and len(others) == 1 and door.unnamed not in dict(pairs):
-            pairs.append((door.unnamed, others[0]))
+        roles = [door.role_of(name) for name in names or ()]
+        pairs.extend((role, place) for place, role in enumerate(roles) if role is not None)
+        if door.unnamed and roles.count(None) == 1 and door.unnamed not in roles:
+            pairs.append((door.unnamed, roles.index(None)))
     place_of_role = dict(pairs)
     are_distinct = len(pairs) == len(place_of_role) == len(set(place_of_role.values()))
     if not are_distinct or not place_of_role.keys() >= set(needed):

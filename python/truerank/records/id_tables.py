@@ -253,7 +253,7 @@ def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTabl
         if is_mixed or not (is_list or isinstance(each, Mapping)):
             got = f"{query!r}: {reprlib.repr(each)}"
             raise InputTypeError(argument, expected=f"{door.mappings} for all queries", got=got)
-    key_length = door.needed - 1  # The last role is that of what is listed.
+    key_length = door.needed - 1
     if key_length > 1:
         for key in value:
             if not isinstance(key, tuple) or len(key) != key_length:

@@ -520,14 +520,13 @@ def _read_numbers(
     """Return the scores of lists, or else their ranks, by role; and ranks beside scores, if any."""
     scores = table.values.get("score")
     ranks = table.values.get("rank")
-    if scores is not None and table.path:
-        if _lines_have_ranks(table, queries):
-            ranks = np.arange(len(table))
-        return {"score": scores}, ranks
     if scores is not None:
-        scores = _read_scores(argument, value, scores)
-        if ranks is not None:
-            ranks = _array_of_column(argument, ranks, "ranks")
+        if not table.path:
+            scores = _read_scores(argument, value, scores)
+            if ranks is not None:
+                ranks = _array_of_column(argument, ranks, "ranks")
+        elif _lines_have_ranks(table, queries):
+            ranks = np.arange(len(table))
         return {"score": scores}, ranks
     if ranks is None:
         return {}, None
@@ -584,18 +583,9 @@ def group_by_query(
             problem = f"the list of {queries[query_of_entry[i]]!r} has the rank {ranks[i]} twice"
             way_out, ways = _way_to_select(entries, i)
             raise InputValueError(argument, problem + way_out, place=table.path, remedies=ways)
-    return Lists(
-        queries,
-        names,
-        indptr,
-        entries.columns["document"].ids,
-        entries.values.get("score"),
-        path=table.path,
-        source=entries.source,
-        file=table.file,
-        form=table.form,
-        has_greatest=has_greatest,
-    )
+    documents, scores = entries.columns["document"].ids, entries.values.get("score")
+    of_file = table.path, entries.source, table.file, table.form
+    return Lists(queries, names, indptr, documents, scores, *of_file, has_greatest=has_greatest)
 
 
 def _rows_once(

@@ -76,8 +76,8 @@ class SplitTables:
         answers: IdTable = NO_TABLE,
     ) -> Self:
         """Join the ids that each role has in each of the splits."""
-        ids_of_first_role = next(iter(ids.values()))  # All roles have the same splits.
-        sizes = dict(zip(names, map(len, ids_of_first_role), strict=True))
+        ids_of_any_role = next(iter(ids.values()))
+        sizes = dict(zip(names, map(len, ids_of_any_role), strict=True))
         # Column by column in memory.
         rows = np.empty((sum(sizes.values()), len(ids)), dtype=np.int64, order="F")
         for column, ids_of_splits in zip(rows.T, ids.values(), strict=True):
@@ -458,8 +458,7 @@ def audit_split(
         examples = np.sort(codes_of(first[rows]).first())[:MAX_EXAMPLES]
         return count_in_words(len(rows), splits.labels_of(rows[examples]))
 
-    is_in_whole = leaks.pop(WHOLE, np.ones(tested, dtype=bool))
-    _check_whole(split, noun, is_in_whole, in_words)
+    _check_whole(split, noun, leaks.pop(WHOLE, np.ones(tested, dtype=bool)), in_words)
     is_leak = np.any([np.zeros(tested, dtype=bool), *leaks.values()], axis=0)
     description_of_leaks, ways_of_leaks = _describe_leaks(leaks, split, has_whole=has_whole)
     ways_of = {"leaks": ways_of_leaks}

@@ -564,12 +564,10 @@ def _labels_by_id(argument: str, path: str, columns: Sequence[Sequence[str]]) ->
     """Return labels in the order of their ids; either of two columns has the ids."""
     numbers = set(map(str, range(len(columns[0]))))
     first, second = columns
-    first_has_ids = set(first) == numbers
-    second_has_ids = set(second) == numbers
+    first_has_ids, second_has_ids = set(first) == numbers, set(second) == numbers
     if first_has_ids == second_has_ids:
-        got = (
-            f"{first_has_ids + second_has_ids} such columns, as in {first[-1]!r} and {second[-1]!r}"
-        )
+        got = f"{first_has_ids + second_has_ids} such columns, as in "
+        got += f"{first[-1]!r} and {second[-1]!r}"
         all_digits = [column for column in columns if all(map(is_id, column))]
         if len(all_digits) == 1:
             got = f"no line with the id {min(numbers.difference(all_digits[0]), key=int)}"

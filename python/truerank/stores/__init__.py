@@ -349,7 +349,7 @@ def matching_files(pattern: str) -> dict[str, int]:
     if not names:
         raise show_briefly(FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern))
     texts, numbers_of_names = zip(*map(_split_at_numbers, names), strict=True)
-    columns = list(zip(*numbers_of_names, strict=False))  # the numbers of all names at each place
+    columns = list(zip(*numbers_of_names, strict=False))
     varying = [place for place, column in enumerate(columns) if len(set(column)) > 1]
     shards = columns[varying[0]] if varying else (0,) * len(names)
     numbers = dict(sorted(zip(names, shards, strict=True), key=itemgetter(1)))

@@ -497,7 +497,6 @@ class ShardStore(Store):
             inside = rows
             if self.axis == 0:
                 end = start + shard.shape[0]
-                # The rows ascend, so that those of this shard are neighbours.
                 inside = rows[bisect_left(rows, start) : bisect_left(rows, end)]
                 inside = range(inside.start - start, inside.stop - start, inside.step)
             shards.append(shard._take_rows(inside))

@@ -164,7 +164,7 @@ def draw_candidates(
         skipped -= np.repeat(skip_indptr[queries], counts)
         places = numbers + skipped
         drawn = columns[places + np.repeat(pool_indptr[pool_of_task[batch]], counts)]
-        shifts = np.arange(len(counts)) * width  # They set the columns of tasks apart.
+        shifts = np.arange(len(counts)) * width
         with_answers = _insert_answers(drawn, counts, shifts, right, batch.start)
         indices[indptr[batch.start] : indptr[batch.stop]] = with_answers
     return indptr, indices
@@ -198,7 +198,7 @@ def _insert_answers(
 ) -> IntArray:
     """Insert right answers among the columns that were drawn for a batch of tasks, ascending.
 
-    The batch begins with task `start`; `counts` and `shifts` are those of its tasks.
+    The batch begins with task `start`; its tasks have `counts` of columns, set apart by `shifts`.
     """
     tasks, columns = right
     first, last = np.searchsorted(tasks, [start, start + len(counts)])

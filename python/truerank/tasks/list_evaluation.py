@@ -95,7 +95,7 @@ def findings_of_names(
     answers = map(str, vocabulary.list_labels(targets[missed]))
     pairs = []
     for row, answer in zip(list_of_query[rows[missed]].tolist(), answers, strict=True):
-        span = named.indptr[row : row + 2]  # The list behind the last is empty.
+        span = named.indptr[row : row + 2]
         numbers = named.ids[span[0] : span[-1]].tolist()
         others = _find_other_writing(answer, [str(named.names[i]) for i in numbers])
         if others:
@@ -199,7 +199,7 @@ def rank_lists_of_side(
     With `are_listed` the candidates of a task are those that its list has. `files` have the lists.
     """
     left_out = core_selection(side.filter)
-    sizes: Any = None  # All that is not left out is a candidate.
+    sizes: Any = None
     if are_listed:
         sizes = LISTED
     elif side.candidates is not None:

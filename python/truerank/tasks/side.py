@@ -397,7 +397,7 @@ def join_sides(
     if protocol.relevance_level is not None:
         fields["relevance_level"] = protocol.relevance_level
     parts: list[Ranks] = []
-    last_counted = None  # the protocol of the counts of the last side
+    last_counted = None
     for side, ranks in zip(sides, ranks_of_sides, strict=True):
         arrays: dict[str, Any] = {}
         if side.without_answers is not None:

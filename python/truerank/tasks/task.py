@@ -411,8 +411,9 @@ class Task:
                 like=first_of_vocabulary.get(vocabulary),
             )
             first_of_vocabulary.setdefault(vocabulary, vectors)
-            side = self.sides[name]
-            rank = partial(rank_vectors_of_side, title or name, vectors, rows, side, rules)
+            rank = partial(
+                rank_vectors_of_side, title or name, vectors, rows, self.sides[name], rules
+            )
             sources[name] = vectors.nbytes, rank
         watching = partial(embeddings.vectors.watching, rules.progress)
         return self._rank_sides(sources, watching, self._findings_of_rows(orders, queries), title)
@@ -591,7 +592,7 @@ class Task:
         """
         side = self.sides[name]
         roles = self.roles[name]
-        n_key_roles = len(roles) - 1  # The last role is that of what is listed.
+        n_key_roles = len(roles) - 1
         columns: Any = [named.queries]
         if n_key_roles > 1:
             columns = list(zip(*named.queries, strict=True)) or [()] * n_key_roles
