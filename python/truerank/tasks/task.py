@@ -411,9 +411,8 @@ class Task:
                 like=first_of_vocabulary.get(vocabulary),
             )
             first_of_vocabulary.setdefault(vocabulary, vectors)
-            rank = partial(
-                rank_vectors_of_side, title or name, vectors, rows, self.sides[name], rules
-            )
+            side = self.sides[name]
+            rank = partial(rank_vectors_of_side, title or name, vectors, rows, side, rules)
             sources[name] = vectors.nbytes, rank
         watching = partial(embeddings.vectors.watching, rules.progress)
         return self._rank_sides(sources, watching, self._findings_of_rows(orders, queries), title)
