@@ -39,6 +39,7 @@ from .intervals import (
     fewest_carriers,
     fewest_differing,
     method_of_runs,
+    note_kind,
     note_on,
     note_on_sides,
     paired_test,
@@ -280,7 +281,7 @@ def format_notes(pairs: Sequence[Comparison]) -> list[str]:
 def gather_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
     """List each note once; one that some of the names lack says behind it which have it.
 
-    That units are few is said at last, by the first note of each kind.
+    Notes that units are few come last, the first one of each kind.
 
     >>> gather_notes({"mrr": ["few units: 9 tasks"], "mr": ["few units: 9 tasks", "long tail"]})
     ['long tail (mr)', 'few units: 9 tasks']
@@ -290,7 +291,7 @@ def gather_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
     for name, notes_of_name in notes.items():
         for note in notes_of_name:
             if note.startswith(FEW):
-                on_units.setdefault(note.partition(":")[0], note)
+                on_units.setdefault(note_kind(note), note)
             else:
                 names_by_note.setdefault(note, []).append(name)
     gathered = []
@@ -513,10 +514,12 @@ def compare_pair(
     The model that may lack lists of queries is not refused where the other has them. Notes on all
     models come first.
     """
-    runs_a, runs_b, are_folds, pairing, notes_of_pair = pair_runs(
+    are_folds = align_runs(models[names[0]]) is None
+    runs_a, runs_b, pairing, notes_of_pair = pair_runs(
         models[names[0]],
         models[names[1]],
         names,
+        are_folds=are_folds,
         allow_unlike=allow_unlike,
         may_lack=may_lack,
         last=list(models)[-1],
@@ -663,7 +666,7 @@ def gate(
     rules: dict[str, Any] = {"allow_unlike": allow_unlike, "may_lack": NEW}
     of_base, of_new = (runs[name][0] for name in (BASE, NEW))
     # Whether the number of candidates counts, each metric is asked below.
-    of_base, of_new, *_ = pair_ranks(
+    of_base, of_new, _, _ = pair_ranks(
         of_base, of_new, (BASE, NEW), last=NEW, counts_candidates=False, **rules
     )
     if not (unit is None or isinstance(unit, str)):

@@ -595,6 +595,15 @@ def flip_probability(first: FloatArray, second: FloatArray) -> float:
     return 2 * (1 - smaller / (len(first) * len(second)))
 
 
+def note_kind(note: str) -> str:
+    """Return what notes of one kind have alike: the words before their numbers.
+
+    >>> note_kind("few units: 9 tasks")
+    'few units'
+    """
+    return note.partition(":")[0]
+
+
 def note_on_sides(ranks: Ranks, unit: LabelsLike | None, key: Key) -> tuple[str, ...]:
     """Say that heads and tails are no units of their own, where no label joins those of a fact."""
     is_default = isinstance(unit, str) and unit == UNIT

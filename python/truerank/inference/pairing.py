@@ -108,28 +108,24 @@ def match_tasks(
     of_a, of_b, differences = _shared_labels(a, b)
     labels = tuple(of_a)
     matched = b
-    if len(a) == len(b) and not _tell_tasks(a, b, of_a):
+    if len(a) == len(b) and not _labels_tell_tasks(a, b, of_a):
         labels = ()
-        if not differences:  # Else both say what tasks are, in ways that cannot be compared.
-            of_a, of_b, _ = _shared_labels(a, b, (*IDENTIFYING_LABELS, "unit"))
-            apart = np.flatnonzero(np.any([of_a[name] != of_b[name] for name in of_a], axis=0))
-            if len(apart):
-                unlike = f"tasks: {len(apart):,} of {len(a):,} differ, the first at position "
-                unlike += f"{apart[0]} ({describe_task(of_a, apart[0])} against "
-                unlike += f"{describe_task(of_b, apart[0])}); labels (columns) query and target of "
-                differences = [f"{unlike}both pair tasks in any order"]
+        # Where both say what tasks are, in ways that cannot be compared, positions do not count.
+        differences = differences or _unlike_positions(a, b)
         if differences:
             return None, labels, differences
-    elif not all(of_a[name].same_as(of_b[name]) for name in labels):
-        order, unlike = _match_by_labels(a, b, of_a, of_b, names)
-        if unlike:
-            return None, labels, [*differences, unlike]
-        matched = b[order]
-    if len(a) != len(b):
+    elif not labels:
         return None, labels, [*differences, f"tasks: {len(a):,} against {len(b):,}"]
-    unlike_units = _unlike_units(a, matched)
-    if UNLIKE_QUERIES in unlike_units:
-        return None, labels, [*differences, *unlike_units]
+    elif not all(of_a[name].same_as(of_b[name]) for name in labels):
+        partners, unlike_tasks = _match_by_labels(a, b, of_a, of_b, names)
+        if unlike_tasks:
+            return None, labels, [*differences, unlike_tasks]
+        matched = b[partners]
+    if not _queries_agree(a, matched):
+        return None, labels, [*differences, UNLIKE_QUERIES]
+    if not _units_agree(a, matched):
+        differences.append("unit: tasks of one unit belong to several of the other model's")
+
     matched = _with_codes_of(a, matched, labels)
     are_listed = a.protocol.candidates == matched.protocol.candidates == LISTED
     places = np.flatnonzero(a.candidates != matched.candidates)
@@ -138,18 +134,33 @@ def match_tasks(
         unlike = f"candidates: {len(places):,} of {len(a):,} tasks differ, the first at position "
         unlike += f"{i} ({a.candidates[i]} against {matched.candidates[i]})"
         differences.insert(0, unlike)
-    return matched, labels, differences + unlike_units
+    return matched, labels, differences
 
 
-def _unlike_units(a: Ranks, b: Ranks) -> list[str]:
-    """Say whether units, whatever they are called, are of other tasks."""
-    if a.answers is not None and "queries" in a.labels:
-        queries = [group_codes(ranks, "queries")[0] for ranks in (a, b)]
-        if not _split_alike(*queries):
-            return [UNLIKE_QUERIES]
-    if a.unit is None or b.unit is None or _split_alike(a.unit.codes, b.unit.codes):
+def _unlike_positions(a: Ranks, b: Ranks) -> list[str]:
+    """Say where the labels of tasks differ that are paired by position, if any do."""
+    of_a, of_b, _ = _shared_labels(a, b, (*IDENTIFYING_LABELS, "unit"))
+    unlike = np.flatnonzero(np.any([of_a[name] != of_b[name] for name in of_a], axis=0))
+    if not len(unlike):
         return []
-    return ["unit: tasks of one unit belong to several of the other model's"]
+    first = unlike[0]
+    return [
+        f"tasks: {len(unlike):,} of {len(a):,} differ, the first at position {first} "
+        f"({describe_task(of_a, first)} against {describe_task(of_b, first)}); labels (columns) "
+        "query and target of both pair tasks in any order"
+    ]
+
+
+def _queries_agree(a: Ranks, b: Ranks) -> bool:
+    """Whether tasks of one query with several answers are of one query of the other model, too."""
+    if a.answers is None or "queries" not in a.labels:
+        return True
+    return _split_alike(group_codes(a, "queries")[0], group_codes(b, "queries")[0])
+
+
+def _units_agree(a: Ranks, b: Ranks) -> bool:
+    """Whether tasks of one unit are of one unit of the other model, too, whatever it is called."""
+    return a.unit is None or b.unit is None or _split_alike(a.unit.codes, b.unit.codes)
 
 
 def _split_alike(one: IntArray, two: IntArray) -> bool:
@@ -173,44 +184,66 @@ def _match_by_labels(
     names: tuple[str, str],
 ) -> tuple[IntArray, str]:
     """Return the position of each task's partner, or say which tasks only one of the models has."""
-    joined = [join_labels(name, (of_a[name], of_b[name])) for name in of_a]
-    tasks = np.concatenate(_numbers_of_both(a, b))
-    codes = row_keys([*(labels.codes for labels in joined), tasks])
-    n = len(a)
-    times = np.append(_occurrences(codes[:n], a.unit), _occurrences(codes[n:], b.unit))
-    keys = row_keys([codes, times])  # Unlike ones within each model.
-    ordered_b, order_b = sorted_with_order(keys[n:])
-    in_a, places = look_up(ordered_b, keys[:n])
+    codes_a, codes_b = _codes_of_both(a, b, of_a, of_b)
+    times = [_count_equals_before(codes_a, a.unit), _count_equals_before(codes_b, b.unit)]
+    keys = row_keys([np.append(codes_a, codes_b), np.concatenate(times)])
+    keys_a = keys[: len(a)]  # Unlike ones, as those of b are.
+    ordered_b, order_b = sorted_with_order(keys[len(a) :])
+    in_a, places = look_up(ordered_b, keys_a)
     partners = order_b[places]
-    if len(in_a) == n == len(b):
+    if len(in_a) == len(a) == len(b):
         return partners, ""
-    unlike = f"tasks: {n:,} against {len(b):,}"
-    alone_a = np.delete(np.arange(n), in_a)
-    alone_b = np.delete(np.arange(len(b)), partners)
-    for name, labels, alone in ((names[0], of_a, alone_a), (names[1], of_b, alone_b)):
+
+    unlike = f"tasks: {len(a):,} against {len(b):,}"
+    alone_in_a = np.delete(np.arange(len(a)), in_a)
+    alone_in_b = np.delete(np.arange(len(b)), partners)
+    for name, labels, alone in ((names[0], of_a, alone_in_a), (names[1], of_b, alone_in_b)):
         if len(alone):
             unlike += f"; only {name} has {len(alone):,}, the first at position {alone[0]} "
             unlike += f"({describe_task(labels, alone[0])})"
-    is_of_task = [any(origin.queries for origin in ranks.origins) for ranks in (a, b)]
-    others = [each.codes for name, each in zip(of_a, joined, strict=True) if name != "queries"]
-    if is_of_task[0] != is_of_task[1] and 0 < len(others) < len(joined):
-        of_others = row_keys(others)
-        if np.array_equal(np.sort(of_others[:n]), np.sort(of_others[n:])):
-            unlike += f"; but for queries all pair: {names[is_of_task[1]]} has the numbers of a "
-            unlike += "Task (of triples relation * entities + entity); give both the same labels"
+    if _differ_by_query_ids(a, b, of_a, of_b):
+        of_task = names[0] if _is_of_task(a) else names[1]
+        unlike += f"; but for queries all pair: {of_task} has the numbers of a "
+        unlike += "Task (of triples relation * entities + entity); give both the same labels"
     if a.answers is not None:  # A golden set may have grown.
         unlike += "; where queries were added, evaluate both anew with the same ones"
     return partners, unlike
 
 
-def _tell_tasks(a: Ranks, b: Ranks, of_a: Mapping[str, Labels]) -> bool:
+def _codes_of_both(
+    a: Ranks, b: Ranks, of_a: Mapping[str, Labels], of_b: Mapping[str, Labels]
+) -> tuple[IntArray, IntArray]:
+    """Return codes of the tasks of two models: equal where their labels and Tasks are equal."""
+    columns = [join_labels(name, (of_a[name], of_b[name])).codes for name in of_a]
+    codes = row_keys([*columns, np.concatenate(_numbers_of_both(a, b))])
+    return codes[: len(a)], codes[len(a) :]
+
+
+def _is_of_task(ranks: Ranks) -> bool:
+    """Whether ranks come from a Task, which numbers its queries."""
+    return any(origin.queries for origin in ranks.origins)
+
+
+def _differ_by_query_ids(
+    a: Ranks, b: Ranks, of_a: Mapping[str, Labels], of_b: Mapping[str, Labels]
+) -> bool:
+    """Whether one model has the query ids of a Task, and all its other labels pair."""
+    others = [name for name in of_a if name != "queries"]
+    if _is_of_task(a) == _is_of_task(b) or not others or len(others) == len(of_a):
+        return False
+    codes = row_keys([join_labels(name, (of_a[name], of_b[name])).codes for name in others])
+    return np.array_equal(np.sort(codes[: len(a)]), np.sort(codes[len(a) :]))
+
+
+def _labels_tell_tasks(a: Ranks, b: Ranks, of_a: Mapping[str, Labels]) -> bool:
     """Whether the labels of both tell which task is which, so that equal ones are repeats."""
     if FACT in of_a or (a.answers is not None and "queries" in of_a):
         return True
     if of_a.keys().isdisjoint(BY_IDS):
         return False
     names = a.labels.keys() | b.labels.keys()
-    if of_a.keys() >= {*BY_IDS, *names.intersection(IDENTIFYING_LABELS)}:
+    has_every_label = of_a.keys() >= names.intersection(IDENTIFYING_LABELS)
+    if has_every_label and of_a.keys() >= BY_IDS.keys():
         return True
     return len(distinct(row_keys([labels.codes for labels in of_a.values()]))) == len(a)
 
@@ -218,20 +251,33 @@ def _tell_tasks(a: Ranks, b: Ranks, of_a: Mapping[str, Labels]) -> bool:
 def _shared_labels(
     a: Ranks, b: Ranks, names: Sequence[str] = IDENTIFYING_LABELS
 ) -> tuple[dict[str, Labels], dict[str, Labels], list[str]]:
-    """The labels of both that say what a task is, and those that cannot be compared."""
+    """Return what labels of a and of b both say what a task is, and which cannot be compared."""
+    orders_a = _entity_orders(a)
+    orders_b = _entity_orders(b)
+    if not orders_a or not orders_b or orders_a == orders_b:
+        return _comparable_labels(a, b, names)
+    # Where numbers are of other entities, names say which facts are the same, or nothing does.
+    are_named = all("by name" in order for order in orders_a + orders_b)
+    if are_named and FACT in a.labels and FACT in b.labels:
+        return _comparable_labels(a, b, ("side", FACT))
+    advice = "name the entities of both tasks, in the order of their ids"
+    return {}, {}, [f"entities: {orders_a[0]} against {orders_b[0]}; {advice}"]
+
+
+def _entity_orders(ranks: Ranks) -> list[str]:
+    """Return for each Task of ranks what tells the order of its entities."""
+    return [origin.digests[0] for origin in ranks.origins if origin.queries]
+
+
+def _comparable_labels(
+    a: Ranks, b: Ranks, names: Sequence[str]
+) -> tuple[dict[str, Labels], dict[str, Labels], list[str]]:
+    """Return those labels of a and of b that both have as names or both as ids, and the others."""
     of_a: dict[str, Labels] = {}
     of_b: dict[str, Labels] = {}
     differences = []
     labels_of_a = a.labels
     labels_of_b = b.labels
-    # Where numbers are of other entities, names say which facts are the same, or nothing does.
-    orders = [[x.digests[0] for x in ranks.origins if x.queries] for ranks in (a, b)]
-    if all(orders) and orders[0] != orders[1]:
-        names = ("side", FACT)
-        are_named = all("by name" in order for order in [*orders[0], *orders[1]])
-        if not (are_named and FACT in labels_of_a and FACT in labels_of_b):
-            advice = "name the entities of both tasks, in the order of their ids"
-            return {}, {}, [f"entities: {orders[0][0]} against {orders[1][0]}; {advice}"]
     for name in names:
         one = labels_of_a.get(name)
         two = labels_of_b.get(name)
@@ -247,17 +293,17 @@ def _shared_labels(
     return of_a, of_b, differences
 
 
-def _occurrences(codes: IntArray, unit: Labels | None) -> IntArray:
-    """How many equal codes stand before each one, by the first tasks of their units."""
+def _count_equals_before(codes: IntArray, unit: Labels | None) -> IntArray:
+    """Count before each code its equals, where tasks are in the order in which units occur."""
     n = len(codes)
-    first = np.arange(n) if unit is None else first_equals(unit.codes)
-    order = np.lexsort((np.arange(n), first, codes))
+    first_of_unit = np.arange(n) if unit is None else first_equals(unit.codes)
+    order = np.lexsort((np.arange(n), first_of_unit, codes))
     ordered = codes[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     sizes = np.diff(np.append(starts, n))
-    found = np.empty(n, np.int64)
-    found[order] = np.arange(n) - np.repeat(starts, sizes)
-    return found
+    numbers = np.empty(n, np.int64)
+    numbers[order] = np.arange(n) - np.repeat(starts, sizes)
+    return numbers
 
 
 def weigh_alike(one: FloatArray, two: FloatArray) -> bool:
@@ -271,7 +317,7 @@ def weigh_alike(one: FloatArray, two: FloatArray) -> bool:
 
 
 def _with_codes_of(a: Ranks, b: Ranks, labels: Sequence[str]) -> Ranks:
-    """Give equal labels of the second model the codes of the first; b itself where they have them.
+    """Give the second model the origin of the first and, where labels are equal, their codes.
 
     Then queries of retrieval come in the same order, too, and are those of the same tasks.
     """
@@ -321,13 +367,15 @@ def keep_common(
         return dict(models), unit, ()
     *others, last = models
     first = models[others[0]][0].ranks
+    # Of each run those of the first one's tasks, and of its own.
     keys = {name: [_join_keys(first, run.ranks) for run in runs] for name, runs in models.items()}
     is_common = np.ones(len(first), np.bool_)
     for name in others:
         for run, (of_first, of_run) in zip(models[name], keys[name], strict=True):
             is_common &= np.isin(of_first, of_run[~lacks_list(run.ranks)])
     own_keys, _ = keys[others[0]][0]
-    for codes in (own_keys if first.unit is None else first.unit.codes, own_keys):
+    units = own_keys if first.unit is None else first.unit.codes
+    for codes in (units, own_keys):
         is_common &= ~np.isin(codes, codes[~is_common])
     if not is_common.any():
         expected = f"something that all runs but those of {last} have (compare folds one by one)"
@@ -344,8 +392,8 @@ def keep_common(
                 left_out[f"{sizes[0] - sizes[1]:,} of {counted} of {name}"] = None
     if not (unit is None or isinstance(unit, str)):
         unit = as_labels("unit", unit, len(first))[is_common]
-    why = f"left out, for want of ranks or lists of {' and '.join(others)}: "
-    return kept, unit, (why + "; ".join(left_out),) if left_out else ()
+    note = f"left out, for want of ranks or lists of {' and '.join(others)}: {'; '.join(left_out)}"
+    return kept, unit, (note,) if left_out else ()
 
 
 def _join_keys(a: Ranks, b: Ranks) -> tuple[IntArray, IntArray]:
@@ -355,11 +403,11 @@ def _join_keys(a: Ranks, b: Ranks) -> tuple[IntArray, IntArray]:
     """
     names = IDENTIFYING_LABELS if a.answers is None else ("queries",)
     of_a, of_b, _ = _shared_labels(a, b, names)
-    if not _tell_tasks(a, b, of_a):
-        return np.arange(len(a)), np.arange(len(b)) - len(b) * (len(a) != len(b))
-    columns = [join_labels(name, (of_a[name], of_b[name])).codes for name in of_a]
-    keys = row_keys([*columns, np.concatenate(_numbers_of_both(a, b))])
-    return keys[: len(a)], keys[len(a) :]
+    if _labels_tell_tasks(a, b, of_a):
+        return _codes_of_both(a, b, of_a, of_b)
+    if len(a) == len(b):
+        return np.arange(len(a)), np.arange(len(b))
+    return np.arange(len(a)), -1 - np.arange(len(b))  # None is equal.
 
 
 def pair_ranks(
@@ -371,96 +419,128 @@ def pair_ranks(
     may_lack: str | None = None,
     last: str | None = None,
     counts_candidates: bool = True,
-) -> tuple[Rankings, Rankings, str, list[str], list[str]]:
+) -> tuple[Rankings, Rankings, tuple[str, ...], list[str]]:
     """Pair the tasks of two models by what they are, or by position where labels cannot tell.
 
-    The tasks of the second get the order, sides and weights of the first; how they were matched,
-    what differs, and notes, are returned, too. Differences are refused, all in one message, unless
-    unlike models are allowed: then notes say them. `may_lack` names a model, of one run or several,
-    which may lack lists that the other has, and `last` the one that need not have what is common;
+    The tasks of the second get the order, sides and weights of the first; the labels by which they
+    were matched and what differs are returned, too. Differences are refused, all in one message,
+    unless unlike models are allowed. `may_lack` names a model, of one run or several, which may
+    lack lists that the other has, and `last` the one that need not have what is common;
     `counts_candidates` is that of `match_tasks`.
     """
+    pair, labels, unlike = align_models(one, two, names, counts_candidates=counts_candidates)
+    refusal = f"cannot be compared with {names[0]}: {'; '.join(unlike)}"
+    if pair is None:
+        ways = _offer_common(one.ranks, two.ranks, names, last)
+        raise InputValueError(names[1], refusal, remedies=ways)
+    if unlike and not allow_unlike:
+        way_out = Option("allow_unlike", True, "compares them all the same")
+        raise InputValueError(names[1], refusal, remedies=[way_out])
+    one, two = pair
+    lenient = [run for run in names if allow_unlike or run.partition("[")[0] == may_lack]
+    return one, two, labels, unlike + unlike_lists(one, two, names, lenient, last)
+
+
+def align_models(
+    one: Rankings, two: Rankings, names: tuple[str, str], *, counts_candidates: bool = True
+) -> tuple[tuple[Rankings, Rankings] | None, tuple[str, ...], list[str]]:
+    """Give the tasks of the second model the order, sides and weights of the first.
+
+    It returns both, or None where their tasks or weights are others; the labels by which tasks were
+    matched; and what is unlike.
+    """
     first = one.ranks
-    refused = f"cannot be compared with {names[0]}: "
     second, labels, differences = match_tasks(
         first, two.ranks, names, counts_candidates=counts_candidates
     )
     unlike = [f"protocol: {x}" for x in first.protocol.differences(two.ranks.protocol)]
     unlike += differences
     if second is None:
-        ways = _offer_common(first, two.ranks, names, last)
-        raise InputValueError(names[1], refused + "; ".join(unlike), remedies=ways)
-    # Both get the weights of the first, and the sides that either has.
+        return None, labels, unlike
+
     if first.weights is not second.weights:
         ones = np.ones(len(first))
         weights = [ones if ranks.weights is None else ranks.weights for ranks in (first, second)]
         if not weigh_alike(weights[0], weights[1]):
             problem = "weights: they differ; give both the same with ranks.with_weights(...)"
-            raise InputValueError(names[1], refused + "; ".join([problem, *unlike]))
+            return None, labels, [problem, *unlike]
         second = second.with_weights(first.weights)
+
+    # Both get the sides that either has.
     if first.side is None and second.side is not None:
         one = one.with_ranks(first.with_labels(side=second.side))
     elif first.side is not None and (second.side is None or not second.side.same_as(first.side)):
         second = second.with_labels(side=first.side)
     if second is not two.ranks:
         two = two.with_ranks(second)
+
     # Rules are compared task by task, so both models must be in one order by now.
     for name, rule in one.rules.items():
         if not np.array_equal(rule, two.rules[name]):
             unlike.append(f"{name}: they differ")
-    if unlike and not allow_unlike:
-        way_out = Option("allow_unlike", True, "compares them all the same")
-        raise InputValueError(names[1], refused + "; ".join(unlike), remedies=[way_out])
-    lenient = [x for x in names if allow_unlike or x.partition("[")[0] == may_lack]
-    unlike += _unlike_lists(one, two, names, lenient, last)
-    pairing, notes = _how_paired(first, labels)
-    return one, two, pairing, unlike, notes
+    return (one, two), labels, unlike
 
 
 def _offer_common(one: Ranks, two: Ranks, names: tuple[str, str], last: str | None) -> list[Option]:
     """Offer to leave out the tasks that either of two models lacks, but not those of the last."""
-    keys = _join_keys(one, two)
-    pairs = zip(names, keys, keys[::-1], strict=True)
-    lacking = [name for name, own, others in pairs if not np.isin(others, own).all()]
-    if last in [name.partition("[")[0] for name in lacking] or not np.isin(*keys).any():
+    keys_of_one, keys_of_two = _join_keys(one, two)
+    if not np.isin(keys_of_one, keys_of_two).any():
         return []
-    return [Option("common", True, LEAVES_OUT.format(" and ".join(lacking)))] if lacking else []
+    lacking = []
+    if not np.isin(keys_of_two, keys_of_one).all():
+        lacking.append(names[0])
+    if not np.isin(keys_of_one, keys_of_two).all():
+        lacking.append(names[1])
+    if not lacking or last in [name.partition("[")[0] for name in lacking]:
+        return []
+    return [Option("common", True, LEAVES_OUT.format(" and ".join(lacking)))]
 
 
-def _unlike_lists(
-    one: Rankings, two: Rankings, names: tuple[str, str], lenient: Sequence[str], last: str | None
+def unlike_lists(
+    one: Rankings,
+    two: Rankings,
+    names: tuple[str, str],
+    lenient: Sequence[str],
+    last: str | None = None,
 ) -> list[str]:
     """Say which model lacks lists that the other has, or needs none; refuse one that may not."""
-    models = (one.ranks, two.ranks)
-    lacks = [lacks_list(ranks) for ranks in models]
-    noun = "task"
     tasks = np.arange(len(one.ranks))
     if one.answers is not None:
-        noun = "query"
         tasks = one.answers.first  # All tasks of a query read one list.
+    runs = {names[0]: one.ranks, names[1]: two.ranks}
+    lacks = {name: lacks_list(ranks)[tasks] for name, ranks in runs.items()}
     unlike = []
-    for i, other in ((0, 1), (1, 0)):
-        others = tasks[~lacks[other][tasks]]
-        places = others[lacks[i][others]]
-        if not len(places):
+    for name, other in (names, names[::-1]):
+        are_lacking = lacks[name] & ~lacks[other]
+        if not are_lacking.any():
             continue
-        labels = {x: y for x, y in one.ranks.labels.items() if x in IDENTIFYING_LABELS}
-        shown = [describe_task(labels, places[0]) or f"position {places[0]}"]
-        if one.answers is not None:
-            shown = list(map(str, labels["queries"][places[:3]].values))
-        if len(places) > len(shown):
-            shown.append("...")
-        problem = f"has no list for {len(places):,} of the {format_count(len(others), noun)} that "
-        problem += f"{names[other]} {'ranks' if models[other].listed is None else 'has one for'}"
-        problem += f" ({', '.join(shown)})"
-        if names[i] not in lenient:
-            problem += f": run {names[i]} again, or leave them out of the test"
-            ways = [Option("allow_unlike", True, "counts that it finds nothing there")]
-            if names[i].partition("[")[0] != last:
-                ways.insert(0, Option("common", True, LEAVES_OUT.format(names[i])))
-            raise InputValueError(names[i], problem, remedies=ways)
-        unlike.append(f"lists: {names[i]} {problem}")
+        number = int(np.count_nonzero(are_lacking))
+        others = format_count(int(np.count_nonzero(~lacks[other])), one.grammar.unit)
+        verb = "ranks" if runs[other].listed is None else "has one for"
+        shown = _show_tasks(one, tasks[are_lacking])
+        problem = f"has no list for {number:,} of the {others} that {other} {verb} ({shown})"
+        if name in lenient:
+            unlike.append(f"lists: {name} {problem}")
+            continue
+        problem += f": run {name} again, or leave them out of the test"
+        ways = [Option("allow_unlike", True, "counts that it finds nothing there")]
+        if name.partition("[")[0] != last:
+            ways.insert(0, Option("common", True, LEAVES_OUT.format(name)))
+        raise InputValueError(name, problem, remedies=ways)
     return unlike
+
+
+def _show_tasks(model: Rankings, tasks: IntArray) -> str:
+    """Write the first of some tasks, or the first three of some queries."""
+    labels = model.ranks.labels
+    if model.answers is None:
+        named = {name: labels[name] for name in labels if name in IDENTIFYING_LABELS}
+        shown = [describe_task(named, tasks[0]) or f"position {tasks[0]}"]
+    else:
+        shown = list(map(str, labels["queries"][tasks[:3]].values))
+    if len(tasks) > len(shown):
+        shown.append("...")
+    return ", ".join(shown)
 
 
 def lacks_list(ranks: Ranks) -> npt.NDArray[np.bool_]:
@@ -480,18 +560,21 @@ def note_on_depth(
     runs_a: Sequence[Rankings], runs_b: Sequence[Rankings], names: tuple[str, str], key: Key
 ) -> tuple[str, ...]:
     """Say how deep lists are, if some are twice as deep as others, and a metric looks deeper."""
-    depths = [max(run.ranks.protocol.depth or 0 for run in runs) for runs in (runs_a, runs_b)]
-    shorter = min(depths)
-    cutoff: Any = key.parameter
-    is_within = key.row.parameter in ("@k", "[@k]") and 0 < cutoff <= shorter
-    if is_within or not shorter or max(depths) < 2 * shorter:
+    depth_a = max(run.ranks.protocol.depth or 0 for run in runs_a)
+    depth_b = max(run.ranks.protocol.depth or 0 for run in runs_b)
+    shorter = min(depth_a, depth_b)
+    if not shorter or max(depth_a, depth_b) < 2 * shorter:
         return ()
-    entries = format_count(depths[0], "entry")
-    return (f"lists of {names[0]} have up to {entries}, of {names[1]} {depths[1]:,}",)
+    if key.row.parameter in ("@k", "[@k]"):
+        cutoff: Any = key.parameter
+        if 0 < cutoff <= shorter:
+            return ()
+    entries = format_count(depth_a, "entry")
+    return (f"lists of {names[0]} have up to {entries}, of {names[1]} {depth_b:,}",)
 
 
-def _how_paired(ranks: Ranks, labels: tuple[str, ...]) -> tuple[str, list[str]]:
-    """Say by which labels tasks were matched, and what that cannot tell."""
+def describe_pairing(ranks: Ranks, labels: tuple[str, ...]) -> tuple[str, list[str]]:
+    """Say by which labels tasks were matched, and in notes what that cannot tell."""
     if FACT in labels:
         return BY_NAMES, [BY_NAMES_ONLY]
     if not labels:
@@ -504,19 +587,23 @@ def _how_paired(ranks: Ranks, labels: tuple[str, ...]) -> tuple[str, list[str]]:
 
 
 def pair_runs(
-    runs_a: Sequence[Rankings], runs_b: Sequence[Rankings], names: tuple[str, str], **rules: Any
-) -> tuple[list[Rankings], list[Rankings], bool, str, tuple[str, ...]]:
+    runs_a: Sequence[Rankings],
+    runs_b: Sequence[Rankings],
+    names: tuple[str, str],
+    *,
+    are_folds: bool,
+    **rules: Any,
+) -> tuple[list[Rankings], list[Rankings], str, tuple[str, ...]]:
     """Pair the tasks of several runs of two models, by the rules of `pair_ranks`.
 
-    All runs have their tasks in one order then, of folds those of one fold of both. Whether they
-    are folds, that is, the runs of the first have unlike tasks, is returned before the notes.
+    All runs have their tasks in one order then; those of folds, which have unlike tasks, that of
+    the same fold of the first model. How tasks were matched is returned before the notes.
     """
-    for name, runs, of_other in ((names[0], runs_a, runs_b), (names[1], runs_b, runs_a)):
-        if len(runs) == 1 < len(of_other):
-            way_out = f"a deterministic model: give the same run {len(of_other)} times"
+    for name, runs, other_runs in ((names[0], runs_a, runs_b), (names[1], runs_b, runs_a)):
+        if len(runs) == 1 < len(other_runs):
+            way_out = f"a deterministic model: give the same run {len(other_runs)} times"
             expected = f"several runs, as the other model has ({way_out})"
             raise InputTypeError(name, expected=expected, got="one")
-    are_folds = align_runs(runs_a) is None
     if are_folds and len(runs_a) != len(runs_b):
         expected = f"{len(runs_a)} runs, one for each fold of {names[0]}"
         raise InputValueError(names[1], expected=expected, got=len(runs_b))
@@ -526,18 +613,17 @@ def pair_runs(
         pairs = list(zip(named_a, named_b, strict=True))
     else:  # The other runs of the first model are paired with its first one, too.
         pairs = [(named_a[0], run) for run in (*named_a[1:], *named_b)]
-    ones = []
-    twos = []
+
+    first_runs = []
+    second_runs = []
     notes: dict[str, None] = {}
-    for (name, run), (other_name, other) in pairs:
-        one, two, pairing, unlike, notes_of_pair = pair_ranks(
-            run, other, (name, other_name), **rules
-        )
-        ones.append(one)
-        twos.append(two)
-        notes.update(dict.fromkeys([*map("unlike {}".format, unlike), *notes_of_pair]))
-    if not are_folds:
-        twos.insert(0, ones[0])
-        ones = twos[: len(runs_a)]
-        twos = twos[len(runs_a) :]
-    return ones, twos, are_folds, pairing, tuple(notes)
+    for (first_name, first), (second_name, second) in pairs:
+        one, two, labels, unlike = pair_ranks(first, second, (first_name, second_name), **rules)
+        pairing, notes_on_pairing = describe_pairing(one.ranks, labels)
+        first_runs.append(one)
+        second_runs.append(two)
+        notes.update(dict.fromkeys([*map("unlike {}".format, unlike), *notes_on_pairing]))
+    if are_folds:
+        return first_runs, second_runs, pairing, tuple(notes)
+    aligned = [first_runs[0], *second_runs]
+    return aligned[: len(runs_a)], aligned[len(runs_a) :], pairing, tuple(notes)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -55,7 +56,7 @@ OTHER_ORDERS = {
     "ascending": "are higher scores better? the order is descending then",
 }
 
-# Each check has a message on the value that it measures; "{}" is that value in words.
+# Each check has a message; "{}" is what it measures, in words.
 MESSAGES = {
     "misses": "{} are misses, whose target is not in its list: its rank is between the optimistic "
     "and the pessimistic one",
@@ -78,7 +79,10 @@ MESSAGES = {
     "missing answers": "{}",
     "joined queries": "tasks that were joined have queries of one name, which count in each: {}",
 }
-# Larger values are findings; those of the other checks are if they are above 0.
+# What a check measures: how bad it is (its grade), how many tasks or so it concerns, and words.
+Measure: TypeAlias = tuple[float, int, str]
+NOTHING: Measure = (0.0, 0, "")
+# Larger grades are findings; those of the other checks are if they are above 0.
 THRESHOLDS = {"worse than chance": STANDARD_ERRORS, "ties": 0.01, "few candidates": 0.01}
 
 
@@ -182,9 +186,10 @@ def lines_above(report: Report) -> list[str]:
         noun = "sampled candidate" if protocol.sampled else "candidate"
         low = summary.candidates_min
         words.append(describe_candidates(low, summary.candidates_max, noun))
-    if protocol.filter:
-        # A filter that was handed over as columns has no name.
-        words.append(f"filtered by {' + '.join(protocol.filter)}".removesuffix(" by unnamed"))
+    if protocol.filter == ("unnamed",):  # It was handed over as columns.
+        words.append("filtered")
+    elif protocol.filter:
+        words.append(f"filtered by {' + '.join(protocol.filter)}")
     else:
         words.append("unfiltered")
     if protocol.ties:
@@ -243,17 +248,20 @@ def describe_candidates(least: int, most: int, noun: str = "candidate") -> str:
 
 def words_of_repr(report: Report) -> list[str]:
     """List what the repr of a report says: its sizes, and a few of its values."""
-    summary = report.summary
-    side = report.sides[0]
-    keys = [report.grammar.compose(side, report.grammar.default_kind, n) for n in SHORT_METRICS]
-    words = [format_count(summary.tasks, "task"), f"{summary.tied_tasks:,} tied"]
-    if report.protocol.ties:
-        words[1] = f"ties {report.protocol.ties}"
-    if report.by is not None:
-        words.append(format_count(len(report._labels), "group"))
+    grammar = report.grammar
     if report.model.answers is not None:
         words = [_sizes_of_queries(report)]
-        keys = list(report.grammar.few)
+        keys = list(grammar.few)
+    else:
+        words = [format_count(report.summary.tasks, "task")]
+        if report.protocol.ties:
+            words.append(f"ties {report.protocol.ties}")
+        else:
+            words.append(f"{report.summary.tied_tasks:,} tied")
+        if report.by is not None:
+            words.append(format_count(len(report._labels), "group"))
+        side = report.sides[0]
+        keys = [grammar.compose(side, grammar.default_kind, name) for name in SHORT_METRICS]
     return words + [f"{key} {report[key]:.4g}" for key in keys if key in report]
 
 
@@ -335,6 +343,9 @@ class Findings(list[Finding], AsTable):
         return table.table(metrics, **options)
 
 
+Graded: TypeAlias = tuple[float, Finding]  # with its grade
+
+
 def audit_report(report: Report, names: Sequence[str]) -> Findings:
     """Audit a report by some checks, or without names by all."""
     findings = [finding for _, finding in graded_findings(report, names)]
@@ -370,18 +381,23 @@ def audit_report(report: Report, names: Sequence[str]) -> Findings:
 
 def graded_findings(
     report: Report, names: Sequence[str], shown_keys: Collection[Key] = ()
-) -> list[tuple[float, Finding]]:
-    """List what makes the numbers of a report suspect, each with the measure of its check.
+) -> list[Graded]:
+    """List what makes the numbers of a report suspect, each with how bad it is.
 
-    Where a table shows some keys, what ties move is one of these.
+    The names are those of the checks to make; without any, all are made. Where a table shows some
+    keys, what ties move is one of these.
     """
-    checks = tuple(MESSAGES) if report.unit == "task" else CHECKS_OF_QUERIES
-    checks = tuple(check for check in checks if not names or check in names)
+    checks = tuple(CHECKS) if report.unit == "task" else CHECKS_OF_QUERIES
     graded = []
-    for name, measure, count, words in _measures(report, checks, shown_keys):
-        if name in checks and measure > THRESHOLDS.get(name, 0.0):
-            finding = Finding(name, int(count), MESSAGES[name].format(words))
-            graded.append((float(measure), finding))
+    for name in checks:
+        if names and name not in names:
+            continue
+        if name == "ties":
+            grade, count, words = _ties(report, shown_keys)
+        else:
+            grade, count, words = CHECKS[name](report)
+        if grade > THRESHOLDS.get(name, 0.0):
+            graded.append((float(grade), Finding(name, count, MESSAGES[name].format(words))))
     for finding in report._task_findings:
         if not names or finding.name in names:
             graded.append((float(finding.count), finding))
@@ -391,64 +407,112 @@ def graded_findings(
 # -- checks ----------------------------------------------------------------------------------------
 
 
-def _measures(
-    report: Report, checks: Collection[str], shown_keys: Collection[Key]
-) -> Iterator[tuple[str, float, int, str]]:
-    """Yield the checks that apply, each with its measure, a number of tasks or so, and words.
+def _misses(report: Report) -> Measure:
+    """Count the targets that are not in their lists."""
+    listed = report.ranks.listed
+    return NOTHING if listed is None else _share_of(report, ~listed)
 
-    Those that compute metrics are made only if they are asked for. Samples never have known answers
-    and need no filter. A smaller test whose entities alone are candidates is easier: only the
-    adjusted mean rank index compares with other sizes, not those of mrr and hits@k (Berrendorf et
-    al.: On the ambiguity of rank-based evaluation of entity alignment or link prediction methods,
-    2020, section 3.2).
-    """
+
+def _constant(report: Report) -> Measure:
+    """Count the tasks all of whose candidates have one score."""
     ranks = report.ranks
-    protocol = report.protocol
-    audit = ranks.audit
-    tasks = len(ranks)
-    constant = (ranks.tied == ranks.candidates) & (ranks.candidates > 1)
+    is_constant = (ranks.tied == ranks.candidates) & (ranks.candidates > 1)
     if ranks.listed is not None:
-        yield "misses", *_share_of(report, ~ranks.listed)
-        constant &= ranks.listed
-    if "worse than chance" in checks:
-        yield "worse than chance", *_worse_than_chance(report)
-    if "ties" in checks:
-        moved, words = _ties(report, shown_keys)
-        yield "ties", moved, report.summary.tied_tasks, words
-    yield "constant", *_share_of(report, constant)
-    if audit is not None:
-        for name, counts in (("nan", audit.nan), ("inf", audit.inf)):
-            total = int(counts.sum())
-            words = f"{total:,} candidates of {format_count(int(np.count_nonzero(counts)), 'task')}"
-            yield name, total, total, words
-        number = int(np.count_nonzero(audit.differing))
-        yield "rescored", number, number, f"{number:,} true candidates"
-        number = int(np.count_nonzero(audit.mismatched))
-        yield "queries", number, number, f"{number:,} tasks"
-        best = audit.at_best  # Two candidates with the best score are only a tie.
-        saturated = (best > 2) & (best > SATURATED * ranks.candidates)
-        yield "saturated", *_share_of(report, saturated)
-    yield "few candidates", *_share_of(report, ranks.candidates <= CUTOFF)
-    is_bare = not protocol.filter and not protocol.sampled
-    is_of_triples = not {"head", "tail"}.isdisjoint(report.sides)
-    of_test = protocol.candidates == TEST_CANDIDATES
-    yield "unfiltered", is_bare and is_of_triples, tasks, ""
-    yield "sampled", protocol.sampled, tasks, ""
-    yield "test candidates", of_test and tasks > 0, tasks, ""
-    if "missing rows" in checks and ranks.origins and tasks:
-        number, words = describe_missing(ranks)
-        yield "missing rows", number, number, words
-    if "missing sides" in checks and ranks.origins and tasks and ranks.side is not None:
-        number, words = _describe_missing_sides(ranks, ranks.side)
-        yield "missing sides", number, number, words
+        is_constant &= ranks.listed
+    return _share_of(report, is_constant)
+
+
+def _special_scores(name: str, report: Report) -> Measure:
+    """Count the candidates with scores that are nan or inf, where scores were audited."""
+    if report.ranks.audit is None:
+        return NOTHING
+    counts = getattr(report.ranks.audit, name)
+    total = int(counts.sum())
+    tasks = format_count(int(np.count_nonzero(counts)), "task")
+    return total, total, f"{total:,} candidates of {tasks}"
+
+
+def _unlike_scores(name: str, noun: str, report: Report) -> Measure:
+    """Count the tasks whose scores are others elsewhere, where scores were audited."""
+    if report.ranks.audit is None:
+        return NOTHING
+    number = int(np.count_nonzero(getattr(report.ranks.audit, name)))
+    return number, number, f"{number:,} {noun}"
+
+
+def _saturated(report: Report) -> Measure:
+    """Count the tasks of which many candidates have the best score, where scores were audited."""
+    ranks = report.ranks
+    if ranks.audit is None:
+        return NOTHING
+    best = ranks.audit.at_best  # Two candidates with the best score are only a tie.
+    return _share_of(report, (best > 2) & (best > SATURATED * ranks.candidates))
+
+
+def _few_candidates(report: Report) -> Measure:
+    """Count the tasks with so few candidates that hits@10 cannot miss."""
+    return _share_of(report, report.ranks.candidates <= CUTOFF)
+
+
+def _unfiltered(report: Report) -> Measure:
+    """Whether triples lack a filter; samples never have known answers and need none."""
+    protocol = report.protocol
+    is_of_triples = "head" in report.sides or "tail" in report.sides
+    return is_of_triples and not protocol.filter and not protocol.sampled, len(report.ranks), ""
+
+
+def _sampled(report: Report) -> Measure:
+    """Whether the candidates are a sample."""
+    return report.protocol.sampled, len(report.ranks), ""
+
+
+def _test_candidates(report: Report) -> Measure:
+    """Whether the entities of the test alone are candidates: a smaller test is easier then.
+
+    Only the adjusted mean rank index compares with other sizes, not those of mrr and hits@k
+    (Berrendorf et al.: On the ambiguity of rank-based evaluation of entity alignment or link
+    prediction methods, 2020, section 3.2).
+    """
+    tasks = len(report.ranks)
+    return report.protocol.candidates == TEST_CANDIDATES and tasks > 0, tasks, ""
+
+
+def _missing_rows(report: Report) -> Measure:
+    """Count the units that ranks of parts lack."""
+    ranks = report.ranks
+    if not ranks.origins or not len(ranks):
+        return NOTHING
+    number, words = describe_missing(ranks)
+    return number, number, words
+
+
+def _missing_sides(report: Report) -> Measure:
+    """Count the units that lack a side that others have."""
+    ranks = report.ranks
+    if not ranks.origins or not len(ranks) or ranks.side is None:
+        return NOTHING
+    number, words = _describe_missing_sides(ranks, ranks.side)
+    return number, number, words
+
+
+def _missing_answers(report: Report) -> Measure:
+    """Count the right answers that queries lack."""
     answers = report.model.answers
-    if answers is not None:
-        number, words = answers.describe_lack()
-        yield "missing answers", number, number, words
-        tasks_of_name = Counter(query[1] for query in answers.queries if isinstance(query, tuple))
-        names = [str(name) for name, number in tasks_of_name.items() if number > 1]
-        shown = names[:3] + ["..."] * (len(names) > 3)
-        yield "joined queries", len(names), len(names), ", ".join(shown)
+    if answers is None:
+        return NOTHING
+    number, words = answers.describe_lack()
+    return number, number, words
+
+
+def _joined_queries(report: Report) -> Measure:
+    """Count the names that have a query in several of the tasks that were joined."""
+    answers = report.model.answers
+    if answers is None:
+        return NOTHING
+    tasks_of_name = Counter(query[1] for query in answers.queries if isinstance(query, tuple))
+    names = [str(name) for name, tasks in tasks_of_name.items() if tasks > 1]
+    shown = names[:3] + ["..."] * (len(names) > 3)
+    return len(names), len(names), ", ".join(shown)
 
 
 def describe_missing(ranks: Ranks) -> tuple[int, str]:
@@ -507,7 +571,7 @@ def describe_rows(rows: IntArray, number: int) -> str:
     return f"{text} (part {rows[0]}::{step})" if is_stride else text
 
 
-def _share_of(report: Report, mask: npt.NDArray[np.bool_]) -> tuple[float, int, str]:
+def _share_of(report: Report, mask: npt.NDArray[np.bool_]) -> Measure:
     """Return the share of the tasks with weight that a mask has, their number, and it in words."""
     weights = report.weights
     has_weight = np.ones(len(mask), np.bool_) if weights is None else weights > 0
@@ -517,7 +581,7 @@ def _share_of(report: Report, mask: npt.NDArray[np.bool_]) -> tuple[float, int, 
     return share, number, f"{number:,} of {format_count(total, 'task')} ({percent(share)})"
 
 
-def _worse_than_chance(report: Report) -> tuple[float, int, str]:
+def _worse_than_chance(report: Report) -> Measure:
     """Find the first side whose mean rank is many standard errors above that of random scores.
 
     Under chance a rank r is uniform on 1..N, and log E exp(t(r - E r)) <= t**2 (N**2 - 1) / 24 for
@@ -529,18 +593,11 @@ def _worse_than_chance(report: Report) -> tuple[float, int, str]:
     are -inf, as by a mask that hides targets too, another order is asked about only if the other
     tasks are worse than chance as well.
     """
-    protocol = report.protocol
-    if protocol.similarity is not None:
-        question = f"is the similarity {protocol.similarity} right?"
-    elif protocol.dtype is None:  # There are no scores, but ranks, or lists in order.
-        question = "is the first the best?"
-    else:
-        question = OTHER_ORDERS.get(protocol.order, "are the scores in one order?")
     ranks = report.ranks
     answers = report.model.answers
     # Of queries the right answers are looked at, where all candidates are ranked.
     if answers is not None and ranks.listed is not None and not ranks.listed.all():
-        return 0.0, 0, ""
+        return NOTHING
     for side in report.sides:
         mask = report.model.mask_of_side(side)
         tasks = np.ones(len(ranks), np.bool_) if mask is None else mask
@@ -552,18 +609,28 @@ def _worse_than_chance(report: Report) -> tuple[float, int, str]:
             if answers is None:
                 key = report.grammar.compose(side, DEFAULT_KIND, "amri")
                 value = f"{key} {report[key]:.3g}"
-            value += f", p below 1e-{math.floor(z**2 / 2 / math.log(10))}"
-            reasons = []
-            masked = ranks.masked
-            if masked is not None and (tasks & masked).any():
-                number = format_count(int(np.count_nonzero(tasks & masked)), "task")
-                last = LAST_SCORES.get(protocol.order, "infinite")
-                reasons.append(f"the true scores of {number} are {last}")
-                tasks = tasks & ~masked
-            if not reasons or _standard_errors_above(report, tasks) > STANDARD_ERRORS:
-                reasons.append(question)
-            return z, report.tasks(side), f"({value}): {'; '.join(reasons)}"
-    return 0.0, 0, ""
+            p = f"p below 1e-{math.floor(z**2 / 2 / math.log(10))}"
+            return z, report.tasks(side), f"({value}, {p}): {_explain_high_ranks(report, tasks)}"
+    return NOTHING
+
+
+def _explain_high_ranks(report: Report, tasks: npt.NDArray[np.bool_]) -> str:
+    """Say that true scores are masked, ask whether the first is the best, or both."""
+    protocol = report.protocol
+    if protocol.similarity is not None:
+        question = f"is the similarity {protocol.similarity} right?"
+    elif protocol.dtype is None:  # There are no scores, but ranks, or lists in order.
+        question = "is the first the best?"
+    else:
+        question = OTHER_ORDERS.get(protocol.order, "are the scores in one order?")
+    masked = report.ranks.masked
+    if masked is None or not (tasks & masked).any():
+        return question
+    number = format_count(int(np.count_nonzero(tasks & masked)), "task")
+    reason = f"the true scores of {number} are {LAST_SCORES.get(protocol.order, 'infinite')}"
+    if _standard_errors_above(report, tasks & ~masked) > STANDARD_ERRORS:
+        reason += f"; {question}"
+    return reason
 
 
 def _standard_errors_above(report: Report, tasks: npt.NDArray[np.bool_]) -> float:
@@ -585,42 +652,47 @@ def _standard_errors_above(report: Report, tasks: npt.NDArray[np.bool_]) -> floa
     return excess / spread
 
 
-def _ties(report: Report, shown_keys: Collection[Key]) -> tuple[float, str]:
+def _ties(report: Report, shown_keys: Collection[Key] = ()) -> Measure:
     """Find the metric that ties move most from its default value, relative to this one.
 
     Of shown keys it is one without a kind of rank; one that is not adjusted, if there is any. What
     lists miss is no tie: such tasks are left out, and of queries they count as 0.
     """
-    if not report.summary.tied_tasks:
-        return 0.0, ""
+    tied_tasks = report.summary.tied_tasks
+    if not tied_tasks:
+        return NOTHING
     grammar = report.grammar
-    metrics: Sequence[str] = TIE_METRICS
-    sides = list(report.sides[:1])
     over = ""
     if report.model.answers is not None:
-        metrics = grammar.few
+        names: Sequence[str] = grammar.few
+        sides = list(report.sides[:1])
         if report.protocol.misses == "bounds" and share_missed(report):
             report = type(report)(report.ranks.with_protocol(misses=None))
             over = " where misses count as 0"
     else:
-        if UNPOOLED_SIDE in report.sides[1:]:  # It is no part of the first, which pools others.
-            sides.append(UNPOOLED_SIDE)
+        names = TIE_METRICS
+        has_unpooled_side = UNPOOLED_SIDE in report.sides[1:]
         listed = report.ranks.listed
         if listed is not None and not listed.all():
             report = type(report)(report.model.ranks[listed], seed=report.seed)
-            sides = list(report.sides[:1]) + sides[1:]
             over = " over the targets that are listed"
-    pairs = itertools.product(sides, map(grammar.parse, metrics))
-    keys = [replace(key, side=side) for side, key in pairs]
+        sides = list(report.sides[:1])
+        if has_unpooled_side:  # It is no part of the first, which pools others.
+            sides.append(UNPOOLED_SIDE)
+
     if shown_keys:
         keys = [key for key in shown_keys if key.kind == grammar.default_kind]
         keys = [key for key in keys if key.adjustment == NO_ADJUSTMENT] or keys
+    else:
+        pairs = itertools.product(sides, map(grammar.parse, names))
+        keys = [replace(key, side=side) for side, key in pairs]
     moved = 0.0, ""
     for key in keys:
         # The targets that are listed may have none of this side, and have no groups.
         if key.side in report.sides and (report.by is not None or not key.macro):
             moved = max(moved, _moved_by_ties(report, key, over), key=itemgetter(0))
-    return moved
+    grade, words = moved
+    return grade, tied_tasks, words
 
 
 def _moved_by_ties(report: Report, key: Key, over: str) -> tuple[float, str]:
@@ -636,3 +708,24 @@ def _moved_by_ties(report: Report, key: Key, over: str) -> tuple[float, str]:
     size = f"up to {percent(moved)} of its value" if value else f"up to {gap:.4g} from 0"
     others = ", ".join(f"{kind} {other:.4g}" for kind, other in values.items())
     return moved, f"{key} by {size}{over}: {others}"
+
+
+CHECKS: dict[str, Callable[[Report], Measure]] = {
+    "misses": _misses,
+    "worse than chance": _worse_than_chance,
+    "ties": _ties,
+    "constant": _constant,
+    "nan": partial(_special_scores, "nan"),
+    "inf": partial(_special_scores, "inf"),
+    "rescored": partial(_unlike_scores, "differing", "true candidates"),
+    "queries": partial(_unlike_scores, "mismatched", "tasks"),
+    "saturated": _saturated,
+    "few candidates": _few_candidates,
+    "unfiltered": _unfiltered,
+    "sampled": _sampled,
+    "test candidates": _test_candidates,
+    "missing rows": _missing_rows,
+    "missing sides": _missing_sides,
+    "missing answers": _missing_answers,
+    "joined queries": _joined_queries,
+}

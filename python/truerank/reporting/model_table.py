@@ -15,8 +15,8 @@ from ..inference.comparing import (
     format_notes,
     why_incomparable,
 )
-from ..inference.intervals import APART, error_rate
-from ..inference.pairing import pair_ranks, read_models
+from ..inference.intervals import APART, error_rate, note_kind
+from ..inference.pairing import align_models, read_models, unlike_lists
 from ..inputs.checks import choice, confidence, distinct_names, flag, several
 from ..metrics.contributions import COUNT, UNIT
 from ..metrics.keys import MACRO
@@ -47,8 +47,10 @@ from .reports import Report
 if TYPE_CHECKING:
     from ..metrics.keys import Key
     from ..ranks.labels import LabelsLike
+    from .audit import Graded
 
 Models = Mapping[str, list[Report]]  # The runs of each model.
+Cell = tuple[int, str]  # its row, and the name of its column
 BEST = "best"
 
 
@@ -152,7 +154,7 @@ def table(
     reasons = _reasons_unlike(models, macro, allow_unlike)
     notes_below = [f"{reason}." for reason in reasons]
     notes_below += _doubts(models, keys.values())
-    differing: set[tuple[int, str]] = set()
+    differing: set[Cell] = set()
     if against is not None:
         options = {"level": confidence(level), "unit": unit, "allow_unlike": allow_unlike}
         differing, notes_of_tests = _differences(lines, keys, against, options)
@@ -213,7 +215,8 @@ def _read_runs(argument: str, value: Any, allow_unlike: bool) -> list[Report]:
     if not runs:
         raise InputValueError(argument, expected="at least one", got="none")
     if not allow_unlike:
-        for difference in _run_differences(runs):
+        difference = next(_run_differences(runs), "")
+        if difference:
             raise InputValueError(argument, difference)
     return runs
 
@@ -320,7 +323,7 @@ def _groups_of_models(models: Models) -> dict[Hashable, Models]:
 
 def _differences(
     lines: Sequence[Lines], keys: Mapping[str, Key], against: str, options: Mapping[str, Any]
-) -> tuple[set[tuple[int, str]], list[str]]:
+) -> tuple[set[Cell], list[str]]:
     """Return the cells that differ significantly from the best model or a given one, and notes.
 
     The best is chosen by the same ranks, so Holm's rule is over all pairs of models then; for a
@@ -333,50 +336,60 @@ def _differences(
     reference = choice("against", against, (*models, BEST))
     if len(models) < 2:
         raise InputValueError("against", expected="at least two models", got=len(models))
-    comparisons: list[Comparison] = []
-    cells_of_tests: list[set[tuple[int, str]]] = []
-    are_of_groups = []
+
+    # Each with the cells that differ if it finds a difference, and whether it is within a group.
+    tests: list[tuple[Comparison, set[Cell], bool]] = []
     for rows in parts.values():
         lines_of_part = {name: lines[row] for name, row in rows.items()}
+        is_of_group = _is_of_group(lines[rows[models[0]]])
         for comparison, marks in _compare_lines(lines_of_part, reference, options):
-            comparisons.append(comparison)
-            cells_of_tests.append({(rows[name], column) for name, column in marks})
-            are_of_groups.append(_is_of_group(lines[rows[models[0]]]))
-    if not comparisons:
+            cells = {(rows[name], column) for name, column in marks}
+            tests.append((comparison, cells, is_of_group))
+    if not tests:
         return set(), ["No column has values that can be tested."]
-    comparisons = corrected(comparisons)
+
+    comparisons = corrected([comparison for comparison, _, _ in tests])
     alpha = error_rate(options["level"])
-    differing: set[tuple[int, str]] = set()
-    for comparison, cells in zip(comparisons, cells_of_tests, strict=True):
+    differing: set[Cell] = set()
+    of_all = []
+    of_groups = []
+    for comparison, (_, cells, is_of_group) in zip(comparisons, tests, strict=True):
         if comparison.p_holm is not None and comparison.p_holm <= alpha:
             differing |= cells
+        if is_of_group:
+            of_groups.append(comparison)
+        else:
+            of_all.append(comparison)
+
     named = "the best of its column" if reference == BEST else reference
     if len(parts) > 1:
         named += " among comparable rows"
     verdict = f"{DAGGER} differs from {named}" if differing else f"Nothing differs from {named}"
+    notes = [f"{verdict}: {_describe_tests(comparisons, alpha)}."]
+    notes += _notes_on_tests(of_all, of_groups, keys)
+    return differing, notes
+
+
+def _describe_tests(comparisons: Sequence[Comparison], alpha: float) -> str:
+    """Say by which tests values differ, and from which p-value on."""
     methods = " and ".join(dict.fromkeys(comparison.method for comparison in comparisons))
     rule = f"p <= {alpha:g}"
     if len(comparisons) > 1:
         rule += f" by Holm's rule over {len(comparisons):,} comparisons"
-    notes = [f"{verdict}: {methods}, {rule}."]
-    notes += _notes_on_tests(comparisons, are_of_groups, keys)
-    return differing, notes
+    return f"{methods}, {rule}"
 
 
 def _notes_on_tests(
-    comparisons: Sequence[Comparison], are_of_groups: Sequence[bool], keys: Mapping[str, Key]
+    of_all: Sequence[Comparison], of_groups: Iterable[Comparison], keys: Mapping[str, Key]
 ) -> Iterator[str]:
-    """Say what limits the trust in comparisons; of those within groups how many it concerns."""
-    pairs = list(zip(comparisons, are_of_groups, strict=True))
-    of_all = [comparison for comparison, is_of_group in pairs if not is_of_group]
+    """Say what limits the trust in comparisons; within groups, in how many of them."""
     yield from map(sentence, format_notes(of_all))
     numbers: Counter[str] = Counter()
-    for comparison, is_of_group in pairs:
-        if is_of_group:
-            kinds = {note.partition(":")[0]: None for note in comparison.notes}
-            numbers.update(kind for kind in kinds if kind != APART)
-    for words, number in numbers.items():
-        yield sentence(f"{words}: {format_count(number, 'comparison')} within groups")
+    for comparison in of_groups:
+        numbers.update(dict.fromkeys(map(note_kind, comparison.notes), 1))
+    del numbers[APART]
+    for kind, number in numbers.items():
+        yield sentence(f"{kind}: {format_count(number, 'comparison')} within groups")
     untested = [name for name, key in keys.items() if key.metric != COUNT and why_incomparable(key)]
     if untested:
         yield f"Not tested, as no means over units: {', '.join(untested)}."
@@ -394,15 +407,18 @@ def _compare_lines(
     # Tables print the title of a key, and compare equal keys once.
     tested_keys = {key.title: key for name in references if (key := keys[name]) is not None}
     models = read_models({model: line.reports for model, line in lines.items()})
+    if not tested_keys:
+        return
     for pair in itertools.combinations(models, 2):
-        if not tested_keys or reference not in (BEST, *pair):
+        if reference not in (BEST, *pair):
             continue
         for comparison in compare_pair(models, pair, tested_keys, **options, has_bounds=False):
+            tested_key = tested_keys[comparison.metric]
             marks = set()
-            for name, model in references.items():
-                others = {comparison.name_a, comparison.name_b} - {model}
-                if keys[name] == tested_keys[comparison.metric] and len(others) == 1:
-                    marks.add((others.pop(), name))
+            for column, model in references.items():
+                if keys[column] == tested_key and model in pair:
+                    other = pair[1] if model == pair[0] else pair[0]
+                    marks.add((other, column))
             yield comparison, marks
 
 
@@ -465,35 +481,48 @@ def _why_unlike(a: Report, b: Report, names: tuple[str, str], macro: bool) -> st
     """Return why two reports cannot be compared; an empty text where they can."""
     if macro and a.group_tasks(a.sides[0]) != b.group_tasks(b.sides[0]):
         return f"cannot be compared with {names[0]}: unlike groups"
-    try:
-        models = read_models({names[0]: a, names[1]: b})
-        one, two = (models[name][0] for name in names)
-        *_, unlike, _ = pair_ranks(one, two, names, allow_unlike=True)
-    except InputValueError as error:
-        return error.problem
+    models = read_models({names[0]: a, names[1]: b})
+    pair, _, unlike = align_models(models[names[0]][0], models[names[1]][0], names)
+    if pair is not None:
+        unlike += unlike_lists(*pair, names, lenient=names)
     return f"cannot be compared with {names[0]}: {'; '.join(unlike)}" if unlike else ""
 
 
 def _doubts(models: Models, shown_keys: Collection[Key]) -> Iterator[str]:
     """Say the worst that each check finds in all models, and which models, or runs, have it."""
-    # By check and model, of each run: the measure, the message, in which sizes stand where the
-    # measure is infinite, and the run.
-    doubts: dict[str, dict[str, list[tuple[float, str, int]]]] = {}
+    findings: dict[str, list[dict[str, Graded]]] = {}  # of each run of a model, by check
+    checks: dict[str, None] = {}
     for name, runs in models.items():
-        for i, report in enumerate(runs, 1):
-            for measure, finding in graded_findings(report, DOUBTS, shown_keys):
-                of_models = doubts.setdefault(finding.name, {})
-                of_models.setdefault(name, []).append((measure, finding.message, i))
-    for of_models in doubts.values():
-        worst = {name: max(of_runs) for name, of_runs in of_models.items()}
-        _, message, _ = max(worst.values())
-        sources = {}
-        for name, (_, text, i) in worst.items():
-            if text == message:
-                texts = [each for _, each, _ in of_models[name]]
-                is_alike = texts == [message] * len(models[name])
-                sources[name] = name if is_alike else f"run {i} of {name}"
-        names = "" if list(sources.values()) == list(models) else f"{', '.join(sources.values())}: "
-        others = ", ".join(name for name in of_models if name not in sources)
-        end = "" if message.endswith("?") else "."
-        yield f"{names}{message}{end}" + (f" Less in {others}." if others else "")
+        findings[name] = []
+        for report in runs:
+            graded = graded_findings(report, DOUBTS, shown_keys)
+            findings[name].append({finding.name: (grade, finding) for grade, finding in graded})
+            checks.update(dict.fromkeys(findings[name][-1]))
+    for check in checks:
+        of_check = {name: [run.get(check) for run in runs] for name, runs in findings.items()}
+        yield _describe_worst(of_check)
+
+
+def _describe_worst(findings: Mapping[str, Sequence[Graded | None]]) -> str:
+    """Say the worst of what a check finds in the runs of each model, and where it is."""
+    worst = {}
+    for model, of_runs in findings.items():
+        # The message has sizes, which decide where grades are infinite.
+        ordered = [(each[0], each[1].message, i) for i, each in enumerate(of_runs, 1) if each]
+        if ordered:
+            worst[model] = max(ordered)
+    _, message, _ = max(worst.values())
+
+    sources = []
+    others = []
+    for model, (_, message_of_model, run) in worst.items():
+        if message_of_model != message:
+            others.append(model)
+        elif all(each and each[1].message == message for each in findings[model]):
+            sources.append(model)
+        else:
+            sources.append(f"run {run} of {model}")
+    text = message if message.endswith("?") else f"{message}."
+    if sources != list(findings):
+        text = f"{', '.join(sources)}: {text}"
+    return f"{text} Less in {', '.join(others)}." if others else text

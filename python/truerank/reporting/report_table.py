@@ -373,7 +373,7 @@ def _notes_on_macro(report: Report, keys: Mapping[str, Key | None], prefix: str)
 def lay_out(
     lines: Sequence[Lines],
     keys: Mapping[str, Key],
-    labels: Mapping[Column, str | None],
+    plain_labels: Mapping[Column, str | None],
     counts: Sequence[Column] = (),
     *,
     layout: Layout,
@@ -385,9 +385,9 @@ def lay_out(
 ) -> Table:
     """Lay out the lines of reports as a table: columns of labels, of whole numbers, of metrics.
 
-    Each column of labels has the one that goes without saying: people do not read a column without
-    another. Of other kinds than a plain one they read lines that move a printed value. The best
-    numbers are marked if models are ranked.
+    The columns of labels come with the label that goes without saying, if any does: a column is
+    hidden where all rows have it. With a plain kind, rows of other kinds are shown only where they
+    move a printed value. The best numbers are marked if models are ranked.
     """
     flag("percent", percent)
     cells: dict[str, list[Any]] = defaultdict(list)
@@ -399,25 +399,35 @@ def lay_out(
         metrics += metric_columns(name, key, cells, percent=percent, is_ranked=is_ranked)
     rows: Sequence[int] = range(len(cells["average"]))
     if plain_kind is not None:
-        # A row of another kind is left out where no value moves from that of the plain kind with
-        # the same labels.
-        names = list(zip(*(cells[name] for name in LABELS if name in cells), strict=True))
-        plain_rows = {names[i]: i for i in rows if cells["kind"][i] == plain_kind}
-        shown = [(column, cells[column.name]) for column in metrics if not column.hidden]
-        pairs = [(i, plain_rows.get(name, i)) for i, name in enumerate(names)]
-        rows = [
-            i
-            for i, plain in pairs
-            if i == plain or any(_moves(*each, (i, plain), digits) for each in shown)
-        ]
+        rows = _rows_that_move(cells, metrics, plain_kind, digits)
     columns = []
-    for column, plain in labels.items():
-        is_plain = {cells[column.name][i] for i in rows} <= {plain}
+    for column, plain_label in plain_labels.items():
+        is_plain = all(cells[column.name][row] == plain_label for row in rows)
         columns.append(replace(column, hidden=column.hidden or is_plain))
     columns += [*counts, *metrics]
     cells_of_columns = {column: cells[column.name] for column in columns}
-    layout = replace(layout, names=len(labels), rows=rows)
+    layout = replace(layout, names=len(plain_labels), rows=rows)
     return layout.make(cells_of_columns, notes=notes, digits=digits)
+
+
+def _rows_that_move(
+    cells: Mapping[str, list[Any]], metrics: Iterable[Column], plain_kind: str, digits: int
+) -> list[int]:
+    """List the rows of the plain kind, and those of another that move a printed value from it.
+
+    The values are those of two rows that have all labels but the kind alike.
+    """
+    shown_metrics = [column for column in metrics if not column.hidden]
+    labels = list(zip(*(cells[name] for name in LABELS if name in cells), strict=True))
+    plain_rows = {labels[i]: i for i, kind in enumerate(cells["kind"]) if kind == plain_kind}
+    rows = []
+    for row, labels_of_row in enumerate(labels):
+        plain_row = plain_rows.get(labels_of_row, row)
+        if row == plain_row or any(
+            _moves(column, cells[column.name], (row, plain_row), digits) for column in shown_metrics
+        ):
+            rows.append(row)
+    return rows
 
 
 def metric_columns(
@@ -438,28 +448,34 @@ def metric_columns(
         decimals = 1
         mark = "%"
     better = BETTER[key.increasing] if is_ranked else None
-    shown = behind = None
+    shown = None
     if None in cells.get(name, ()):
         shown = [NO_VALUE if cell is None else cell for cell in cells[name]]
-    names = [f"{name} {word}" for word in (*BOUNDS, DEVIATION)]
-    hidden = [each for each in names if each in cells]
-    if hidden:
-        bounds_or_deviation = [cells[each] for each in hidden[:2]]
-        behind = list(zip(*bounds_or_deviation, strict=True))
+    low, high, deviation = (f"{name} {word}" for word in (*BOUNDS, DEVIATION))
+    behind = None
+    if low in cells:
+        behind = list(zip(cells[low], cells[high], strict=True))
+    elif deviation in cells:
+        behind = list(zip(cells[deviation]))
     column = Column(name, key.heading, decimals, mark, better, shown=shown, behind=behind)
+    hidden = [each for each in (low, high, deviation) if each in cells]
     return [column, *(Column(each, hidden=True) for each in hidden)]
 
 
 def _moves(column: Column, cells: Sequence[Any], rows: tuple[int, int], digits: int) -> bool:
-    """Whether the cells of two rows differ by more than one in the last digit that is printed."""
-    texts = {column.text(cells[i], i, digits) for i in rows}
-    one, other = (cells[i] for i in rows)
+    """Whether the cells of two rows differ by more than one in the last digit that is printed.
+
+    A value moves from none, which is nan.
+    """
+    texts = {column.text(cells[row], row, digits) for row in rows}
+    one, other = (cells[row] for row in rows)
     if len(texts) < 2 or None in (one, other):
         return False
-    last_digit = 10.0 ** -max(len(text.partition(".")[2]) for text in texts)
+    decimals = max(len(text.partition(".")[2]) for text in texts)
+    last_digit = 10.0**-decimals
     if column.unit == "%":
         last_digit /= 100
-    return not abs(one - other) <= last_digit * (1 + 1e-9)
+    return math.isnan(one - other) or abs(one - other) > last_digit * (1 + 1e-9)
 
 
 # -- intervals -------------------------------------------------------------------------------------
@@ -468,46 +484,43 @@ def _moves(column: Column, cells: Sequence[Any], rows: tuple[int, int], digits: 
 def add_intervals(
     lines: Sequence[Lines], unit: LabelsLike | None, level: float, most: int | None = None
 ) -> list[str]:
-    """Add the bounds of the intervals of the values of the first lines, or of all; return notes.
+    """Add the bounds of intervals to the cells of the first rows, or of all; return the notes.
 
     Labels of units are of all tasks.
     """
-    for each in lines:
-        for name, bound in itertools.product(each.keys, BOUNDS):
-            each.cells[f"{name} {bound}"] = [None] * len(each.cells["group"])
+    for line in lines:
+        for name, bound in itertools.product(line.keys, BOUNDS):
+            line.cells[f"{name} {bound}"] = [None] * len(line.cells["group"])
+    rows = ((line, row) for line in lines for row in range(len(line.cells["group"])))
     # Each with the name of its group, or "", and the number of its runs.
     intervals: list[tuple[str, int, Interval]] = []
-    for each, place, reports, units in itertools.islice(_single_lines(lines, unit), most):
-        group = each.cells["group"][place] if each.cells["average"][place] == GROUP else ""
-        for name, key in each.keys.items():
-            if key is None or math.isnan(each.cells[name][place]):
+    for line, row in itertools.islice(rows, most):
+        reports, units = _tasks_of_row(line, row, unit)
+        group = line.cells["group"][row] if line.cells["average"][row] == GROUP else ""
+        for name, key in line.keys.items():
+            if key is None or math.isnan(line.cells[name][row]):
                 continue
             if not inference.intervals.why_no_interval(key, runs=len(reports)):
                 # Tables print the title of a key, which is a key, too.
                 interval = inference.interval(reports, key.title, unit=units, level=level)
                 for bound in BOUNDS:
-                    each.cells[f"{name} {bound}"][place] = getattr(interval, bound)
+                    line.cells[f"{name} {bound}"][row] = getattr(interval, bound)
                 intervals.append((group, len(reports), interval))
     return _notes_on_intervals(intervals, level)
 
 
-def _single_lines(
-    lines: Iterable[Lines], unit: LabelsLike | None
-) -> Iterator[tuple[Lines, int, Sequence[Report], LabelsLike | None]]:
-    """Yield each line by its place among those alike, with the reports and units of its tasks."""
-    for each in lines:
-        if each.groups is None:
-            yield each, 0, each.reports, unit
-            continue
-        (whole,) = each.reports
-        units: Any = unit
-        are_of_tasks = unit is not None and not isinstance(unit, str)
-        if are_of_tasks:
-            codes = group_codes(whole.ranks, units, "unit")[0]
-        for place, label in enumerate(each.groups):
-            if are_of_tasks:
-                units = codes[whole.group_labels == whole._labels.index(label)]
-            yield each, place, [whole.groups[label]], units
+def _tasks_of_row(
+    line: Lines, row: int, unit: LabelsLike | None
+) -> tuple[Sequence[Report], LabelsLike | None]:
+    """Return the reports of the tasks of a row, and the units of these tasks."""
+    if line.groups is None:
+        return line.reports, unit
+    (whole,) = line.reports
+    label = line.groups[row]
+    if unit is None or isinstance(unit, str):
+        return [whole.groups[label]], unit
+    codes, _ = group_codes(whole.ranks, unit, "unit")
+    return [whole.groups[label]], codes[whole.group_labels == whole._labels.index(label)]
 
 
 def _notes_on_intervals(intervals: Iterable[tuple[str, int, Interval]], level: float) -> list[str]:
@@ -521,7 +534,7 @@ def _notes_on_intervals(intervals: Iterable[tuple[str, int, Interval]], level: f
             if runs > 1:
                 over[runs] = f"{runs} runs, {over[runs]} ({interval.method})"
         for note in interval.notes:
-            kind = note.partition(":")[0]
+            kind = inference.intervals.note_kind(note)
             if group and kind != inference.intervals.APART:
                 groups_of_note.setdefault(kind, {})[group] = None
             else:
