@@ -76,7 +76,7 @@ def align(values: Values) -> None:
         else:
             values[name.lower()] = options.read_vectors(name, path)
     with called(left="LEFT", right="RIGHT"):
-        kind, model = open_model(values, "left right")
+        kind, model = open_model(values, ("left", "right"))
     source = values["pairs"]
     facts = take(values, "pairs known split candidates duplicates leaks columns header")
     sizes = model["scores"].shape if kind == "scores" else map(len, model.values())

@@ -417,22 +417,34 @@ def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]
     if len(set(names)) < len(names):
         names = list(paths)
     files = dict(zip(names, paths, strict=True))
-    if not are_runs:
-        candidates = values.pop("candidates", None) if texts else None
-        refused = "candidates columns list_columns duplicates order nan"
-        options.refuse(take(values, refused), "saved ranks")
-        with called(scores="ranks", path="ranks"):
-            rows = {path: read_rows(path) for path in texts}
-            # A file that has the column does not need the number, beside one that lacks it.
-            lacking = [path for path in texts if "candidates" not in rows[path][0][1]] or texts
-            ranks = {}
-            for name, path in files.items():
-                if path in texts:
-                    number = candidates if path in lacking else None
-                    ranks[name] = read_ranks(path, rows[path], number)
-                else:
-                    ranks[name] = tr.load(path)
-            return ranks
+    if are_runs:
+        return _evaluate_runs(files, values)
+    return _read_saved_or_text(files, texts, values)
+
+
+def _read_saved_or_text(
+    files: Mapping[str, str], texts: Sequence[str], values: Values
+) -> dict[str, tr.Ranks]:
+    """Read the ranks of each model: of text with the number of candidates, or saved ones."""
+    candidates = values.pop("candidates", None) if texts else None
+    refused = "candidates columns list_columns duplicates order nan"
+    options.refuse(take(values, refused), "saved ranks")
+    with called(scores="ranks", path="ranks"):
+        rows = {path: read_rows(path) for path in texts}
+        # A file that has the column does not need the number, beside one that lacks it.
+        lacking = [path for path in texts if "candidates" not in rows[path][0][1]] or texts
+        ranks = {}
+        for name, path in files.items():
+            if path in texts:
+                number = candidates if path in lacking else None
+                ranks[name] = read_ranks(path, rows[path], number)
+            else:
+                ranks[name] = tr.load(path)
+        return ranks
+
+
+def _evaluate_runs(files: Mapping[str, str], values: Values) -> dict[str, tr.Ranks]:
+    """Rank the right answers of --qrels in the run of each model."""
     with called(entities="--candidates", ids="ranks"):
         qrels = values.pop("qrels")
         columns, list_columns = values.pop("columns", None), values.pop("list_columns", None)

@@ -147,7 +147,7 @@ def predict_links(values: Values) -> None:
     if "lists" in values:
         kind, model = "lists", values.pop("lists")
     else:
-        kind, model = open_model(values, "entities queries relations", needs_all=False)
+        kind, model = open_model(values, ("entities", "queries", "relations"), needs_all=False)
     test = values.pop("test")
     facts = take(
         values, "columns header sides split candidates keys filter duplicates leaks unseen ids"

@@ -587,8 +587,8 @@ def write_option(names: Mapping[str, str], option: errors.Option) -> str:
     ('--allow-unlike', '')
     """
     flag = names.get(option.name, "")
-    # --labels entities has files alone, and who has nothing to give leaves an option out.
-    if " " in flag or not flag.startswith("--") or option.value == {}:
+    is_of_command = flag.startswith("--") and " " not in flag  # --labels entities has files alone.
+    if not is_of_command or option.value == {}:  # Who has nothing to give leaves an option out.
         return ""
     value: Any = option.value
     if value is True:

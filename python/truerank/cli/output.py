@@ -59,42 +59,58 @@ def open_store(path: str, **keywords: Any) -> Store:
     return store
 
 
-def open_model(values: Values, keywords: str, needs_all: bool = True) -> tuple[str, Values]:
-    """Take a model from the options: its scores if they are given, or else its vectors.
+def open_model(
+    values: Values, options: Sequence[str], needs_all: bool = True
+) -> tuple[str, dict[str, Any]]:
+    """Take a model out of the values of a command: its scores, if they are given, or its vectors.
 
-    `keywords` are those of its vectors, of which all may be needed. It returns "scores" or
-    "vectors", and what the methods of a task take, by keyword.
+    The options are those of its vectors, of which all may be needed. The first result is "scores"
+    or "vectors", the second what the methods of a task take, by keyword.
     """
-    model: Values = {}
     if "scores" in values:
-        reading = take(values, "axis dtype io")
-        paths = values.pop("scores")
-        if not isinstance(paths, dict):
-            paths = {"scores": paths}
-        for name, path in paths.items():
-            model[name] = open_store(path, **reading)
-        return "scores", model
-    values.pop("io", None)  # Vectors are open.
-    by_option = take(values, keywords)
-    for name, value in by_option.items():
-        model |= value if isinstance(value, dict) else {name: value}
-    if not by_option or (needs_all and len(by_option) < len(keywords.split())):
-        ways = ", ".join(f"--{name}" for name in keywords.split())
+        return "scores", _open_scores(values)
+    return "vectors", _take_vectors(values, options, needs_all)
+
+
+def _open_scores(values: Values) -> dict[str, Store]:
+    """Open the scores of a model: of each side by its name, or of one array by "scores"."""
+    reading = take(values, "axis dtype io")
+    paths = values.pop("scores")
+    if not isinstance(paths, dict):
+        paths = {"scores": paths}
+    return {name: open_store(path, **reading) for name, path in paths.items()}
+
+
+def _take_vectors(values: Values, options: Sequence[str], needs_all: bool) -> dict[str, Any]:
+    """Take the vectors of a model, which are open; an option may have those of several sides."""
+    values.pop("io", None)  # By this they were opened.
+    vectors_by_option = take(values, " ".join(options))
+    number_needed = len(options) if needs_all else 1
+    if len(vectors_by_option) < number_needed:
+        ways = ", ".join(f"--{name}" for name in options)
         raise click.UsageError(
             f"expected the vectors of a model ({ways}), or its scores (--scores)"
         )
+    model: dict[str, Any] = {}
+    for option, value in vectors_by_option.items():
+        model |= value if isinstance(value, dict) else {option: value}
     for name, vectors in model.items():
         if not isinstance(vectors, tuple) and vectors.ndim == 0:
             raise InputValueError(name, expected="a vector in each row", got="a number alone")
-    return "vectors", model
+    return model
 
 
-def count_candidates(kind: str, model: Values, kinds: Mapping[str, str]) -> dict[str, int]:
-    """Return how many candidates of each kind a model has, by the kinds that its scores are of."""
+def count_candidates(
+    kind: str, model: Values, kinds_of_candidates: Mapping[str, str]
+) -> dict[str, int]:
+    """Return how many candidates of each kind a model has: "entities", or "relations".
+
+    The mapping says of which kind the candidates are, by the names of scores.
+    """
     if kind == "scores":
-        return {kinds[name]: store.shape[-1] for name, store in model.items()}
+        return {kinds_of_candidates[name]: store.shape[-1] for name, store in model.items()}
     counts = {}
-    for name in kinds.values():
+    for name in kinds_of_candidates.values():
         if name in model:
             vectors = model[name]
             counts[name] = len(vectors[1]) - 1 if isinstance(vectors, tuple) else len(vectors)
@@ -256,16 +272,23 @@ def check_printing(printing: Values, **outputs: Path | None) -> str:
         import_extra("matplotlib", "an HTML page", "plot")
     output = printing.get("output")
     check_outputs({"output": output, **outputs}, printing)
-    style: str | None = "json" if "json" in printing else printing.get("style")
-    if style == "json" != printing.get("style", "json"):
-        raise click.UsageError(f"--json, or --format {printing['style']}")
+    style: str | None = printing.get("style")
+    if "json" in printing:
+        if style not in (None, "json"):
+            raise click.UsageError(f"--json, or --format {style}")
+        style = "json"
     if output is None:
         if sys.stdout is None:
             raise OSError(errno.EBADF, "standard output is closed; --output writes to a file")
         return style or "text"
+    return _style_of_file(output, style)
+
+
+def _style_of_file(output: Path, style: str | None) -> str:
+    """Return the style that the ending of a file means, if it is none other than asked for."""
     fitting = [name for name, ending in STYLES.items() if ending == output.suffix.lower()]
     if style is None and fitting:
-        style = fitting[0]
+        return fitting[0]
     if style is None:
         expected = f"one of {', '.join(dict.fromkeys(STYLES.values()))}"
     elif fitting and style not in fitting:

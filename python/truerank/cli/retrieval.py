@@ -134,7 +134,7 @@ def retrieve(values: Values) -> None:
                 "of their names, or listed"
             )
     else:
-        kind, model = open_model(values, "queries entities")
+        kind, model = open_model(values, ("queries", "entities"))
         if candidates is None:
             candidates = count_candidates(kind, model, {"scores": "entities"})["entities"]
         if isinstance(candidates, int):
