@@ -400,8 +400,8 @@ def refuse_lists(name: str, value: Any, similarity: str) -> None:
     if getattr(value, "ndim", 0) == 3:
         got = f"shape {tuple(value.shape)}"
     elif _is_pair(value):
-        first, second = (len(array_shape(name, part)) for part in value)
-        if second == 1 != first:
+        shape, shape_of_indptr = (array_shape(name, part) for part in value)
+        if len(shape_of_indptr) == 1 and len(shape) != 1:
             got = "vectors and an indptr"
     if got:
         way = Option("similarity", "maxsim", "compares lists of vectors")
@@ -440,25 +440,26 @@ def check_lists(name: str, vectors: Scores, starts: IntArray, rows: Axis) -> Non
     Zeros would be more similar than what is negative. Those of a query add 0 to all scores.
     """
     empty = np.flatnonzero(np.diff(starts) == 0)
-    zeros = first_zeros(vectors) if name == "entities" else -1
     if len(empty):
-        number = int(empty[0])
-        expected, got = "a vector or more", "none"
         call = "(vectors, np.unique(indptr))"
         way = Option("", effect="lacks it, and names[np.diff(indptr) > 0] its name", call=call)
-    elif zeros >= 0:
+        where = _describe_list(name, int(empty[0]), starts, rows)
+        raise InputValueError(where, expected="a vector or more", got="none", remedies=[way])
+    zeros = first_zeros(vectors) if name == "entities" else -1
+    if zeros >= 0:
         number = int(np.searchsorted(starts, zeros, side="right")) - 1
-        expected, got = (
-            "no vectors of zeros, as padding",
-            f"zeros at token {zeros - starts[number]}",
-        )
+        got = f"zeros at token {zeros - starts[number]}"
+        expected = "no vectors of zeros, as padding"
         way = Option("", effect="leaves out the padding of x", call="x[mask]")
-    else:
-        return
+        where = _describe_list(name, number, starts, rows)
+        raise InputValueError(where, expected=expected, got=got, remedies=[way])
+
+
+def _describe_list(name: str, number: int, starts: IntArray, rows: Axis) -> str:
+    """Name a list of vectors in a message, with its label if each list has one."""
     labels = rows.labels or ()
     label = f" ({labels[number]!r})" if len(labels) == len(starts) - 1 else ""
-    where = f"{name}: list {number}{label}"
-    raise InputValueError(where, expected=expected, got=got, remedies=[way])
+    return f"{name}: list {number}{label}"
 
 
 def first_zeros(vectors: Scores) -> int:

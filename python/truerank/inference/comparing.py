@@ -260,10 +260,10 @@ class Comparisons(list[Comparison], AsTable):
         methods = " and ".join(dict.fromkeys(pair.method for pair in self))
         units = {pair.metric: [format_count(pair.units, pair.unit)] for pair in self}
         words = first.add_runs(" and ".join(gather_notes(units)))
-        notes = [f"Tested by {methods}, over {words}."]
+        end = "."
         if all(pair.runs_a == 1 and pair.runs_b == 1 for pair in self):
-            notes = [f"{notes[0][:-1]}: other seeds are not in it."]
-        notes += format_notes(self)
+            end = ": other seeds are not in it."
+        notes = [f"Tested by {methods}, over {words}{end}", *format_notes(self)]
         table = Layout(names=len(names)).make(columns, rows, notes=notes)
         return table.table(metrics, **options)
 
@@ -440,7 +440,9 @@ def compare(
     if not (unit is None or isinstance(unit, str)):  # All pairs have the order of the first model.
         first_run = next(iter(runs.values()))[0]
         for name, of_model in runs.items():
-            runs[name] = (align_runs([first_run, *of_model]) or [first_run, *of_model])[1:]
+            aligned = align_runs([first_run, *of_model])
+            if aligned is not None:
+                runs[name] = aligned[1:]
     options: dict[str, Any] = {"unit": unit, "level": level, "allow_unlike": allow_unlike}
     options |= {"notes": notes, "may_lack": list(runs)[-1] if common else None}
     by_pair = [
@@ -509,10 +511,10 @@ def compare_pair(
     notes: tuple[str, ...] = (),
     has_bounds: bool = True,
 ) -> list[Comparison]:
-    """Compare two of several models by named keys; without bounds, which take longer, if asked.
+    """Compare two of several models by named keys.
 
     The model that may lack lists of queries is not refused where the other has them. Notes on all
-    models come first.
+    models come first. Bounds take longer, and are left out unless they are asked for.
     """
     are_folds = align_runs(models[names[0]]) is None
     runs_a, runs_b, pairing, notes_of_pair = pair_runs(
@@ -714,9 +716,9 @@ def _read_share(metric: str, grammar: Grammar) -> Key:
 def _weigh_units(
     base: Rankings, new: Rankings, key: Key, unit: LabelsLike | None
 ) -> tuple[float, float]:
-    """Return the weight of the heaviest unit, beside a mean of 1, and how many carry a difference.
+    """Return the heaviest unit's weight, relative to the mean, and how many carry a difference.
 
-    Of fewer units than a note is given for, those that weigh alike all do: each loses 1 at most.
+    Of few units that weigh alike, all carry it: each loses 1 at most.
     """
     codes, _ = unit_codes(new.ranks, unit)
     of_base, of_new = (contributions(model, key, codes) for model in (base, new))
@@ -752,10 +754,10 @@ def judge(
     if round(pair.estimate + margin, 12) < 0 and p_value <= alpha:
         return WORSE
     if differing < fewest_differing(pair.level):
-        most = 1.0
+        upper_share = 1.0  # of the units that lose
         if pair.losses < units:
-            most = float(betaincinv(pair.losses + 1, units - pair.losses, 1 - alpha / 2))
-        if not differing or most * heaviest <= margin:
+            upper_share = float(betaincinv(pair.losses + 1, units - pair.losses, 1 - alpha / 2))
+        if not differing or upper_share * heaviest <= margin:
             return NO_WORSE
         return f"{UNDECIDED}: {why_no_bounds(differing, units, pair.unit, pair.level)}"
     low = pair.low
@@ -763,11 +765,11 @@ def judge(
         low = pair.estimate - stdtrit(units - 1, 1 - alpha / 2) * pair.deviation / math.sqrt(units)
     if round(low + margin, 12) >= 0:
         return NO_WORSE
-    return UNDECIDED + _name_number(pair, margin, alpha, carriers)
+    return UNDECIDED + _explain_undecided(pair, margin, alpha, carriers)
 
 
-def _name_number(pair: Comparison, margin: float, alpha: float, carriers: float) -> str:
-    """Say of how many units two equal models would mostly pass, where these are far more.
+def _explain_undecided(pair: Comparison, margin: float, alpha: float, carriers: float) -> str:
+    """Say why a verdict is undecided, or of how many units two equal models would mostly pass.
 
     Of a few units that carry the difference, the deviation says too little of others.
     """
@@ -807,10 +809,10 @@ def gate_table(pairs: Comparisons, verdicts: Mapping[str, str], *, has_verdicts:
     ]
     rows = []
     for pair in pairs:
-        row = [pair.metric, pair.value_b, pair.value_a, pair.estimate, pair.low, pair.high]
-        row += [pair.p_value, pair.p_holm, pair.wins, pair.ties, pair.losses]
-        row += [verdicts[pair.metric], *(getattr(pair, name) for name in _FOR_PROGRAMS)]
-        rows.append(row)
+        # A comparison is of new, its a, with base.
+        cells = vars(pair) | {BASE: pair.value_b, NEW: pair.value_a, "difference": pair.estimate}
+        cells["verdict"] = verdicts[pair.metric]
+        rows.append([cells[column.name] for column in columns])
     return Table(columns, rows, notes=pairs.table().notes)
 
 
@@ -822,22 +824,25 @@ def _list_losses(
     codes, name = unit_codes(ranks, unit)
     values = []
     for model in (base, new):
-        of_units = model.labels(codes, UNIT)
-        values.append(value_by_group(model, key, of_units, 1 + int(codes.max())))
-    order = np.argsort(values[1] - values[0], kind="stable")  # nan comes last
-    names = {name: LABEL_ALIASES.get(name, name)}
-    if names[name] not in ranks.labels:
-        # A triple, or a pair, is a row of the test; a single task is told by its other labels.
-        words = {LABEL_WORDS[label]: label for label in IDENTIFYING_LABELS}
-        names = {name: UNIT} if ranks.unit is not None else words
+        units = model.labels(codes, UNIT)
+        values.append(value_by_group(model, key, units, 1 + int(codes.max())))
+    of_base, of_new = values
+    order = np.argsort(of_new - of_base, kind="stable")  # nan comes last
+    label_of_unit = LABEL_ALIASES.get(name, name)
+    if label_of_unit in ranks.labels:
+        shown_labels = {name: label_of_unit}
+    elif ranks.unit is not None:  # A triple, or a pair, is a row of the test.
+        shown_labels = {name: UNIT}
+    else:  # A single task is told by its other labels.
+        shown_labels = {LABEL_WORDS[label]: label for label in IDENTIFYING_LABELS}
     losses = []
     for i in order[:MOST_NAMED].tolist():
-        if not values[1][i] < values[0][i]:
+        if not of_new[i] < of_base[i]:
             break
         task = int(np.argmax(codes == i))
         loss = {}
-        for word, label in names.items():
+        for word, label in shown_labels.items():
             if label in ranks.labels:
                 loss[word] = ranks.labels[label][task : task + 1].values.tolist()[0]
-        losses.append(loss | {BASE: float(values[0][i]), NEW: float(values[1][i])})
+        losses.append(loss | {BASE: float(of_base[i]), NEW: float(of_new[i])})
     return losses

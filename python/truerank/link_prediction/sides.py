@@ -334,36 +334,42 @@ def candidates_of_side(candidates: CandidateSet, side: Side, splits: SplitTables
 
 def audit_triples(
     splits: SplitTables, further: Sequence[int], rules: Mapping[str, str]
-) -> tuple[IntArray, list[FindingParts]]:
+) -> tuple[IntArray, list[FindingParts], list[FindingParts]]:
     """Find duplicates, leaks and unseen triples, and keep, drop or refuse them by a rule for each.
 
-    Returned are the rows of the test that are ranked, and findings: of the rows, duplicates and
-    leaks, as `audit_split` has them, and then of what is unseen. Columns in `further` are part of a
-    triple, too.
+    Returned are the rows of the test that are ranked, findings of the rows, duplicates and leaks,
+    and findings of what is unseen. Columns in `further` are part of a triple, too.
     """
     if not splits.tested:
         raise InputValueError(next(iter(splits.sizes)), expected="at least one triple", got="none")
     columns = [splits.rows[:, column] for column in (0, 1, 2, *further)]
     cases = {}
-    unseen_parts: list[FindingParts] = []
-    heading, lacking = "unseen", "no known split has"
+    findings_unseen: list[FindingParts] = []
     if TRAIN in splits.known:
-        heading, lacking = f"unseen in {TRAIN}", f"{TRAIN} has not"
+        case = f"unseen in {TRAIN}"
+        problem = f"have an entity or a relation that {TRAIN} has not"
+    else:
+        case = "unseen"
+        problem = "have an entity or a relation that no known split has"
     if splits.known:
-        unseen_parts, has_unseen = _find_unseen(splits)
-        cases[heading] = (has_unseen, f"have an entity or a relation that {lacking}")
+        findings_unseen, has_unseen = _find_unseen(splits)
+        findings_unseen += _find_lacking_relations(splits)
+        cases[case] = (has_unseen, problem)
     elif rules["unseen"] != "keep":
         got = f'"{rules["unseen"]}"'
         raise InputValueError("unseen", expected='"keep" without known splits', got=got)
-    rules = {**rules, heading: rules["unseen"]}
+    rules = {**rules, case: rules["unseen"]}
     test_rows, findings = audit_split(splits, columns, rules, TRIPLES, cases, has_whole=True)
-    return test_rows, findings + unseen_parts
+    of_rows = findings[: len(findings) - len(cases)]
+    of_cases = findings[len(of_rows) :]
+    return test_rows, of_rows, of_cases + findings_unseen
 
 
 def list_findings(
     splits: SplitTables,
     test_rows: IntArray,
-    audited: Sequence[FindingParts],
+    findings_audited: Sequence[FindingParts],
+    findings_unseen: Sequence[FindingParts],
     is_asked: npt.NDArray[np.bool_],
     has_known: bool,
 ) -> list[FindingParts]:
@@ -373,12 +379,12 @@ def list_findings(
     numbers = {"entity": entities, "relation": relations, "head": heads, "tail": tails}
     occurring = ", ".join(format_count(len(ids), name) for name, ids in numbers.items())
     findings = [
-        *audited[:3],  # of the rows, duplicates and leaks
+        *findings_audited,
         *findings_of_reading(splits, TRIPLES, is_asked),
         ("found", len(entities), occurring),
         *_find_unnamed(splits, "head", entities),
         *_find_unnamed(splits, "relation", relations),
-        *audited[3:],
+        *findings_unseen,
         *_find_inverses(splits, test_rows),
     ]
     if not has_known:
@@ -388,22 +394,15 @@ def list_findings(
 
 
 def _find_unseen(splits: SplitTables) -> tuple[list[FindingParts], npt.NDArray[np.bool_]]:
-    """Find entities and relations that "train" lacks, or all known splits, and triples with one.
-
-    Of relations, those are findings, too, that one known split lacks and another one has.
-    """
+    """Find entities and relations that "train" lacks, or all known splits, and triples with one."""
     test = splits.rows[: splits.tested]
     findings = []
     has_unseen = np.zeros(splits.tested, dtype=bool)
     for role, columns in (("head", [0, 2]), ("relation", [1])):
         vocabulary = splits.vocabularies[role]
         ids = distinct(test[:, columns].ravel())
-        are_in: dict[str, Any] = {}
-        for name in splits.known:
-            rows = splits.known_rows(name)
-            are_in[name] = np.any([are_among(ids, rows[:, column]) for column in columns], axis=0)
-        are_known = np.any(list(are_in.values()), axis=0)
-        is_seen: Any = are_in.get(TRAIN, are_known)
+        is_known = _find_in_known_splits(splits, ids, columns)
+        is_seen: Any = is_known.get(TRAIN, np.any(list(is_known.values()), axis=0))
         unseen = ids[~is_seen]
         words = NOTHING
         if len(unseen):
@@ -411,13 +410,34 @@ def _find_unseen(splits: SplitTables) -> tuple[list[FindingParts], npt.NDArray[n
             for column in columns:
                 has_unseen |= are_among(test[:, column], unseen)
         findings.append((f"unseen {vocabulary.of}", len(unseen), words))
-        for name, are_there in are_in.items():
-            lacking = ids[are_known & ~are_there]
-            if role == "relation" and len(lacking):
-                text = f"{name} lacks {len(lacking):,} of {len(ids):,} of the test, and so filters "
-                text += f"none of them: {list_examples(lacking, vocabulary)}"
-                findings.append((f"relations of {name}", len(lacking), text))
     return findings, has_unseen
+
+
+def _find_lacking_relations(splits: SplitTables) -> list[FindingParts]:
+    """Find relations of the test that one known split lacks and another one has."""
+    vocabulary = splits.vocabularies["relation"]
+    ids = distinct(splits.rows[: splits.tested, 1])
+    is_known = _find_in_known_splits(splits, ids, [1])
+    is_in_any = np.any(list(is_known.values()), axis=0)
+    findings = []
+    for name, is_there in is_known.items():
+        lacking = ids[is_in_any & ~is_there]
+        if len(lacking):
+            text = f"{name} lacks {len(lacking):,} of {len(ids):,} of the test, and so filters "
+            text += f"none of them: {list_examples(lacking, vocabulary)}"
+            findings.append((f"relations of {name}", len(lacking), text))
+    return findings
+
+
+def _find_in_known_splits(
+    splits: SplitTables, ids: IntArray, columns: Sequence[int]
+) -> dict[str, npt.NDArray[np.bool_]]:
+    """Return of each known split whether each id is in one of some columns of it."""
+    is_known = {}
+    for name in splits.known:
+        rows = splits.known_rows(name)
+        is_known[name] = np.any([are_among(ids, rows[:, column]) for column in columns], axis=0)
+    return is_known
 
 
 def _find_unnamed(splits: SplitTables, role: str, occurring: IntArray) -> list[FindingParts]:
@@ -426,7 +446,7 @@ def _find_unnamed(splits: SplitTables, role: str, occurring: IntArray) -> list[F
     count = vocabulary.size - len(occurring)
     if not count:
         return []
-    # Among so many ids the first ones are, however many there are.
+    # Of nine ids more than occur, nine do not: enough for examples of any vocabulary.
     unnamed = without(np.arange(min(vocabulary.size, len(occurring) + 9)), occurring)
     text = f"{count:,} of {vocabulary.size:,} {vocabulary.of}: {list_examples(unnamed, vocabulary)}"
     return [(f"{vocabulary.of} in no fact", count, text)]
@@ -435,16 +455,17 @@ def _find_unnamed(splits: SplitTables, role: str, occurring: IntArray) -> list[F
 def _find_inverses(splits: SplitTables, test_rows: IntArray) -> list[FindingParts]:
     """Say which triples are others with head and tail exchanged, by relations that go together.
 
-    Two relations do if the pairs of the one are, exchanged, those of the other: sums over them of
-    mixed bits are then equal. A relation that is its own inverse is none of them.
+    The pairs of one relation are, exchanged, those of the other: so are the sums of their hashes. A
+    relation that is its own inverse is none of them.
     """
     heads, relations, tails = (splits.rows[test_rows, column] for column in range(3))
     distinct_relations, codes = codes_of(relations)
     sums = np.zeros((2, len(distinct_relations)), np.uint64)
     np.add.at(sums[0], codes, mixed_rows([heads, tails]))
     np.add.at(sums[1], codes, mixed_rows([tails, heads]))
-    pairs, exchanged = sums.view(np.int64)
-    has_inverse = occurrences_of(exchanged).of(pairs) > (pairs == exchanged)
+    hashes, hashes_exchanged = sums.view(np.int64)
+    is_own_inverse = hashes == hashes_exchanged
+    has_inverse = occurrences_of(hashes_exchanged).of(hashes) > is_own_inverse
     count = int(np.count_nonzero(has_inverse[codes]))
     names = list_examples(distinct_relations[has_inverse], splits.vocabularies["relation"])
     text = f"{count:,} triples are others with head and tail exchanged, of relations that always "

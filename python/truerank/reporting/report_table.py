@@ -452,7 +452,7 @@ def metric_columns(
     if None in cells.get(name, ()):
         shown = [NO_VALUE if cell is None else cell for cell in cells[name]]
     low, high, deviation = (f"{name} {word}" for word in (*BOUNDS, DEVIATION))
-    behind = None
+    behind: list[tuple[Any, ...]] | None = None
     if low in cells:
         behind = list(zip(cells[low], cells[high], strict=True))
     elif deviation in cells:

@@ -33,18 +33,18 @@ def is_one_split(known: Mapping[Any, Any]) -> bool:
     >>> is_one_split({"q1": ["a", "b"]}), is_one_split({"train": {"q1": ["a", "b"]}})
     (True, False)
     """
-    kinds = set()
+    are_items = []
     for value in known.values():
         if isinstance(value, Sized) and not is_sparse(value) and not len(value):
             continue  # Without members it could be anything.
-        kinds.add(_are_items(value))
-    if len(kinds) > 1:
+        are_items.append(_are_items(value))
+    if not are_items:  # There are no pairs at all; splits have names.
+        return not all(isinstance(name, str) for name in known)
+    if any(are_items) and not all(are_items):
         expected = 'splits by their names, known={"train": {query: [items]}, ...}, or one split, '
         expected += "known={query: [items], ...}"
         raise InputTypeError("known", expected=expected, got="a mapping that has both")
-    if not kinds:  # There are no pairs at all.
-        return not all(isinstance(name, str) for name in known)
-    return True in kinds
+    return all(are_items)
 
 
 def _are_items(value: Any) -> bool:
@@ -192,7 +192,7 @@ def _where_missing(table: Judgements, number: int, row: int) -> str:
 def _read_entities(
     given: Vocabulary, documents: Sequence[Column], queries: Sequence[Column]
 ) -> Vocabulary:
-    """Return the given entities; if they are a number beside names, these, which have no order.
+    """Return the given entities or, where only their number was given, the names without order.
 
     Lists may name the queries themselves, where these are left out.
     """
@@ -307,9 +307,9 @@ def _distinct_answers(
     vocabularies: Mapping[str, Vocabulary],
 ) -> tuple[IntArray, FloatArray | None, list[FindingParts]]:
     """Return the rows of right answers in lexicographic order, without repeats and low gains."""
-    pairs = [ids_of_splits[0] for ids_of_splits in ids.values()]
-    ascending, order = sorted_with_order(row_keys(pairs))
-    is_repeat = np.zeros(len(order), dtype=bool)
+    columns = [ids_of_splits[0] for ids_of_splits in ids.values()]  # query and entity
+    ascending, order = sorted_with_order(row_keys(columns))
+    is_repeat = np.zeros(len(order), dtype=bool)  # in this order
     np.equal(ascending[1:], ascending[:-1], out=is_repeat[1:])
     repeats = count_repeats(int(is_repeat.sum()), "qrels")
     if tested.relevance is None:
@@ -318,7 +318,7 @@ def _distinct_answers(
     is_other = is_repeat[1:] & (gains[1:] != gains[:-1])
     if is_other.any():
         i = int(is_other.argmax())
-        codes = [int(column[order[i]]) for column in pairs]
+        codes = [int(column[order[i]]) for column in columns]
         query, entity = map(Vocabulary.label_of, vocabularies.values(), codes)
         got = f"{gains[i]} and {gains[i + 1]} for {entity!r} of query {query!r}"
         raise InputValueError("qrels", expected="one gain for each pair", got=got)

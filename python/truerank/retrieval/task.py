@@ -541,16 +541,21 @@ def draw_for_queries(
     has the query of each right answer, and the answer.
     """
     rng = np.random.default_rng(sampled.seed)
-    number = len(known[0]) - 1
-    rows, targets = right
-    drawn_for = rows if sampled.per == "answer" else np.arange(number)
-    pools = np.array([0, len(columns)]), columns, np.zeros_like(drawn_for)
+    queries, answers = right
+    n_queries = len(known[0]) - 1
+    whole_pool = np.array([0, len(columns)]), columns
     if sampled.per is None:
-        return draw_candidates(known, drawn_for, pools, right, sampled.negatives, rng)
-    answers = np.arange(len(drawn_for)), targets
-    indptr, drawn = draw_candidates(known, drawn_for, pools, answers, sampled.negatives, rng)
-    queries, indices = distinct_rows([np.repeat(drawn_for, np.diff(indptr)), drawn])
-    return indptr_of(np.bincount(queries, minlength=number)), indices
+        every_query = np.arange(n_queries)
+        pools = *whole_pool, np.zeros_like(every_query)
+        return draw_candidates(known, every_query, pools, right, sampled.negatives, rng)
+
+    # A sample is drawn for each answer, or each query, and joined with the others of its query.
+    drawn_for = queries if sampled.per == "answer" else np.arange(n_queries)
+    pools = *whole_pool, np.zeros_like(drawn_for)
+    own = np.arange(len(drawn_for)), answers
+    indptr, drawn = draw_candidates(known, drawn_for, pools, own, sampled.negatives, rng)
+    rows, indices = distinct_rows([np.repeat(drawn_for, np.diff(indptr)), drawn])
+    return indptr_of(np.bincount(rows, minlength=n_queries)), indices
 
 
 def make_answers(
