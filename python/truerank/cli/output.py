@@ -59,39 +59,32 @@ def open_store(path: str, **keywords: Any) -> Store:
     return store
 
 
-def open_model(
-    values: Values, options: Sequence[str], needs_all: bool = True
-) -> tuple[str, dict[str, Any]]:
+def open_model(values: Values, names: Sequence[str], needs_all: bool = True) -> tuple[str, Values]:
     """Take a model out of the values of a command: its scores, if they are given, or its vectors.
 
-    The options are those of its vectors, of which all may be needed. The first result is "scores"
-    or "vectors", the second what the methods of a task take, by keyword.
+    The names are those of the options of vectors, of which all may be needed. The first result is
+    "scores" or "vectors", the second what the methods of a task take, by keyword.
     """
-    if "scores" in values:
-        return "scores", _open_scores(values)
-    return "vectors", _take_vectors(values, options, needs_all)
-
-
-def _open_scores(values: Values) -> dict[str, Store]:
-    """Open the scores of a model: of each side by its name, or of one array by "scores"."""
+    if "scores" not in values:
+        return "vectors", _take_vectors(values, names, needs_all)
     reading = take(values, "axis dtype io")
     paths = values.pop("scores")
     if not isinstance(paths, dict):
         paths = {"scores": paths}
-    return {name: open_store(path, **reading) for name, path in paths.items()}
+    return "scores", {name: open_store(path, **reading) for name, path in paths.items()}
 
 
-def _take_vectors(values: Values, options: Sequence[str], needs_all: bool) -> dict[str, Any]:
+def _take_vectors(values: Values, names: Sequence[str], needs_all: bool) -> Values:
     """Take the vectors of a model, which are open; an option may have those of several sides."""
     values.pop("io", None)  # By this they were opened.
-    vectors_by_option = take(values, " ".join(options))
-    number_needed = len(options) if needs_all else 1
+    vectors_by_option = take(values, " ".join(names))
+    number_needed = len(names) if needs_all else 1
     if len(vectors_by_option) < number_needed:
-        ways = ", ".join(f"--{name}" for name in options)
+        ways = ", ".join(f"--{name}" for name in names)
         raise click.UsageError(
             f"expected the vectors of a model ({ways}), or its scores (--scores)"
         )
-    model: dict[str, Any] = {}
+    model: Values = {}
     for option, value in vectors_by_option.items():
         model |= value if isinstance(value, dict) else {option: value}
     for name, vectors in model.items():
@@ -100,17 +93,15 @@ def _take_vectors(values: Values, options: Sequence[str], needs_all: bool) -> di
     return model
 
 
-def count_candidates(
-    kind: str, model: Values, kinds_of_candidates: Mapping[str, str]
-) -> dict[str, int]:
+def count_candidates(kind: str, model: Values, nouns: Mapping[str, str]) -> dict[str, int]:
     """Return how many candidates of each kind a model has: "entities", or "relations".
 
-    The mapping says of which kind the candidates are, by the names of scores.
+    The nouns say of which kind they are, by the names of scores.
     """
     if kind == "scores":
-        return {kinds_of_candidates[name]: store.shape[-1] for name, store in model.items()}
+        return {nouns[name]: store.shape[-1] for name, store in model.items()}
     counts = {}
-    for name in kinds_of_candidates.values():
+    for name in nouns.values():
         if name in model:
             vectors = model[name]
             counts[name] = len(vectors[1]) - 1 if isinstance(vectors, tuple) else len(vectors)

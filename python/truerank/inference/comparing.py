@@ -796,7 +796,7 @@ def gate_table(pairs: Comparisons, verdicts: Mapping[str, str], *, has_verdicts:
         Column("metric", shown=[pair.title for pair in pairs]),
         Column(BASE, decimals=decimals),
         Column(NEW, decimals=decimals),
-        Column("difference", f"{NEW} - {BASE}", decimals),
+        Column(DIFFERENCE, f"{NEW} - {BASE}", decimals),
         Column("low", f"{100 * pairs[0].level:g} % from", decimals),
         Column("high", "to", decimals),
         Column("p_value", "p"),
@@ -809,8 +809,7 @@ def gate_table(pairs: Comparisons, verdicts: Mapping[str, str], *, has_verdicts:
     ]
     rows = []
     for pair in pairs:
-        # A comparison is of new, its a, with base.
-        cells = vars(pair) | {BASE: pair.value_b, NEW: pair.value_a, "difference": pair.estimate}
+        cells = vars(pair) | {BASE: pair.value_b, NEW: pair.value_a, DIFFERENCE: pair.estimate}
         cells["verdict"] = verdicts[pair.metric]
         rows.append([cells[column.name] for column in columns])
     return Table(columns, rows, notes=pairs.table().notes)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 Run: TypeAlias = Ranks | Mapping[str, float]
 Model: TypeAlias = Run | Sequence[Ranks] | Sequence[Mapping[str, float]]
 Models: TypeAlias = Mapping[str, Model] | Mapping[str, Ranks] | Mapping[str, Mapping[str, float]]
+LabelsByName: TypeAlias = "Mapping[str, Labels]"
 BY_IDS = {"queries": "query", "targets": "target"}
 IDENTIFYING_LABELS = ("side", "relation", *BY_IDS)
 FACT = "fact"  # Tasks of link prediction number their facts so, by names.
@@ -177,11 +178,7 @@ def _numbers_of_both(a: Ranks, b: Ranks) -> tuple[IntArray, IntArray]:
 
 
 def _match_by_labels(
-    a: Ranks,
-    b: Ranks,
-    of_a: Mapping[str, Labels],
-    of_b: Mapping[str, Labels],
-    names: tuple[str, str],
+    a: Ranks, b: Ranks, of_a: LabelsByName, of_b: LabelsByName, names: tuple[str, str]
 ) -> tuple[IntArray, str]:
     """Return the position of each task's partner, or say which tasks only one of the models has."""
     codes_a, codes_b = _codes_of_both(a, b, of_a, of_b)
@@ -211,7 +208,7 @@ def _match_by_labels(
 
 
 def _codes_of_both(
-    a: Ranks, b: Ranks, of_a: Mapping[str, Labels], of_b: Mapping[str, Labels]
+    a: Ranks, b: Ranks, of_a: LabelsByName, of_b: LabelsByName
 ) -> tuple[IntArray, IntArray]:
     """Return codes of the tasks of two models: equal where their labels and Tasks are equal."""
     columns = [join_labels(name, (of_a[name], of_b[name])).codes for name in of_a]
@@ -224,9 +221,7 @@ def _is_of_task(ranks: Ranks) -> bool:
     return any(origin.queries for origin in ranks.origins)
 
 
-def _differ_by_query_ids(
-    a: Ranks, b: Ranks, of_a: Mapping[str, Labels], of_b: Mapping[str, Labels]
-) -> bool:
+def _differ_by_query_ids(a: Ranks, b: Ranks, of_a: LabelsByName, of_b: LabelsByName) -> bool:
     """Whether one model has the query ids of a Task, and all its other labels pair."""
     others = [name for name in of_a if name != "queries"]
     if _is_of_task(a) == _is_of_task(b) or not others or len(others) == len(of_a):
@@ -235,7 +230,7 @@ def _differ_by_query_ids(
     return np.array_equal(np.sort(codes[: len(a)]), np.sort(codes[len(a) :]))
 
 
-def _labels_tell_tasks(a: Ranks, b: Ranks, of_a: Mapping[str, Labels]) -> bool:
+def _labels_tell_tasks(a: Ranks, b: Ranks, of_a: LabelsByName) -> bool:
     """Whether the labels of both tell which task is which, so that equal ones are repeats."""
     if FACT in of_a or (a.answers is not None and "queries" in of_a):
         return True
@@ -279,17 +274,16 @@ def _comparable_labels(
     labels_of_a = a.labels
     labels_of_b = b.labels
     for name in names:
-        one = labels_of_a.get(name)
-        two = labels_of_b.get(name)
-        if one is None or two is None:
+        if name not in labels_of_a or name not in labels_of_b:
             continue
+        one = labels_of_a[name]
+        two = labels_of_b[name]
         if (one.vocabulary is None) == (two.vocabulary is None):
             of_a[name] = one
             of_b[name] = two
         elif name in BY_IDS:  # The query tells tasks apart without its other labels.
-            differences.append(
-                f"{name}: names against integer ids; with_labels gives both the same"
-            )
+            advice = "with_labels gives both the same"
+            differences.append(f"{name}: names against integer ids; {advice}")
     return of_a, of_b, differences
 
 
@@ -484,13 +478,12 @@ def align_models(
 def _offer_common(one: Ranks, two: Ranks, names: tuple[str, str], last: str | None) -> list[Option]:
     """Offer to leave out the tasks that either of two models lacks, but not those of the last."""
     keys_of_one, keys_of_two = _join_keys(one, two)
-    if not np.isin(keys_of_one, keys_of_two).any():
+    is_in_two = np.isin(keys_of_one, keys_of_two)
+    is_in_one = np.isin(keys_of_two, keys_of_one)
+    if not is_in_two.any():
         return []
-    lacking = []
-    if not np.isin(keys_of_two, keys_of_one).all():
-        lacking.append(names[0])
-    if not np.isin(keys_of_one, keys_of_two).all():
-        lacking.append(names[1])
+    has_others = {names[0]: is_in_one.all(), names[1]: is_in_two.all()}
+    lacking = [name for name, has_all in has_others.items() if not has_all]
     if not lacking or last in [name.partition("[")[0] for name in lacking]:
         return []
     return [Option("common", True, LEAVES_OUT.format(" and ".join(lacking)))]
@@ -565,10 +558,9 @@ def note_on_depth(
     shorter = min(depth_a, depth_b)
     if not shorter or max(depth_a, depth_b) < 2 * shorter:
         return ()
-    if key.row.parameter in ("@k", "[@k]"):
-        cutoff: Any = key.parameter
-        if 0 < cutoff <= shorter:
-            return ()
+    cutoff: Any = key.parameter
+    if key.row.parameter in ("@k", "[@k]") and 0 < cutoff <= shorter:
+        return ()
     entries = format_count(depth_a, "entry")
     return (f"lists of {names[0]} have up to {entries}, of {names[1]} {depth_b:,}",)
 

@@ -345,12 +345,11 @@ def audit_triples(
     columns = [splits.rows[:, column] for column in (0, 1, 2, *further)]
     cases = {}
     findings_unseen: list[FindingParts] = []
+    case = "unseen"
+    problem = "have an entity or a relation that no known split has"
     if TRAIN in splits.known:
         case = f"unseen in {TRAIN}"
         problem = f"have an entity or a relation that {TRAIN} has not"
-    else:
-        case = "unseen"
-        problem = "have an entity or a relation that no known split has"
     if splits.known:
         findings_unseen, has_unseen = _find_unseen(splits)
         findings_unseen += _find_lacking_relations(splits)
@@ -401,7 +400,7 @@ def _find_unseen(splits: SplitTables) -> tuple[list[FindingParts], npt.NDArray[n
     for role, columns in (("head", [0, 2]), ("relation", [1])):
         vocabulary = splits.vocabularies[role]
         ids = distinct(test[:, columns].ravel())
-        is_known = _find_in_known_splits(splits, ids, columns)
+        is_known = _find_in_known(splits, ids, columns)
         is_seen: Any = is_known.get(TRAIN, np.any(list(is_known.values()), axis=0))
         unseen = ids[~is_seen]
         words = NOTHING
@@ -417,7 +416,7 @@ def _find_lacking_relations(splits: SplitTables) -> list[FindingParts]:
     """Find relations of the test that one known split lacks and another one has."""
     vocabulary = splits.vocabularies["relation"]
     ids = distinct(splits.rows[: splits.tested, 1])
-    is_known = _find_in_known_splits(splits, ids, [1])
+    is_known = _find_in_known(splits, ids, [1])
     is_in_any = np.any(list(is_known.values()), axis=0)
     findings = []
     for name, is_there in is_known.items():
@@ -429,9 +428,7 @@ def _find_lacking_relations(splits: SplitTables) -> list[FindingParts]:
     return findings
 
 
-def _find_in_known_splits(
-    splits: SplitTables, ids: IntArray, columns: Sequence[int]
-) -> dict[str, npt.NDArray[np.bool_]]:
+def _find_in_known(splits: SplitTables, ids: IntArray, columns: Sequence[int]) -> dict[str, Any]:
     """Return of each known split whether each id is in one of some columns of it."""
     is_known = {}
     for name in splits.known:

@@ -27,12 +27,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
-    from ..ranks.container import Ranks
-    from ..ranks.labels import Labels
     from .reports import Report
 
 # Queries are checked by these.
 _OF_SCORES = ("worse than chance", "ties", "constant", "nan", "inf", "saturated")
+_OF_AUDITS = ("nan", "inf", "rescored", "queries", "saturated")
 _OF_QUERIES = ("missing answers", "joined queries")
 CHECKS_OF_QUERIES = (*_OF_SCORES, "sampled", "missing rows", *_OF_QUERIES)
 TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
@@ -253,11 +252,9 @@ def words_of_repr(report: Report) -> list[str]:
         words = [_sizes_of_queries(report)]
         keys = list(grammar.few)
     else:
-        words = [format_count(report.summary.tasks, "task")]
-        if report.protocol.ties:
-            words.append(f"ties {report.protocol.ties}")
-        else:
-            words.append(f"{report.summary.tied_tasks:,} tied")
+        ties = report.protocol.ties
+        tied = f"ties {ties}" if ties else f"{report.summary.tied_tasks:,} tied"
+        words = [format_count(report.summary.tasks, "task"), tied]
         if report.by is not None:
             words.append(format_count(len(report._labels), "group"))
         side = report.sides[0]
@@ -390,7 +387,7 @@ def graded_findings(
     checks = tuple(CHECKS) if report.unit == "task" else CHECKS_OF_QUERIES
     graded = []
     for name in checks:
-        if names and name not in names:
+        if (names and name not in names) or (name in _OF_AUDITS and report.ranks.audit is None):
             continue
         if name == "ties":
             grade, count, words = _ties(report, shown_keys)
@@ -423,9 +420,7 @@ def _constant(report: Report) -> Measure:
 
 
 def _special_scores(name: str, report: Report) -> Measure:
-    """Count the candidates with scores that are nan or inf, where scores were audited."""
-    if report.ranks.audit is None:
-        return NOTHING
+    """Count the candidates with scores that are nan or inf."""
     counts = getattr(report.ranks.audit, name)
     total = int(counts.sum())
     tasks = format_count(int(np.count_nonzero(counts)), "task")
@@ -433,20 +428,16 @@ def _special_scores(name: str, report: Report) -> Measure:
 
 
 def _unlike_scores(name: str, noun: str, report: Report) -> Measure:
-    """Count the tasks whose scores are others elsewhere, where scores were audited."""
-    if report.ranks.audit is None:
-        return NOTHING
+    """Count the tasks whose scores are others elsewhere."""
     number = int(np.count_nonzero(getattr(report.ranks.audit, name)))
     return number, number, f"{number:,} {noun}"
 
 
 def _saturated(report: Report) -> Measure:
-    """Count the tasks of which many candidates have the best score, where scores were audited."""
-    ranks = report.ranks
-    if ranks.audit is None:
-        return NOTHING
-    best = ranks.audit.at_best  # Two candidates with the best score are only a tie.
-    return _share_of(report, (best > 2) & (best > SATURATED * ranks.candidates))
+    """Count the tasks of which many candidates have the best score."""
+    audit: Any = report.ranks.audit
+    best = audit.at_best  # Two candidates with the best score are only a tie.
+    return _share_of(report, (best > 2) & (best > SATURATED * report.ranks.candidates))
 
 
 def _few_candidates(report: Report) -> Measure:
@@ -477,24 +468,6 @@ def _test_candidates(report: Report) -> Measure:
     return report.protocol.candidates == TEST_CANDIDATES and tasks > 0, tasks, ""
 
 
-def _missing_rows(report: Report) -> Measure:
-    """Count the units that ranks of parts lack."""
-    ranks = report.ranks
-    if not ranks.origins or not len(ranks):
-        return NOTHING
-    number, words = describe_missing(ranks)
-    return number, number, words
-
-
-def _missing_sides(report: Report) -> Measure:
-    """Count the units that lack a side that others have."""
-    ranks = report.ranks
-    if not ranks.origins or not len(ranks) or ranks.side is None:
-        return NOTHING
-    number, words = _describe_missing_sides(ranks, ranks.side)
-    return number, number, words
-
-
 def _missing_answers(report: Report) -> Measure:
     """Count the right answers that queries lack."""
     answers = report.model.answers
@@ -515,13 +488,16 @@ def _joined_queries(report: Report) -> Measure:
     return len(names), len(names), ", ".join(shown)
 
 
-def describe_missing(ranks: Ranks) -> tuple[int, str]:
+def _missing_rows(report: Report) -> Measure:
     """Count the units that ranks of parts lack: "2 of 3 triples; missing: row 1", if it is known.
 
     Their units are rows of one task or of several.
     """
     from ..ranks.joining import count_units
 
+    ranks = report.ranks
+    if not ranks.origins or not len(ranks):
+        return NOTHING
     numbers = count_units(ranks)
     present = numbers.total()
     units = sum(max(origin.part_of, numbers[origin.fingerprint]) for origin in ranks.origins)
@@ -531,16 +507,19 @@ def describe_missing(ranks: Ranks) -> tuple[int, str]:
     if present < units < 1000 * present and [origin.rows for origin in ranks.origins] == [units]:
         missing = without(np.arange(units), distinct(ranks._labels["unit"].codes))
         words += f"; missing: {describe_rows(missing, units)}"
-    return units - present, words
+    return units - present, units - present, words
 
 
-def _describe_missing_sides(ranks: Ranks, sides: Labels) -> tuple[int, str]:
+def _missing_sides(report: Report) -> Measure:
     """Count units that lack a side of others: "2 of 5 triples without head: rows 1, 4"."""
+    ranks = report.ranks
+    if not ranks.origins or not len(ranks) or ranks.side is None:
+        return NOTHING
     noun = metrics.contributions.unit_codes(ranks, "unit")[1]
     units, codes = codes_of(ranks._labels["unit"].codes)
-    names = sides.vocabulary or ()
+    names = ranks.side.vocabulary or ()
     has_side = np.zeros((len(units), len(names)), np.bool_)
-    has_side[codes, sides.codes] = True
+    has_side[codes, ranks.side.codes] = True
     lacks = ~has_side & has_side.any(axis=0)
     words = []
     for side in np.flatnonzero(lacks.any(axis=0)).tolist():
@@ -548,7 +527,8 @@ def _describe_missing_sides(ranks: Ranks, sides: Labels) -> tuple[int, str]:
         words.append(f"{len(rows):,} of {format_count(len(units), noun)} without {names[side]}")
         if len(ranks.origins) == 1:
             words[-1] += f": {describe_rows(units[rows], ranks.origins[0].rows)}"
-    return int(np.count_nonzero(lacks.any(axis=1))), "; ".join(words)
+    number = int(np.count_nonzero(lacks.any(axis=1)))
+    return number, number, "; ".join(words)
 
 
 def describe_rows(rows: IntArray, number: int) -> str:

@@ -423,9 +423,9 @@ def _rows_that_move(
     rows = []
     for row, labels_of_row in enumerate(labels):
         plain_row = plain_rows.get(labels_of_row, row)
-        if row == plain_row or any(
-            _moves(column, cells[column.name], (row, plain_row), digits) for column in shown_metrics
-        ):
+        pair = row, plain_row
+        moves = (_moves(column, cells[column.name], pair, digits) for column in shown_metrics)
+        if row == plain_row or any(moves):
             rows.append(row)
     return rows
 
