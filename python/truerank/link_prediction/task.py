@@ -335,7 +335,7 @@ class Task(SidedTask):
         filter_name = _read_filter(filter, has_known)
         name_of_candidates, candidate_sets = as_candidates(candidates, chosen_sides, splits)
         further = range(3, splits.rows.shape[1]) if filter_name == FACT else key_columns
-        test_rows, audited, unseen = audit_triples(splits, further, rules)
+        test_rows, audited, unseen_parts = audit_triples(splits, further, rules)
         sides_of_task, is_asked = make_sides(roles, splits, test_rows, filter_name, candidate_sets)
         self.test = np.ascontiguousarray(splits.rows[test_rows])
         protocol = Protocol(
@@ -354,7 +354,7 @@ class Task(SidedTask):
             known=digest_of_rows(list(splits.rows.T)),
             test_rows=test_rows,
             height=splits.tested,
-            findings=list_findings(splits, test_rows, audited, unseen, is_asked, has_known),
+            findings=list_findings(splits, test_rows, audited, unseen_parts, is_asked, has_known),
         )
 
     _numbers_queries = True
