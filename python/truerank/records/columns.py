@@ -521,15 +521,14 @@ def read_column(
         return Column(np.arange(len(elements)), elements, is_text)
     if all(map(is_integer_type, kinds)):
         return Column(index_array(name, elements))
-    first_is_label = isinstance(elements[0], str)
-    for i, value in enumerate(elements):
-        is_label = isinstance(value, str)
-        is_other = is_label != first_is_label
-        if is_other or not (is_label or is_integer_type(type(value))):
-            all_of_them = f"{expected}, all of one type" if is_other else expected
-            got = f"{value!r} {where(i)}{_way_out(value)}"
-            raise InputTypeError(name, expected=all_of_them, got=got, remedies=remedies)
-    raise AssertionError  # One of them was refused above.
+    is_label = np.array([isinstance(value, str) for value in elements])
+    is_integer_id = np.array([is_integer_type(type(value)) for value in elements])
+    is_other = is_label != is_label[0]
+    i = int((is_other | ~(is_label | is_integer_id)).argmax())
+    if is_other[i]:
+        expected += ", all of one type"
+    got = f"{elements[i]!r} {where(i)}{_way_out(elements[i])}"
+    raise InputTypeError(name, expected=expected, got=got, remedies=remedies)
 
 
 def _way_out(value: Any) -> str:

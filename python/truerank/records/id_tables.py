@@ -39,6 +39,7 @@ from .columns import (
     NO_FORM,
     NUMBERS,
     PAIRS,
+    TREC,
     Column,
     Door,
     Form,
@@ -349,9 +350,9 @@ def read_columns(
         names = list(value.column_names)
         table = list(map(_plain_column, value.columns))
     elif has_rows:
-        table = _columns_of_rows(argument, value, door.forms)
+        table = _columns_of_rows(argument, value, door)
     else:
-        raise wrong_form(argument, value, door.forms)
+        raise wrong_form(argument, value, door)
     is_filled = len(table) > 0 and len(table[0]) > 0
     if has_rows and is_filled and names is None and not door.fits(len(table), columns is not None):
         expected = f"{door.expected}: a tuple is columns, a list of tuples is rows"
@@ -395,7 +396,7 @@ def read_keys(argument: str, keys: Any, roles: Sequence[str]) -> list[Any]:
     return [parts[form.places[role]] for role in roles]
 
 
-def wrong_form(argument: str, value: Any, forms: str) -> InputTypeError:
+def wrong_form(argument: str, value: Any, door: Door) -> InputTypeError:
     """Return the error for a value of a form that a door does not take, with the way out."""
     got = f"a {type(value).__name__}"
     shape = getattr(value, "shape", None)
@@ -406,15 +407,15 @@ def wrong_form(argument: str, value: Any, forms: str) -> InputTypeError:
         got += ", whose .to_pandas() is one"
     elif hasattr(value, "mapped_triples"):  # a factory of PyKEEN
         got += ", whose .mapped_triples are ids, or .triples labels"
-    elif hasattr(value, "to_dict") and "{query" in forms:  # of ranx's qrels and runs, of a Series
+    elif hasattr(value, "to_dict") and door.kind in TREC:  # of ranx's qrels and runs, of a Series
         has_keys = getattr(getattr(value, "index", None), "nlevels", 1) > 1
         got += f", whose .{'reset_index' if has_keys else 'to_dict'}() is one"
     elif isinstance(value, list) and value and isinstance(value[0], (Mapping, tuple)):
         names = "" if isinstance(value[0], Mapping) else ", columns=[...]"
         got += f" of {type(value[0]).__name__}s, of which pd.DataFrame(rows{names}) makes a table"
-    elif "sparse" in forms and isinstance(shape, tuple) and shape[1:] == (2,):
+    elif door is JUDGEMENTS and isinstance(shape, tuple) and shape[1:] == (2,):
         got += "; of an index (query, document) tuple(x.T) makes columns"
-    return InputTypeError(argument, expected=forms, got=got)
+    return InputTypeError(argument, expected=door.forms, got=got)
 
 
 def _columns_of_tuple(argument: str, value: tuple[Any, ...]) -> list[Any]:
@@ -438,16 +439,16 @@ def _columns_of_tuple(argument: str, value: tuple[Any, ...]) -> list[Any]:
     return list(value)
 
 
-def _columns_of_array(argument: str, value: Any, forms: str) -> Any:
+def _columns_of_array(argument: str, value: Any, door: Door) -> Any:
     """Return the columns of rows that are an array of ints or of labels, perhaps as objects."""
     array = value
     if type(value) is not np.ndarray:
         has_mask = isinstance(value, np.ma.MaskedArray)  # It would be lost.
         if has_mask or not hasattr(value, "shape") or hasattr(value, "to_pandas"):
-            raise wrong_form(argument, value, forms)
-        array = as_array(value, argument, forms)
+            raise wrong_form(argument, value, door)
+        array = as_array(value, argument, door.forms)
     if array.ndim != 2 or not 1 <= array.shape[1] <= MAX_COLUMNS:
-        raise wrong_form(argument, value, forms)
+        raise wrong_form(argument, value, door)
     if not len(array):
         return [[], []]
     if array.dtype.kind in "iu":
@@ -458,22 +459,24 @@ def _columns_of_array(argument: str, value: Any, forms: str) -> Any:
     are_labels = all(issubclass(kind, str) for kind in kinds)
     if not are_labels and not all(map(is_integer_type, kinds)):
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise InputTypeError(argument, expected=forms, got=f"{type(value).__name__} of {names}")
+        raise InputTypeError(
+            argument, expected=door.forms, got=f"{type(value).__name__} of {names}"
+        )
     return list(array.T)
 
 
-def _columns_of_rows(argument: str, value: Any, forms: str) -> Any:
+def _columns_of_rows(argument: str, value: Any, door: Door) -> Any:
     """Return the columns of rows; where there are none, they have two columns."""
     if not isinstance(value, list):
-        return _columns_of_array(argument, value, forms)
+        return _columns_of_array(argument, value, door)
     if value and isinstance(value[0], Mapping):
-        raise wrong_form(argument, value, forms)
+        raise wrong_form(argument, value, door)
     for i, row in enumerate(value):
         is_plain = isinstance(row, tuple) and row and not hasattr(row, "_fields")
         if not is_plain or (not i and any(map(is_column, row))):
-            raise InputTypeError(argument, expected=forms, got=f"{row!r} in row {i}")
+            raise InputTypeError(argument, expected=door.forms, got=f"{row!r} in row {i}")
         if len(row) != len(value[0]):
-            expected = f"{forms}, all of one length"
+            expected = f"{door.forms}, all of one length"
             raise InputValueError(argument, expected=expected, got=f"{row!r} in row {i}")
     if not value:
         return [[], []]

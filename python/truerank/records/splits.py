@@ -169,12 +169,11 @@ def read_tables(
     roles = list(tables[0].columns)
     findings = _findings_of_files(tables)
     if refuses_further:
-        findings = [
-            _refuse_several_values(tables, role) for role in roles[door.needed :]
-        ] + findings
+        left_out = [_refuse_several_values(tables, role) for role in roles[door.needed :]]
+        findings = left_out + findings
         roles = roles[: door.needed]
-    # Where a vocabulary is a number of ids, integers in text may be ids in others, too.
-    given_without_labels = [name for name, each in given.items() if each.words is None]
+    # Where a given vocabulary takes ints, integers in text may be ids in others, too.
+    given_of_ints = [name for name, each in given.items() if each.words is None]
     roles_of_argument: dict[str, list[str]] = {}
     for role in roles:
         roles_of_argument.setdefault(door.vocabularies.get(role, role), []).append(role)
@@ -185,7 +184,7 @@ def read_tables(
         if argument in given:
             vocabulary = given[argument]
         elif argument in orders:
-            text_has_ids = has_ids or "entities" in given_without_labels
+            text_has_ids = has_ids or "entities" in given_of_ints
             vocabulary = make_vocabulary(argument, tables, shared, text_has_ids=text_has_ids)
             vocabulary = replace(vocabulary, has_ids=has_ids)
         else:  # A further column has a vocabulary of its own, and perhaps a name.
@@ -193,7 +192,7 @@ def read_tables(
             name = role
             if names_of_further:
                 name = names_of_further[roles.index(role) - door.needed]
-            text_has_ids = has_ids or len(given_without_labels) > 0
+            text_has_ids = has_ids or len(given_of_ints) > 0
             vocabulary = make_further_vocabulary(name, tables, role, text_has_ids=text_has_ids)
             vocabulary = replace(vocabulary, has_ids=has_ids)
         vocabularies.update(dict.fromkeys(shared, vocabulary))

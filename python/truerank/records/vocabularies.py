@@ -298,7 +298,8 @@ class Vocabulary:
         if self.size:
             row = _core.first_outside(np.ascontiguousarray(ids), self.size)
         else:
-            row = next(iter(np.flatnonzero(ids == NO_NUMBER).tolist()), -1)
+            is_unknown = ids == NO_NUMBER
+            row = int(is_unknown.argmax()) if is_unknown.any() else -1
         if row < 0:
             return
         expected = self.expected
