@@ -35,7 +35,7 @@ from .driver import (
     saved_counts,
     zero_counts,
 )
-from .job import NO_COLUMN, prepare_job, refuse_places, sha256_of
+from .job import NO_COLUMN, NO_TARGETS, prepare_job, refuse_places, sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -138,7 +138,7 @@ class RankCounter:
                 if value is not None:
                     expected = "none without targets, as candidates then have no columns"
                     raise InputValueError(name, expected=expected)
-            job = prepare_job((tasks, 0), ..., None, None, None, rules)
+            job = prepare_job((tasks, 0), NO_TARGETS, None, None, None, rules)
         else:
             expected = "an integer, the number of columns in all, beside targets"
             most = int(np.iinfo(np.int64).max)
@@ -148,7 +148,9 @@ class RankCounter:
         if job.filter is not None:  # The indices are copied, for a counter outlives the call.
             indptr, indices, lists, shared = selection_arrays(job.filter)
             job.filter = Selection(indptr, indices.copy(), lists, shared)
-        if rows is not None:
+        if (
+            rows is not None
+        ):  # They are checked here, as the number of rows of a block is not known.
             job.rows = index_array("rows", rows)
             check_shape("rows", job.rows.shape, (tasks,), f"{tasks} rows, one for each true score")
             below_zero = np.flatnonzero(job.rows < 0)
@@ -201,15 +203,15 @@ class RankCounter:
             job = self._job_of_rows(shape)
             refuse_places(scores, job.rules)
             numbers = self._numbers_of_block(shape[-1], start, columns)
-            block_columns = 0  # The set is empty if columns have no numbers.
+            column_set = 0  # It is empty if columns have no numbers.
             if not isinstance(numbers, range):
-                job = _number_columns(job, numbers)
-                block_columns = set_of(numbers)
+                job = _renumber_columns(job, numbers)
+                column_set = set_of(numbers)
             elif self._columns is not None:
                 if numbers.start:
                     job = replace(job, first_column=numbers.start)
-                block_columns = ((1 << len(numbers)) - 1) << numbers.start
-            self._refuse_counted("block", block_columns)
+                column_set = set_of_first(len(numbers)) << numbers.start
+            self._refuse_counted("block", column_set)
             counts = count_scores(scores, job)
         fault = counts.fault
         if fault is not None:
@@ -219,8 +221,8 @@ class RankCounter:
                 place += f" (column {column})"
             raise forbidden_nan("block", place, job.rules.nan)
         with self._lock:
-            self._refuse_counted("block", block_columns)  # Another thread may have been faster.
-            self._add(counts.arrays, block_columns)
+            self._refuse_counted("block", column_set)  # Another thread may have been faster.
+            self._add(counts.arrays, column_set)
         if self._columns:
             _, counted = self._total
             self._report_progress(counted.bit_count())
@@ -327,12 +329,12 @@ class RankCounter:
             )
         counts, seen = self._total
         rows = np.stack([counts[name] for name in FIELDS])
-        ends = np.broadcast_to(self._ends(seen), (2, rows.shape[1]))
-        return np.concatenate([rows, ends])
+        checks = np.broadcast_to(self._checks(seen), (2, rows.shape[1]))
+        return np.concatenate([rows, checks])
 
-    def _ends(self, columns: int) -> IntArray:
-        """Return what sums of counts end with: how many columns they are of, and a check number."""
-        return np.array([[columns.bit_count()], [check_number(columns, self._facts())]])
+    def _checks(self, columns: int) -> IntArray:
+        """Return the last two rows of `counts` of a set of columns: its size, and a checksum."""
+        return np.array([[columns.bit_count()], [checksum(columns, self._facts())]])
 
     def ranks(self, counts: Any = None) -> Ranks:
         """Return the ranks of all tasks, once all columns have been counted.
@@ -373,7 +375,7 @@ class RankCounter:
             table = index_array("counts", counts)
             shape = (len(FIELDS) + 2, len(self._job.targets))
             check_shape("counts", table.shape, shape, f"the sum of arrays of shape {shape}")
-            if (table[-2:] != self._ends((1 << n) - 1)).any():
+            if (table[-2:] != self._checks(set_of_first(n))).any():
                 expected = (
                     "the sum of counters of the same true scores, targets, filter and rules, each "
                     f"of {n} columns counted by one of them"
@@ -545,25 +547,25 @@ class RankCounter:
             raise InputValueError("damaged", expected="a bit for each column", place="seen")
         # The true candidates are added at the end.
         most = _MOST_CANDIDATES if columns is None else min(seen.bit_count(), columns - 1)
-        like, _ = self._total
-        self._total = (saved_counts(members, like, most), seen)
+        no_counts, _ = self._total
+        self._total = (saved_counts(members, no_counts, most), seen)
 
 
-def _number_columns(job: Job, ids: IntArray) -> Job:
-    """Return the job with columns numbered by their positions in a block that has these."""
-    order = np.argsort(ids, kind="stable")
-    ordered = ids[order]
+def _renumber_columns(job: Job, columns: IntArray) -> Job:
+    """Return the job with columns numbered by their positions in a block that has some columns."""
+    order = np.argsort(columns, kind="stable")
+    ordered = columns[order]
     repeats = np.flatnonzero(np.diff(ordered) == 0)
     if repeats.size:
         raise InputValueError("columns", f"column {ordered[repeats[0]]} is given twice")
     targets = np.full(len(job.targets), NO_COLUMN, np.int64)
-    in_block, places = look_up(ordered, job.targets)
-    targets[in_block] = order[places]
+    tasks_in_block, places = look_up(ordered, job.targets)
+    targets[tasks_in_block] = order[places]
     filter = job.filter
     if filter is not None:
         indptr, indices, lists, shared = selection_arrays(filter)
-        hits, places = look_up(ordered, indices)
-        indptr = np.searchsorted(hits, indptr).astype(np.int64)
+        entries_in_block, places = look_up(ordered, indices)
+        indptr = np.searchsorted(entries_in_block, indptr).astype(np.int64)
         indices = order[places]
         threads = job.rules.num_threads
         filter = Selection(indptr, indices, lists, shared).sorted_copy(len(ordered), threads)
@@ -577,6 +579,11 @@ def set_of(columns: IntArray) -> int:
     return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
 
 
+def set_of_first(columns: int) -> int:
+    """Return the set of so many columns from 0 on."""
+    return (1 << columns) - 1
+
+
 def bytes_of(columns: int) -> bytes:
     """Return a set of columns as bytes, of which the first has the bits of the first columns."""
     return columns.to_bytes((columns.bit_length() + 7) // 8, "little")
@@ -587,16 +594,17 @@ def first_of(columns: int) -> int:
     return (columns & -columns).bit_length() - 1
 
 
-def check_number(columns: int, facts: Mapping[str, Any]) -> np.int64:
+def checksum(columns: int, facts: Mapping[str, Any]) -> np.int64:
     """Return a number whose sum over counters shows which columns they counted, of which tasks.
 
-    It is the sum, modulo 2**64, of a number for each column that no other columns add up to.
+    It is the sum, modulo 2**64, of (2 c + f)^7 for each column c, with an odd number f that stands
+    for the facts: no other columns add up to it.
     """
-    number_of_facts = np.uint64(int(sha256_of(facts)[:16], 16) | 1)
+    f = np.uint64(int(sha256_of(facts)[:16], 16) | 1)
     total = 0
     data = bytes_of(columns)
     for first in range(0, len(data), _BYTES_PER_STEP):
-        some = np.frombuffer(data[first : first + _BYTES_PER_STEP], np.uint8)
-        numbers = np.flatnonzero(np.unpackbits(some, bitorder="little")) + 8 * first
-        total += int(((numbers.astype(np.uint64) * np.uint64(2) + number_of_facts) ** 7).sum())
+        part = np.frombuffer(data[first : first + _BYTES_PER_STEP], np.uint8)
+        numbers = np.flatnonzero(np.unpackbits(part, bitorder="little")) + 8 * first
+        total += int(((np.uint64(2) * numbers.astype(np.uint64) + f) ** 7).sum())
     return np.uint64(total % 2**64).astype(np.int64)

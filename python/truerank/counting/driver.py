@@ -134,18 +134,19 @@ def add_counts(
     tasks: slice | IntArray = slice(None),
 ) -> None:
     """Add to a total, in place, the counts of other candidates of some tasks, each named once."""
-    sums = dict(counts)
+    summed = set(counts)
     if "best" in counts:
         # Best keys are not added: only the scores at the better one of two stay counted.
-        before = total["best"][tasks]
-        added = sums.pop("best")
+        summed -= {"best", "at_best"}
+        old_best = total["best"][tasks]
+        new_best = counts["best"]
         better_of = np.minimum if rules.is_ascending else np.maximum
-        best = better_of(before, added)
-        total["at_best"][tasks] *= before == best
-        sums["at_best"] = counts["at_best"] * (added == best)
+        best = better_of(old_best, new_best)
+        stay_counted = total["at_best"][tasks] * (old_best == best)
+        total["at_best"][tasks] = stay_counted + counts["at_best"] * (new_best == best)
         total["best"][tasks] = best
-    for name, array in sums.items():
-        total[name][tasks] += array
+    for name in summed:
+        total[name][tasks] += counts[name]
 
 
 def final_counts(
@@ -153,7 +154,7 @@ def final_counts(
 ) -> dict[str, IntArray]:
     """Add the true candidates; return new counts of all tasks, with those of an audit.
 
-    Where true scores are the last that there can be, "masked" says of which tasks.
+    "masked" is there if any true score is the worst number: -inf, or inf if lower ones are better.
     A true score that is NaN is the last of all; only the rule "worst" allows it.
     """
     is_nan = are_nan(true_scores)
@@ -170,13 +171,13 @@ def final_counts(
     if rules.nan == "omit":
         candidates = numbers
     final: dict[str, Any] = {"above": above, "tied": tied, "candidates": candidates}
-    keys, bottom, top, floating = true_scores.keys()
-    is_last = floating & (keys == (top if rules.is_ascending else bottom))
-    if is_last.any():
-        final["masked"] = is_last
+    keys, lowest, highest, are_floats = true_scores.keys()
+    is_masked = are_floats & (keys == (highest if rules.is_ascending else lowest))
+    if is_masked.any():
+        final["masked"] = is_masked
     if not rules.audit:
         return final
-    is_infinite = floating & ((keys == bottom) | (keys == top))
+    is_infinite = are_floats & ((keys == lowest) | (keys == highest))
     total = {name: counts[name].copy() for name in ("differing", "nan", *ODD_FIELDS)}
     true = {
         "nan": is_nan.astype(np.int64),
@@ -196,22 +197,25 @@ def saved_counts(
 ) -> dict[str, IntArray]:
     """Return the members `count.NAME` of a file in new arrays; they must be possible counts.
 
-    Their names and shapes are those of `like`. `most` is the number of candidates, at most 2**60,
-    so that no sum overflows; no count is greater, and so many are tied at least.
+    Their names and shapes are those of `like`. No count is greater than `most`, the number of
+    candidates, at most 2**60, so that no sum overflows; `least_tied` or more are tied.
     """
+    shape = like["above"].shape
+    expected = f"int64 of shape {shape}, no more scores than candidates"
+    error = InputValueError("damaged", expected=expected, place="count")
     table = np.stack([members[f"count.{name}"] for name in like])
+    if table.dtype != np.int64 or table.shape[1:] != shape:
+        raise error
     counts: dict[str, IntArray] = dict(zip(like, table, strict=True))
     numbers = table[[name != "best" for name in like]]  # "best" is a key.
-    if table.dtype == np.int64 and table.shape[1:] == like["above"].shape:
-        compared = counts["above"] + counts["tied"]
-        # These are partial counts; final ones may have NaN among those above.
-        if "differing" in counts:
-            compared += counts["nan"]
-        is_possible = (numbers >= 0) & (numbers <= most) & (compared <= counts["candidates"])
-        if is_possible.all() and (counts["tied"] >= least_tied).all():
-            return counts
-    expected = f"int64 of shape {like['above'].shape}, no more scores than candidates"
-    raise InputValueError("damaged", expected=expected, place="count")
+    compared = counts["above"] + counts["tied"]
+    # These are partial counts; final ones may have NaN among those above.
+    if "differing" in counts:
+        compared += counts["nan"]
+    is_possible = (numbers >= 0) & (numbers <= most) & (compared <= counts["candidates"])
+    if not is_possible.all() or (counts["tied"] < least_tied).any():
+        raise error
+    return counts
 
 
 # -- what counts scores --------------------------------------------------------------------------
@@ -239,8 +243,8 @@ class Counts(NamedTuple):
 class TileCount:
     """The counts of a job in the tiles of a store, which are counted in their order.
 
-    Where tiles cut rows and there are no true scores, they are read here. `counts` is what has been
-    counted so far, in the first `done` tiles.
+    If the job has no true scores, they are read here where tiles cut rows; of whole rows the core
+    finds them, and counts are final. `counts` is what has been counted in the first `done` tiles.
     """
 
     def __init__(self, store: Store, job: Job, io: str | None = None) -> None:
@@ -251,11 +255,8 @@ class TileCount:
         # True while a tile may have been added in part and is not known to be done.
         self.is_half_added = False
         self.counts = zero_counts(len(job.targets), job.rules)
-        self._read_scores: Scores | None = None
-        self._order: IntArray | None = None
-        self._rows = job.all_rows
-        # Tiles of the same rows have the same tasks; these are those of the last tile.
-        self._part: tuple[tuple[int, int], slice | IntArray, Job] | None = None
+        self.job = job
+        self._own_true_scores: Scores | None = None  # those that were read here
         if job.true_scores is None:
             if all(has_whole_rows(store, tile, self.io) for tile in self.tiles):
                 names: tuple[str, ...] = COUNTS  # The core counts these of whole rows.
@@ -263,18 +264,18 @@ class TileCount:
                     names += ("nan", "inf", "at_best")
                 self.counts = {name: self.counts[name] for name in names}
             else:
-                scores = np.ascontiguousarray(store.take(self._rows, job.targets))
-                true = native_scores(scores, store.dtype)
-                task = first_forbidden_nan(true, job.rules.nan)
-                if task >= 0:
-                    raise job.error_of_true_nan(int(self._rows[task]), int(job.targets[task]))
-                self._read_scores = true
-                job = replace(job, true_scores=true.array)
-        self.job = job
+                self._own_true_scores = _take_true_scores(store, job)
+                self.job = replace(job, true_scores=self._own_true_scores.array)
         # Tasks are in the order of their rows, so that those of a tile are adjacent.
+        self._order: IntArray | None = None
+        self._rows = job.all_rows
         if (self._rows[1:] < self._rows[:-1]).any():
             self._order = np.argsort(self._rows, kind="stable")
             self._rows = self._rows[self._order]
+        # Tiles of the same rows have the same tasks; these are those of the last tile.
+        self._rows_of_part: tuple[int, int] | None = None
+        self._tasks_of_part: slice | IntArray = slice(0)
+        self._job_of_part = self.job
 
     def tasks_of(self, tile: Tile) -> slice | IntArray:
         """Return the tasks that read the rows of a tile, in the order of their rows."""
@@ -299,42 +300,54 @@ class TileCount:
         What the core found there ends the count, and is returned with its place in the store.
         """
         if self.is_read(tile):
-            tasks, part = self._part_of(tile)
+            self._choose_part(tile)
+            tasks = self._tasks_of_part
             try:
-                counts = part.count(scores, tile.left)
+                counts = self._job_of_part.count(scores, tile.left)
             except EOFError as error:
                 raise InputValueError("scores", str(error)) from None
             fault = counts.fault
             if fault is not None:
                 task = tasks.start + fault.task if isinstance(tasks, slice) else tasks[fault.task]
-                place = fault.row + tile.top, fault.column + tile.left
-                return Fault(fault.kind, int(task), *place)
+                row = fault.row + tile.top
+                return Fault(fault.kind, int(task), row, fault.column + tile.left)
             self.is_half_added = True
             add_counts(self.counts, counts.arrays, self.job.rules, tasks)
         self.done += 1
         self.is_half_added = False
         return None
 
-    def _part_of(self, tile: Tile) -> tuple[slice | IntArray, Job]:
-        """Return the tasks that read the rows of a tile, and their job with rows of the tile."""
+    def _choose_part(self, tile: Tile) -> None:
+        """Keep the tasks that read the rows of a tile, and their job, whose rows are the tile's."""
         rows = tile.top, tile.height
-        if self._part is None or self._part[0] != rows:
-            tasks = self.tasks_of(tile)
-            rows_in_tile = None
-            if self.job.rows is not None:
-                rows_in_tile = self._rows[self._places_of(tile)] - tile.top
-            self._part = rows, tasks, self.job.part(tasks, rows_in_tile)
-        return self._part[1:]
+        if rows == self._rows_of_part:
+            return
+        rows_in_tile = None
+        if self.job.rows is not None:
+            rows_in_tile = self._rows[self._places_of(tile)] - tile.top
+        self._tasks_of_part = self.tasks_of(tile)
+        self._job_of_part = self.job.part(self._tasks_of_part, rows_in_tile)
+        self._rows_of_part = rows
 
     def final_counts(self) -> dict[str, IntArray]:
         """Return the counts of all tasks, with those of an audit; partial for given true scores."""
-        if self._read_scores is None:
+        if self._own_true_scores is None:
             return self.counts
         differing = self.counts["differing"]
         if differing.any():
             problem = f"the true score of task {differing.argmax()} changed while it was ranked"
             raise InputValueError("scores", problem)
-        return final_counts(self.counts, self._read_scores, self.job.rules)
+        return final_counts(self.counts, self._own_true_scores, self.job.rules)
+
+
+def _take_true_scores(store: Store, job: Job) -> Scores:
+    """Read the scores of the targets of a job; a NaN that is forbidden is an error."""
+    rows = job.all_rows
+    true_scores = native_scores(np.ascontiguousarray(store.take(rows, job.targets)), store.dtype)
+    task = first_forbidden_nan(true_scores, job.rules.nan)
+    if task >= 0:
+        raise job.error_of_true_nan(int(rows[task]), int(job.targets[task]))
+    return true_scores
 
 
 def has_whole_rows(store: Store, tile: Tile, io: str) -> bool:
@@ -361,19 +374,21 @@ def count_scores(
 ) -> Counts:
     """Count scores where they are, whose rows the job numbers.
 
-    The host counts what an audit asks for, keeps a checkpoint, and finds a NaN that is forbidden.
-    `report_progress` is told how many bytes are done, and how many of them a checkpoint had.
+    Scores in memory are counted at once; others on their device, without an audit, a checkpoint and
+    a NaN that is forbidden; and else on the host, at once or in tiles. `report_progress` is told
+    how many bytes are done, and how many of them a checkpoint had.
     """
     if isinstance(scores, Scores):
         counts = job.count(scores)
         return Counts(counts.arrays, counts.fault)
-    if checkpoint is None and scores.device and not job.rules.audit:
+    if scores.device and not job.rules.audit and checkpoint is None:
         device_counts = count_on_device(scores, job, report_progress)
         if device_counts is not None:
             return device_counts
     if job.true_scores is None:
         job.check_targets()
-    if not scores.in_tiles and checkpoint is None:  # A job's listener hears of its progress.
+    # The job's listener, not `report_progress`, hears how far a count at once has come.
+    if not scores.in_tiles and checkpoint is None:
         with scores.core_block(Tile(0, 0, *scores.shape), scores.io) as block:
             counts = job.count(block)
         return Counts(counts.arrays, counts.fault, place=scores.host_place)
@@ -388,7 +403,7 @@ def count_on_device(
 ) -> Counts | None:
     """Count scores on their device, without an audit; None if the host has to count.
 
-    The host finds the first NaN that the rule forbids.
+    It has to where the device cannot, and to find the first NaN where the rule forbids one.
     """
     parts = devices.task_counts.parts_on_device(scores)
     if parts is None:
@@ -397,22 +412,20 @@ def count_on_device(
         job.check_targets()
     report_progress(0)
     rules = job.rules
-    tasks = job
+    with_true_scores = job
     if job.true_scores is None and len(parts) > 1:
-        tasks = replace(job, true_scores=scores.take(job.all_rows, job.targets))
-    arrays, true_scores = devices.task_counts.count_parts(parts, tasks)
+        with_true_scores = replace(job, true_scores=scores.take(job.all_rows, job.targets))
+    arrays, true_scores = devices.task_counts.count_parts(parts, with_true_scores)
     true = native_scores(true_scores, scores.dtype)
-    has_nan = first_forbidden_nan(true, rules.nan) >= 0
+    has_forbidden_nan = first_forbidden_nan(true, rules.nan) >= 0
     if rules.nan == "raise":
-        has_nan |= bool(arrays["nan"].any())
-    if has_nan:
+        has_forbidden_nan |= bool(arrays["nan"].any())
+    if has_forbidden_nan:
         return None
-    _, _, first_part = parts[0]
-    place = f"{scores.device}, {first_part.backend}"
     report_progress(scores.nbytes)
     if job.true_scores is None:
         arrays = final_counts(arrays, true, rules)
-    return Counts(arrays, place=place)
+    return Counts(arrays, place=f"{scores.device}, {parts[0].backend}")
 
 
 def count_tiles(
@@ -425,14 +438,9 @@ def count_tiles(
     A tile that no task reads is not opened. The first NaN that the rule forbids ends the count, and
     is returned.
     """
-    path = ""
+    path = None
     if checkpoint is not None:
-        # An error comes before hours of counting.
-        place, _ = writable_place(checkpoint, "checkpoint")
-        path = os.fsdecode(checkpoint)
-        folder = os.path.dirname(place)
-        if not os.access(folder, os.W_OK):
-            raise OSError(f"checkpoint: no folder that can be written: {folder}")
+        path = check_checkpoint_path(checkpoint)
         facts = checkpoint_facts(count)
         if os.path.exists(path):
             restore_checkpoint(path, facts, count)
@@ -444,14 +452,14 @@ def count_tiles(
     done = resumed
     report_progress(done, resumed=resumed)
 
-    def opened(tile: Tile) -> AbstractContextManager[Any]:
+    def open_tile(tile: Tile) -> AbstractContextManager[Any]:
         if not count.is_read(tile):
             return nullcontext()
         return store.core_block(tile, count.io)
 
     tiles = count.tiles[count.done :]
     try:
-        for tile, scores in open_in_turn(opened, tiles, one_ahead=not store.in_place):
+        for tile, scores in open_in_turn(open_tile, tiles, one_ahead=not store.in_place):
             fault = count.add_tile(tile, scores)
             del scores  # No reference may stay, so that a file can be unmapped.
             if fault is not None:
@@ -460,19 +468,19 @@ def count_tiles(
             report_progress(done, resumed=resumed)
             now = time.monotonic()
             seconds_between = max(SECONDS_BETWEEN_CHECKPOINTS, seconds_to_save / MAX_TIME_SHARE)
-            if path and now - saved_at >= seconds_between:
+            if path is not None and now - saved_at >= seconds_between:
                 save_checkpoint(path, facts, count)
                 saved_at = time.monotonic()
                 seconds_to_save = saved_at - now
     finally:
         # A tile that is half added would be added again, so the last file is not replaced then.
-        if path and not count.is_half_added:
+        if path is not None and not count.is_half_added:
             save_checkpoint(path, facts, count)
     return None
 
 
 def open_in_turn(
-    opened: Callable[[Tile], AbstractContextManager[Any]],
+    open_tile: Callable[[Tile], AbstractContextManager[Any]],
     tiles: Sequence[Tile],
     *,
     one_ahead: bool,
@@ -483,41 +491,51 @@ def open_in_turn(
     """
     if not one_ahead or len(tiles) < 2:
         for tile in tiles:
-            with opened(tile) as value:
+            with open_tile(tile) as value:
                 yield tile, value
                 del value
         return
     from concurrent.futures import ThreadPoolExecutor
 
-    def entered(tile: Tile) -> tuple[ExitStack, Any]:
-        stack = ExitStack()
-        return stack, stack.enter_context(opened(tile))
+    def enter(tile: Tile) -> tuple[ExitStack, Any]:
+        """Open a tile on the other thread; what is returned first closes it on this one."""
+        closing = ExitStack()
+        return closing, closing.enter_context(open_tile(tile))
 
     with ThreadPoolExecutor(1, thread_name_prefix="truerank-open") as executor:
-        ahead = [executor.submit(entered, tiles[0])]
+        ahead = [executor.submit(enter, tiles[0])]
         for i, tile in enumerate(tiles):
             if i + 1 < len(tiles):
-                ahead.append(executor.submit(entered, tiles[i + 1]))
-            stack, value = ahead.pop(0).result()
-            with stack:
+                ahead.append(executor.submit(enter, tiles[i + 1]))
+            closing, value = ahead.pop(0).result()
+            with closing:
                 yield tile, value
                 del value
 
 
-def other_count(differing: Sequence[str]) -> str:
+def describe_other_count(differing: Sequence[str]) -> str:
     """Return why a checkpoint belongs to another count, from the names of differing facts.
 
-    >>> other_count(["targets", "order"])
+    >>> describe_other_count(["targets", "order"])
     'this is of another count, with other targets, order'
     """
-    of_files = [name for name in FILE_FACTS if name in differing]
-    others = [name for name in differing if name not in of_files]
+    file_facts = [name for name in FILE_FACTS if name in differing]
+    others = [name for name in differing if name not in file_facts]
     problem = f"this is of another count, with other {', '.join(others)}"
-    if not of_files:
+    if not file_facts:
         return problem
     done = "it was written, replaced, copied, moved or touched"
     advice = "remove the checkpoint to count from the start"
-    return f"{problem}: the file has another {', '.join(of_files)}, so {done}; {advice}"
+    return f"{problem}: the file has another {', '.join(file_facts)}, so {done}; {advice}"
+
+
+def check_checkpoint_path(checkpoint: str | os.PathLike[str]) -> str:
+    """Return the path of a file; refuse one that cannot be written, before hours of counting."""
+    file, _ = writable_place(checkpoint, "checkpoint")
+    folder = os.path.dirname(file)
+    if not os.access(folder, os.W_OK):
+        raise OSError(f"checkpoint: no folder that can be written: {folder}")
+    return os.fsdecode(checkpoint)
 
 
 def checkpoint_facts(count: TileCount) -> dict[str, Any]:
@@ -545,15 +563,15 @@ def restore_checkpoint(path: str, facts: Mapping[str, Any], count: TileCount) ->
     with open_archive("checkpoint", path, KIND, ("count", "done")) as (saved_facts, members):
         differing = [name for name, fact in facts.items() if saved_facts.get(name) != fact]
         if differing:
-            raise ValueError(other_count(differing))
+            raise ValueError(describe_other_count(differing))
         count.done = integer("done", members["done"], least=0, most=len(count.tiles))
-        most = np.zeros(len(count.job.targets), np.int64)
+        columns_read = np.zeros(len(count.job.targets), np.int64)
         for tile in count.tiles[: count.done]:
-            most[count.tasks_of(tile)] += tile.width
-        if count.job.true_scores is None:  # The true candidates are among those counted.
-            least_tied = np.minimum(most, 1)
-        else:
-            # They are added at the end.
-            least_tied = np.zeros_like(most)
-            most = np.minimum(most, count.store.shape[1] - 1)
+            columns_read[count.tasks_of(tile)] += tile.width
+        if count.job.true_scores is None:  # Counts are final: the true candidates are in them.
+            most = columns_read
+            least_tied = np.minimum(columns_read, 1)
+        else:  # Counts are partial.
+            most = np.minimum(columns_read, count.store.shape[1] - 1)
+            least_tied = np.zeros_like(columns_read)
         count.counts = saved_counts(members, count.counts, most, least_tied)

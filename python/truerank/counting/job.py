@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 FEW_TASKS = 12  # The mean rank of so few is never far above that of chance, so no finding asks.
 _TASKS_AT_A_TIME = 1 << 14
 NO_COLUMN = -1  # It stands for the target's column where there is none.
+NO_TARGETS = ...
 
 
 @dataclass  # To freeze it would take a tenth of a small call.
@@ -132,33 +133,34 @@ class Job(Tasks):
         return Ranks._of(arrays, {}, protocol)
 
     def mark_masked(self, ranks: Ranks, scores: _core.Scores | Store) -> Ranks:
-        """Mark tasks whose true score is the last that there can be, where there are any.
+        """Mark tasks whose true score is -inf (inf if lower ones are better), if any is.
 
-        Only the true scores are read that no candidate is below; none where a device has counted,
-        or where they were known before. Few tasks are not asked.
+        Only true scores that no candidate is below are read. None is read of few tasks, of those
+        that were marked before, or where a device has counted.
         """
         if len(self.targets) <= FEW_TASKS or ranks.masked is not None:
             return ranks
         if ranks.protocol.device not in (None, getattr(scores, "host_place", None)):
             return ranks
         above, tied, candidates = ranks.above, ranks.tied, ranks.candidates
-        places = []  # Found in parts, whose sums stay in the cache.
+        parts = []  # Parts are so small that their sums stay in the cache.
         for begin in range(0, len(above), _TASKS_AT_A_TIME):
             part = slice(begin, begin + _TASKS_AT_A_TIME)
-            places.append(begin + np.flatnonzero(above[part] + tied[part] == candidates[part]))
-        tasks = np.concatenate(places)
+            parts.append(begin + np.flatnonzero(above[part] + tied[part] == candidates[part]))
+        last_tasks = np.concatenate(parts)
         masked_tasks = []
-        for begin in range(0, len(tasks), _TASKS_AT_A_TIME):
-            some = tasks[begin : begin + _TASKS_AT_A_TIME]
-            rows = some if self.rows is None else self.rows[some]
+        for begin in range(0, len(last_tasks), _TASKS_AT_A_TIME):
+            tasks = last_tasks[begin : begin + _TASKS_AT_A_TIME]
+            rows = tasks if self.rows is None else self.rows[tasks]
             if isinstance(scores, _core.Scores):
-                true = np.atleast_2d(scores.array)[rows, self.targets[some]]
+                true = np.atleast_2d(scores.array)[rows, self.targets[tasks]]
                 true = true.astype(true.dtype.newbyteorder("="), copy=False)
             else:
-                true = np.ascontiguousarray(scores.take(rows, self.targets[some]))
-            keys, bottom, top, floating = _core.Scores(true, scores.dtype, False).keys()
-            if floating:
-                masked_tasks.append(some[keys == (top if self.rules.is_ascending else bottom)])
+                true = np.ascontiguousarray(scores.take(rows, self.targets[tasks]))
+            keys, lowest, highest, are_floats = _core.Scores(true, scores.dtype, False).keys()
+            if are_floats:
+                worst = highest if self.rules.is_ascending else lowest
+                masked_tasks.append(tasks[keys == worst])
         if not any(map(len, masked_tasks)):
             return ranks
         masked = np.zeros(len(above), bool)
@@ -178,17 +180,16 @@ def prepare_job(
 ) -> Job:
     """Check the arguments of `rank`; raises its errors.
 
-    The shape of the scores is (rows, columns), or (columns,). A single row is
-    read by all tasks unless `rows` are given; so is a matrix of one row, if it may be `shared`.
-    Without targets (``...``), all candidates are counted, and one task reads a single row.
+    Scores of shape (rows, columns) have a task in each row. Those of shape (columns,), or (1,
+    columns) if the row may be `shared`, have a row that all tasks read. `rows` say otherwise. With
+    `NO_TARGETS` all candidates are counted; then one task reads a single row.
     """
     columns = shape[-1]
     height = shape[0] if len(shape) == 2 else 1
     is_single_row = len(shape) == 1 or (shared and height == 1)
     tasks = 1
     task_rows = None
-    # What has one task each; None where all tasks read a single row.
-    owner = None
+    owner = None  # What has one task each; None where all tasks read a single row.
     if rows is not None:
         task_rows = index_array("rows", rows)
         check_shape("rows", task_rows.shape, 1, "a 1-D array")
@@ -197,7 +198,7 @@ def prepare_job(
     elif not is_single_row:
         tasks = height
         owner = "row"
-    if targets is ...:
+    if targets is NO_TARGETS:
         task_targets = np.full(tasks, NO_COLUMN, np.int64)
     else:
         task_targets = _read_targets(targets, tasks, owner, columns)
@@ -228,11 +229,11 @@ def _read_targets(targets: Any, tasks: int, owner: str | None, columns: int) -> 
     if is_listed or (getattr(targets, "ndim", 0) == 2 and not is_sparse(targets)):
         first = next(iter(targets), None)
     is_row = getattr(first, "ndim", 0) > 0 or isinstance(first, (list, tuple))
-    if is_row and as_array(first, "targets").dtype.kind == "f":
+    if is_row and as_array(first, "targets").dtype.kind == "f":  # These are scores of candidates.
         way = Option("", effect="takes scores first", call="evaluate(scores, targets)")
         got = "fractions, a row for each task"
         raise InputTypeError("targets", "", "integers", got, remedies=[way])
-    if isinstance(first, (list, tuple, np.ndarray)) and is_listed:
+    if isinstance(first, (list, tuple, np.ndarray)) and is_listed:  # A row has several targets.
         expected = "integers; where a row has several, np.concatenate(targets) with "
         expected += "rows=np.repeat(np.arange(n), lengths)"
         raise InputTypeError("targets", expected=expected, got="a list of each row")

@@ -27,8 +27,8 @@ from .driver import (
     native_scores,
     read_true_scores,
 )
-from .job import NO_COLUMN, Job, prepare_job, refuse_places
-from .orders import refuse_worst_first
+from .job import NO_COLUMN, NO_TARGETS, Job, prepare_job, refuse_places
+from .orders import refuse_doubtful_lists
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -43,15 +43,6 @@ _OF_FLOATS = (
     Option("", effect="has both", call="TopK(top.indices, top.values)"),
     Option("order", "ascending", "says that the scores are distances"),
 )
-
-# What the core finds of each task in its list. Places are those in the ids of all lists.
-# "place": that of the target; -1 for a miss.
-# "filtered": how many ids the filter leaves out, listed or not.
-# "before": how many of them are listed before the target, or at all if it is a miss.
-# "places": how many of them are listed at all.
-# "filtered_indptr", "filtered_places", "shared": the places of these, and of a target that the
-# filter names, as a selection: one list for all tasks that share list and filter.
-Listing = Mapping[str, Any]
 
 
 @public("truerank")
@@ -124,17 +115,21 @@ class CandidateLists(NamedTuple):
         if not len(pads):
             return self
         indptr = self.indptr - np.searchsorted(pads, self.indptr)
-        is_id = ~is_pad
-        scores = None if self.scores is None else self.scores.with_array(self.scores.array[is_id])
-        return CandidateLists(indptr, self.ids[is_id], scores)
+        return self._keep(~is_pad, indptr)
 
     def once(self, rules: Rules) -> CandidateLists:
         """Keep each id of a list once, as `best_rows` does."""
         rows = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
         best = best_rows(row_keys([rows, self.ids]), self.scores, rules)
-        scores = None if self.scores is None else self.scores.with_array(self.scores.array[best])
-        indptr = indptr_of(np.bincount(rows[best], minlength=len(self.indptr) - 1))
-        return CandidateLists(indptr, self.ids[best], scores)
+        lengths = np.bincount(rows[best], minlength=len(self.indptr) - 1)
+        return self._keep(best, indptr_of(lengths))
+
+    def _keep(self, positions: IntArray | Flags, indptr: IntArray) -> CandidateLists:
+        """Return lists, which are not by name, with the entries at some positions alone."""
+        scores = (
+            None if self.scores is None else self.scores.with_array(self.scores.array[positions])
+        )
+        return CandidateLists(indptr, self.ids[positions], scores)
 
     def place(self, position: int) -> tuple[int, int]:
         """Return the list that has a position of the ids, and the position within that list."""
@@ -163,33 +158,33 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
     >>> lists.indptr, lists.ids
     (array([0, 2, 3]), array([3, 1, 2]))
     """
-    values, indptr = _joined("ids", ids)
+    given_ids, indptr = _read_form("ids", ids)
     if indptr[-1] == 0:
-        values = []  # Without ids, their dtype says nothing.
-    dtype_of_ids = getattr(values, "dtype", None)
-    is_float = getattr(dtype_of_ids, "is_floating_point", False)  # torch has it.
-    if is_float or getattr(dtype_of_ids, "kind", "") == "f":
+        given_ids = []  # Without ids, their dtype says nothing.
+    dtype_of_ids = getattr(given_ids, "dtype", None)
+    is_float_of_torch = getattr(dtype_of_ids, "is_floating_point", False)
+    if is_float_of_torch or getattr(dtype_of_ids, "kind", "") == "f":
         expected = "integers, and the scores behind them"
         got = f"dtype {dtype_of_ids}"
         raise InputTypeError("ids", expected=expected, got=got, remedies=_OF_FLOATS)
-    ids = native_indices("ids", signed_ids(values))
-    entries = None
+    ids_of_lists = native_indices("ids", signed_ids(given_ids))
+    scores_of_lists = None
     if scores is not None:
-        score_values, score_indptr = _joined("scores", scores)
+        given_scores, score_indptr = _read_form("scores", scores)
         if not np.array_equal(score_indptr, indptr):
             expected = f"lists that end at {indptr[1:]}, as those of ids"
             raise InputValueError("scores", expected=expected, got=score_indptr[1:])
-        entries = as_scores(score_values, dtype)
-        entries = entries.with_array(np.ascontiguousarray(entries.array).reshape(-1))
-    lists = CandidateLists(indptr, ids.reshape(-1), entries)
+        in_form = as_scores(given_scores, dtype)
+        scores_of_lists = in_form.with_array(np.ascontiguousarray(in_form.array).reshape(-1))
+    lists = CandidateLists(indptr, ids_of_lists.reshape(-1), scores_of_lists)
     # Pads stand at the ends, so that there are none if the last column has none.
-    if ids.ndim < 2 or not (ids[:, -1] == PAD).any():
-        return lists
-    return lists.without_pads()
+    if ids_of_lists.ndim == 2 and (ids_of_lists[:, -1] == PAD).any():
+        return lists.without_pads()
+    return lists
 
 
-def _joined(name: str, value: Any) -> tuple[Any, IntArray]:
-    """Return all lists as a matrix, or one after another, and where each of them begins."""
+def _read_form(name: str, value: Any) -> tuple[Any, IntArray]:
+    """Return the values of lists, and where each begins; a matrix stays one, others are flat."""
     if isinstance(value, tuple) and len(value) == 2:
         values = value[1]
         check_shape(name, array_shape(name, values), 1, "(indptr, values) with 1-D values")
@@ -328,26 +323,27 @@ def rank_open_lists(
     *,
     rows: Any = None,
     filter: Any = None,
-    sizes: IntArray | str | None = None,
+    sizes: IntArray | None = None,
+    are_listed_alone: bool = False,
     files: tuple[str, ...] = (),
 ) -> Ranks:
     """Rank by lists that are open, whose ids are below n, also where candidates are some of all.
 
-    What is listed and no candidate is in the filter. `sizes` says how many candidates each task
-    has, its target included, without those that the filter leaves out: int64 of shape (tasks,);
-    "listed": those that its list has, and the target; None: all that the filter leaves. `files`
-    have the lists, for the protocol.
+    What is listed and no candidate is in the filter. The candidates of a task are all that the
+    filter leaves; or so many of these as `sizes`, int64 of shape (tasks,), says, with the target;
+    or those that its list has, and the target. `files` have the lists, for the protocol.
     """
     job = prepare_job((len(lists.indptr) - 1, n), targets, rows, filter, None, rules, shared=False)
-    list_of_task = job.all_rows
-    by_list = np.argsort(list_of_task, kind="stable")  # The core takes tasks in this order.
-    list_of_task = list_of_task[by_list]
+    by_list = np.argsort(job.all_rows, kind="stable")  # The core takes tasks in this order.
+    list_of_task = job.all_rows[by_list]
     job = job.part(by_list, list_of_task)
     score_bytes = 0 if lists.scores is None else lists.scores.array.nbytes
     total_bytes = lists.ids.nbytes + score_bytes
     report_progress = reporter(rules.progress, total_bytes)
     report_progress(0)
-    fault, listing = _core.find_listed(
+    # "place" is the position of the target among all ids, or -1. Of the ids that the filter leaves
+    # out, there are "filtered", "places" in the list, and "before" the target if that is listed.
+    fault, found = _core.find_listed(
         _core.Selection(lists.indptr, lists.ids),
         n,
         list_of_task,
@@ -358,29 +354,27 @@ def rank_open_lists(
     if fault is not None:
         raise _error_of_id(lists, n, *fault)
     if lists.scores is not None and score_bytes and not rules.is_order_named:
-        refuse_worst_first(lists.argument, lists.indptr, lists.scores, lists.contradiction)
+        refuse_doubtful_lists(lists.argument, lists.indptr, lists.scores, lists.contradiction)
     if score_bytes:
         report_progress(lists.ids.nbytes)
-    are_listed = listing["place"] >= 0
+    are_listed = found["place"] >= 0
     entries = np.diff(lists.indptr)[list_of_task]
-    lengths = np.where(entries, entries - listing["places"], -1)  # -1: none, or an empty one.
-    if sizes is None:
-        candidates = n - listing["filtered"]
-    elif isinstance(sizes, str):  # A target that is not listed is one more.
+    lengths = np.where(entries, entries - found["places"], -1)  # -1: none, or an empty one.
+    if are_listed_alone:  # A target that is not listed is one more.
         candidates = lengths.clip(0) + ~are_listed
-    else:
+    elif sizes is not None:
         candidates = sizes[by_list]
+    else:
+        candidates = n - found["filtered"]
+    dtype = None
+    source = "order alone"
     if lists.scores is None:
-        dtype = None
-        source = "order alone"
         rules = PLAIN  # Without scores, `order` has no effect.
-        true_scores = _core.Scores(np.zeros(len(lengths), np.int64), "int64", False)
-        counts = _counts_by_order(lists, job, listing)
     else:
         dtype = lists.scores.dtype
         source = "scores"
-        true_scores, counts = _counts_by_score(lists, lists.scores, job, listing)
-    _add_unlisted(counts, are_listed, candidates, rules)
+    true_scores, counts = _count_listed(lists, job, found)
+    counts = _with_unlisted(counts, are_listed, candidates, rules)
     arrays = final_counts(counts, true_scores, rules) | {"listed": are_listed, "lengths": lengths}
     if total_bytes:
         report_progress(total_bytes)
@@ -405,70 +399,98 @@ def _error_of_id(lists: CandidateLists, n: int, place: int, earlier: int) -> Inp
     return InputValueError("ids", expected=expected, got=got)
 
 
-def _counts_by_order(lists: CandidateLists, job: Job, listing: Listing) -> dict[str, IntArray]:
-    """Count what is listed before each target, or all that is listed where it is a miss."""
-    first = lists.indptr[job.all_rows]
+def _count_listed(
+    lists: CandidateLists, job: Job, found: Mapping[str, Any]
+) -> tuple[_core.Scores, dict[str, IntArray]]:
+    """Return the score of each target, and counts of what is listed, by what the core found."""
+    targets = found["place"]
+    if lists.scores is None:
+        true_scores = _core.Scores(np.zeros(len(targets), np.int64), "int64", False)
+        counts = _counts_by_order(lists, job, targets, found["places"], found["before"])
+        return true_scores, counts
+    filtered = None
+    if found["places"].any():
+        positions = found["filtered_indptr"], found["filtered_places"], found["shared"]
+        filtered = _core.Selection(*positions)
+    return _counts_by_score(lists, lists.scores, job, targets, filtered)
+
+
+def _counts_by_order(
+    lists: CandidateLists,
+    job: Job,
+    target_positions: IntArray,
+    filtered_in_list: IntArray,
+    filtered_before: IntArray,
+) -> dict[str, IntArray]:
+    """Count what is listed before each target, or all that is listed where it is a miss (-1)."""
+    begin = lists.indptr[job.all_rows]
     end = lists.indptr[job.all_rows + 1]
-    zeros = np.zeros_like(first)
-    are_listed = listing["place"] >= 0
+    are_listed = target_positions >= 0
+    listed_before = np.where(are_listed, target_positions, end) - begin
+    zeros = np.zeros_like(begin)
     return {
-        "above": np.where(are_listed, listing["place"], end) - first - listing["before"],
+        "above": listed_before - filtered_before,
         "tied": zeros,
-        "candidates": end - first - listing["places"] - are_listed,
+        "candidates": end - begin - filtered_in_list - are_listed,
         "nan": zeros,
         "differing": zeros,
     }
 
 
 def _counts_by_score(
-    lists: CandidateLists, scores: _core.Scores, job: Job, listing: Listing
+    lists: CandidateLists,
+    scores: _core.Scores,
+    job: Job,
+    target_positions: IntArray,
+    filtered: _core.Selection | None,
 ) -> tuple[_core.Scores, dict[str, IntArray]]:
-    """Compare what is listed with the score of each target; that of a miss counts for nothing."""
-    places = listing["place"]
-    are_listed = places >= 0
-    values = np.zeros(len(places), scores.array.dtype)
-    values[are_listed] = scores.array[places[are_listed]]
+    """Return the score of each target, and counts of what is listed, compared with it.
+
+    All lists become one row of scores, in which the candidates of a task are the range of its list,
+    and a position is a column. The score of a target that is a miss (-1) is 0, and has no meaning.
+    """
+    are_listed = target_positions >= 0
+    values = np.zeros(len(target_positions), scores.array.dtype)
+    values[are_listed] = scores.array[target_positions[are_listed]]
     true_scores = native_scores(values, scores.dtype)
     task = first_forbidden_nan(true_scores, job.rules.nan)
     if task >= 0:
-        raise _error_of_nan(lists, int(places[task]), job.rules.nan)
-    filter = None
-    if listing["places"].any():
-        filtered = (listing["filtered_indptr"], listing["filtered_places"], listing["shared"])
-        filter = _core.Selection(*filtered)
-    # All lists are one row of scores, in which the candidates of a task are the range of its list.
-    in_lists = replace(
+        raise _error_of_nan(lists, int(target_positions[task]), job.rules.nan)
+    in_one_row = replace(
         job,
-        rows=np.zeros_like(places),
-        targets=np.where(are_listed, places, NO_COLUMN),
-        filter=filter,
+        rows=np.zeros_like(target_positions),
+        targets=np.where(are_listed, target_positions, NO_COLUMN),
+        filter=filtered,
         candidates=_core.Selection.of_ranges(lists.indptr, job.all_rows),
         true_scores=true_scores.array,
     )
-    counts = in_lists.count(scores)
+    counts = in_one_row.count(scores)
     if counts.fault is not None:
         raise _error_of_nan(lists, counts.fault.column, job.rules.nan)
     return true_scores, counts.arrays
 
 
-def _add_unlisted(
+def _with_unlisted(
     counts: dict[str, IntArray], are_listed: Flags, candidates: IntArray, rules: Rules
-) -> None:
-    """Add to the counts of lists, in place, what is in no list: below all that is listed.
+) -> dict[str, IntArray]:
+    """Return the counts of lists with the unlisted candidates, worse than all that are listed.
 
-    It is tied with a target that is a miss. Each task has so many candidates, its target included.
+    All unlisted candidates of a task are tied, its target among them if it is not listed either.
+    `candidates` has the number of all candidates of each task, its target included.
     """
     others = candidates - 1
     unlisted = others - counts["candidates"]
     if rules.is_ascending:  # "above" counts the greater scores, which are the worse ones.
-        greater = counts["above"] + unlisted
-        greater_than_miss = np.zeros_like(unlisted)
+        above_listed_target = counts["above"] + unlisted
+        above_missed_target = np.zeros_like(unlisted)
     else:
-        greater = counts["above"]
-        greater_than_miss = counts["candidates"] - counts["nan"]
-    counts["above"] = np.where(are_listed, greater, greater_than_miss)
-    counts["tied"] = np.where(are_listed, counts["tied"], unlisted)
-    counts["candidates"] = others
+        above_listed_target = counts["above"]
+        above_missed_target = counts["candidates"] - counts["nan"]
+    return counts | {
+        "above": np.where(are_listed, above_listed_target, above_missed_target),
+        "tied": np.where(are_listed, counts["tied"], unlisted),
+        "candidates": others,
+    }
 
 
 def _error_of_nan(lists: CandidateLists, place: int, rule: str) -> InputValueError:
@@ -542,34 +564,39 @@ def rank_against(
     tasks = len(true.array)
     report_progress = reporter(rules.progress, tasks, "tasks")
     report_progress(0)
-    values = others
-    if isinstance(others, tuple):
-        if len(others) != 2:
-            got = f"{len(others)} members"
-            raise InputValueError("others", expected="(indptr, values)", got=got)
-        values = others[1]
-    with argument_names(scores="others"):
-        scores = read_scores(values, rules.dtype)
-        refuse_places(scores, rules)
-    shape = shape_of(scores)
-    indptr = None
-    if isinstance(others, tuple):
-        check_shape("others", shape, 1, "(indptr, values) with 1-D values")
-        indptr = indptr_of_pair("others", others, shape[0], tasks)
-    elif len(shape) == 1 and tasks > 1:
-        expected = f"others[None], one list for all, or others.reshape({tasks}, -1), one for each"
-        raise InputValueError("others", expected=expected, got=f"shape {shape} for {tasks} tasks")
+    scores, indptr = _read_others(others, tasks, rules)
     if scores.dtype != true.dtype:
         expected = f"{true.dtype}, as true_scores are"
         raise InputTypeError("others", expected=expected, got=scores.dtype)
-    job = prepare_job((tasks, 0), ..., None, None, None, rules)
-    if indptr is None and (len(shape) == 1 or (len(shape) == 2 and shape[0] == 1 != tasks)):
+    job = prepare_job((tasks, 0), NO_TARGETS, None, None, None, rules)
+    shape = shape_of(scores)
+    is_single_row = len(shape) == 2 and shape[0] == 1 and tasks != 1
+    if indptr is None and (len(shape) == 1 or is_single_row):
         counts = _counts_of_shared(scores, rules, true)
     else:
         job.true_scores = true.array
         counts = _counts_of_own(scores, indptr, job)
     report_progress(tasks)
     return job.ranks(final_counts(counts, true, rules), true.dtype, sampled=True)
+
+
+def _read_others(others: Any, tasks: int, rules: Rules) -> tuple[Any, IntArray | None]:
+    """Return the other scores of `rank_against`, and the indptr of a pair (indptr, values)."""
+    is_pair = isinstance(others, tuple)
+    if is_pair and len(others) != 2:
+        got = f"{len(others)} members"
+        raise InputValueError("others", expected="(indptr, values)", got=got)
+    with argument_names(scores="others"):
+        scores = read_scores(others[1] if is_pair else others, rules.dtype)
+        refuse_places(scores, rules)
+    shape = shape_of(scores)
+    if is_pair:
+        check_shape("others", shape, 1, "(indptr, values) with 1-D values")
+        return scores, indptr_of_pair("others", others, shape[0], tasks)
+    if len(shape) == 1 and tasks > 1:
+        expected = f"others[None], one list for all, or others.reshape({tasks}, -1), one for each"
+        raise InputValueError("others", expected=expected, got=f"shape {shape} for {tasks} tasks")
+    return scores, None
 
 
 def _counts_of_own(
@@ -605,36 +632,35 @@ def _counts_of_shared(
 ) -> dict[str, IntArray]:
     """Count one list of other scores for all tasks, which is sorted once."""
     whole = in_one_array(scores)
-    keys, bottom, top, floating = whole.with_array(whole.array.reshape(-1)).keys()
-    is_nan = keys < bottom
-    nan = np.count_nonzero(is_nan)
-    if nan and rules.nan == "raise":
+    keys, lowest, highest, are_floats = whole.with_array(whole.array.reshape(-1)).keys()
+    is_nan = keys < lowest
+    n_nan = np.count_nonzero(is_nan)
+    if n_nan and rules.nan == "raise":
         raise forbidden_nan("others", f"the score at position {is_nan.argmax()}", rules.nan)
-    in_order = np.sort(keys)
+    sorted_keys = np.sort(keys)
     # True scores in order find their places many times faster than in disorder.
     true_keys, *_ = true_scores.keys()
-    by_key = np.argsort(true_keys)
-    ordered_keys = true_keys[by_key]
-    below = np.empty_like(ordered_keys)
-    up_to = np.empty_like(ordered_keys)
-    below[by_key] = np.searchsorted(in_order, ordered_keys, side="left")
-    up_to[by_key] = np.searchsorted(in_order, ordered_keys, side="right")
+    order = np.argsort(true_keys)
+    n_below = np.empty_like(true_keys)
+    n_below[order] = np.searchsorted(sorted_keys, true_keys[order], side="left")
+    n_not_above = np.empty_like(true_keys)
+    n_not_above[order] = np.searchsorted(sorted_keys, true_keys[order], side="right")
     is_number = ~are_nan(true_scores)
     zeros = np.zeros_like(true_keys)
     counts = {
-        "above": np.where(is_number, len(keys) - up_to, 0),
-        "tied": np.where(is_number, up_to - below, 0),
+        "above": np.where(is_number, len(keys) - n_not_above, 0),
+        "tied": np.where(is_number, n_not_above - n_below, 0),
         "candidates": zeros + len(keys),
-        "nan": zeros + nan,
+        "nan": zeros + n_nan,
         "differing": zeros,
     }
     if rules.audit:
-        numbers = in_order[nan:]
+        numbers = sorted_keys[n_nan:]
         if rules.is_ascending:
-            best = int(numbers.min(initial=top))  # Without numbers, this is the worst key.
+            best = int(numbers.min(initial=highest))  # Without numbers, this is the worst key.
         else:
-            best = int(numbers.max(initial=bottom))
-        is_infinite = floating & ((numbers == bottom) | (numbers == top))
+            best = int(numbers.max(initial=lowest))
+        is_infinite = are_floats & ((numbers == lowest) | (numbers == highest))
         counts["inf"] = zeros + np.count_nonzero(is_infinite)
         counts["best"] = zeros + best
         counts["at_best"] = zeros + np.count_nonzero(numbers == best)

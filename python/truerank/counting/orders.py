@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from ..arrays.types import IntArray
     from ..stores import Store
+    from .driver import Flags
 
 # What is seen may be this; both orders say which it is.
 PLACES = (
@@ -53,10 +54,11 @@ _NEARLY_ALL = 0.95
 def refuse_permutations(scores: Scores | Store, *ways: Option) -> None:
     """Refuse scores of which each row has 0 to n - 1, or 1 to n: ids or ranks of n columns.
 
-    They may be floats, without fractions. The first row that is none ends it. Rows that no tile has
-    whole are not looked at. `ways` lead out, where `order` does not.
+    They may be floats, without fractions. A single row that is no permutation makes them scores.
+    Rows that no tile has whole are not looked at. `ways` lead out, where `order` does not.
     """
     store = ArrayStore(scores) if isinstance(scores, Scores) else scores
+    first = 0
     rows, columns = store.shape
     if columns < _LEAST_COLUMNS or not rows:
         return
@@ -75,14 +77,15 @@ def refuse_permutations(scores: Scores | Store, *ways: Option) -> None:
                 numbers = as_floats(view.with_array(row))
                 if numbers.max() > columns:
                     return
-                first = first_place(numbers, np.array([columns]))
-                if first < 0:
+                start = permutation_start(numbers, np.array([columns]))
+                if start is None:
                     return
+                first = start
     seen = f"{format_count(rows, 'row')}, each a permutation of {first} to {first + columns - 1}"
     raise InputValueError("scores", seen + _OF_PLACES, remedies=ways or PLACES)
 
 
-def refuse_worst_first(
+def refuse_doubtful_lists(
     argument: str, indptr: IntArray, scores: Scores, contradiction: str = ""
 ) -> None:
     """Refuse scores of lists, in one dimension, that rise in all of them, or that are places.
@@ -98,36 +101,54 @@ def refuse_worst_first(
     if entries < _LEAST_ENTRIES:
         return
     lists = format_count(int(is_long.sum()), "list")
-    _, falls = _steps(indptr, scores, _FIRST_ENTRIES)
-    if not falls.any():
-        rises, falls = _steps(indptr, scores, len(scores.array))
-        rises_before = indptr_of(rises)
-        last = indptr[1:][is_long] - 1
-        do_rise = rises_before[last] > rises_before[indptr[:-1][is_long]]
-        if not falls.any() and do_rise.all():
-            seen = f"scores rise in {lists}, {entries:,} entries, and fall in none"
-            raise InputValueError(argument, seen, remedies=RISE)
-    begin = indptr[is_long.argmax()]
-    if scores.array[begin : begin + 1].tolist()[0] % 1:  # Most scores are no whole numbers.
+    if _do_rise_alone(indptr, scores, is_long):
+        seen = f"scores rise in {lists}, {entries:,} entries, and fall in none"
+        raise InputValueError(argument, seen, remedies=RISE)
+    start = _start_of_places(indptr, scores, is_long)
+    if start is None:
         return
-    for end in (int(is_long.argmax()) + 1, len(lengths)):  # One list is looked at first.
-        sizes = lengths[:end][is_long[:end]]
-        of_long = np.repeat(is_long[:end], lengths[:end])
-        first = first_place(scores.array[: indptr[end]][of_long], sizes)
-        if first < 0:
-            return
     rises, _ = _steps(indptr, scores, len(scores.array))
     if rises.any():  # Else they are points: the best stands first, as they say.
-        numbers = ("0 to its length - 1", "1 to its length")[first]
+        numbers = "1 to its length" if start else "0 to its length - 1"
         seen = f"scores of {lists}, each a permutation of {numbers}"
         raise InputValueError(argument, seen + _OF_PLACES, remedies=PLACES)
+
+
+def _do_rise_alone(indptr: IntArray, scores: Scores, is_long: Flags) -> bool:
+    """Whether scores rise in each long list, and fall in none."""
+    _, falls = _steps(indptr, scores, _FIRST_ENTRIES)
+    if falls.any():
+        return False
+    rises, falls = _steps(indptr, scores, len(scores.array))
+    rises_before = indptr_of(rises)
+    first = indptr[:-1][is_long]
+    last = indptr[1:][is_long] - 1
+    return bool((rises_before[last] > rises_before[first]).all()) and not falls.any()
+
+
+def _start_of_places(indptr: IntArray, scores: Scores, is_long: Flags) -> int | None:
+    """Return 0 or 1 if the scores of each long list are its places, from 0 or 1 on; else None."""
+    first_long = int(is_long.argmax())
+    begin = indptr[first_long]
+    if scores.array[begin : begin + 1].tolist()[0] % 1:  # Most scores are no whole numbers.
+        return None
+    lengths = np.diff(indptr)
+    start = None
+    for end in (first_long + 1, len(lengths)):  # One list is looked at first.
+        sizes = lengths[:end][is_long[:end]]
+        is_in_long = np.repeat(is_long[:end], lengths[:end])
+        start = permutation_start(scores.array[: indptr[end]][is_in_long], sizes)
+        if start is None:
+            return None
+    return start
 
 
 def rising_ranks(queries: IntArray, scores: npt.NDArray[Any], ranks: npt.NDArray[Any]) -> str:
     """Say in how many queries ranks rise with the scores, if in nearly all; else "".
 
     Ranks that are no numbers say nothing, nor do those of fewer than 12 entries: a reranker's score
-    beside the rank of a first stage may be the other way round.
+    beside the rank of a first stage may be the other way round. Queries with one score, or one
+    rank, are not among all.
     """
     if ranks.dtype.kind not in "iuf" or len(ranks) < _LEAST_ENTRIES:
         return ""
@@ -138,37 +159,36 @@ def rising_ranks(queries: IntArray, scores: npt.NDArray[Any], ranks: npt.NDArray
     is_later = (queries[1:] == queries[:-1]) & (ranks[1:] > ranks[:-1])
     rises = np.bincount(queries[1:], is_later & (scores[1:] > scores[:-1])) > 0
     falls = np.bincount(queries[1:], is_later & (scores[1:] < scores[:-1])) > 0
-    unlike = np.count_nonzero(rises | falls)
-    is_rising = rises & ~falls
-    rising = np.count_nonzero(is_rising)
-    entries = np.count_nonzero(is_rising[queries])
-    if rising < _NEARLY_ALL * unlike or entries < _LEAST_ENTRIES:
+    n_queries = np.count_nonzero(rises | falls)
+    rises_alone = rises & ~falls
+    n_rising = np.count_nonzero(rises_alone)
+    entries = np.count_nonzero(rises_alone[queries])
+    if n_rising < _NEARLY_ALL * n_queries or entries < _LEAST_ENTRIES:
         return ""
-    return f"ranks rise with the scores in {rising:,} of {unlike:,} queries"
+    return f"ranks rise with the scores in {n_rising:,} of {n_queries:,} queries"
 
 
-def first_place(values: npt.NDArray[Any], sizes: IntArray) -> int:
-    """Return the least number of the first list, 0 or 1, if each has its places once; else -1.
+def permutation_start(values: npt.NDArray[Any], sizes: IntArray) -> int | None:
+    """Return 0 or 1, with which the first list starts, if each is a permutation; else None.
 
-    The lists follow each other in `values`, each with one value or more, as `sizes` says.
+    A list of n has 0 to n - 1, or 1 to n, once. The lists follow each other in `values`, each with
+    one value or more, as `sizes` says.
 
-    >>> first_place(np.array([3, 1, 2, 1, 0]), np.array([3, 2])), first_place(np.zeros(2), [2])
-    (1, -1)
+    >>> permutation_start(np.array([3, 1, 2, 1, 0]), np.array([3, 2]))
+    1
     """
-    starts = indptr_of(sizes)[:-1]
-    first = (np.minimum.reduceat(values, starts) > 0).astype(np.int8)
-    places = values - np.repeat(first, sizes)
-    if not ((places >= 0) & (places < np.repeat(sizes, sizes))).all():
-        return -1
-    columns = places.astype(np.int64)
-    if (columns != places).any() or np.bincount(columns + np.repeat(starts, sizes)).max() > 1:
-        return -1
-    return int(first[0])
+    begins = indptr_of(sizes)[:-1]
+    starts = (np.minimum.reduceat(values, begins) > 0).astype(np.int8)
+    from_zero = values - np.repeat(starts, sizes)
+    if not ((from_zero >= 0) & (from_zero < np.repeat(sizes, sizes))).all():
+        return None
+    places = from_zero.astype(np.int64)
+    if (places != from_zero).any() or np.bincount(places + np.repeat(begins, sizes)).max() > 1:
+        return None
+    return int(starts[0])
 
 
-def _steps(
-    indptr: IntArray, scores: Scores, end: int
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def _steps(indptr: IntArray, scores: Scores, end: int) -> tuple[Flags, Flags]:
     """Say which of the first entries score more, and less, than the one before in their list."""
     keys, *_ = scores.with_array(scores.array[:end]).keys()
     is_same = np.ones(len(keys) - 1, np.bool_)

@@ -10,7 +10,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..stores.store import Store
 
+    Array = npt.NDArray[Any]
     Tensor = Any  # of torch, which has no types here
-    Part = tuple[int, int, "DeviceScores"]  # a rectangle of a matrix: its first row and column
-    # What waits for some tasks, their numbers, their counts, and their true scores if not given.
-    Begun = tuple[Callable[[], None], slice | IntArray, Tensor, Tensor | None]
+    # It waits for the counts of some tasks, and for their true scores if they were not given.
+    Finish = Callable[[], tuple[IntArray, Array | None]]
 
 NAMES = ("above", "tied", "nan", "candidates", "differing")
 ALIGNMENT = 16  # of arrays that are copied together, so that a kernel is compiled once for all
@@ -44,26 +44,26 @@ MOST_ENTRIES = 1 << 18  # of selections, handled at once: each takes some 150 by
 # -- what counts: kernels of Triton, else operations of torch, else the host ----------------------
 
 
-def parts_on_device(store: Store, top: int = 0, left: int = 0) -> list[Part] | None:
-    """Return the parts of a matrix with their first row and column; None: the host counts them.
+def parts_on_device(store: Store, top: int = 0, left: int = 0) -> list[DeviceScores] | None:
+    """Return the parts of a matrix on devices; None: the host counts them.
 
     The matrix itself begins at a row and a column of a larger one.
     """
     if isinstance(store, ShardStore):
         parts = []
         for shard, start in zip(store.shards, store.starts, strict=True):
-            place = (top, left + start) if store.axis == 1 else (top + start, left)
-            of_shard = parts_on_device(shard, *place)
-            if of_shard is None:
+            corner = (top, left + start) if store.axis == 1 else (top + start, left)
+            parts_of_shard = parts_on_device(shard, *corner)
+            if parts_of_shard is None:
                 return None
-            parts += of_shard
+            parts += parts_of_shard
         return parts
     if not isinstance(store, DeviceStore) or chosen_backend() == "host" or store.array.is_neg():
         return None
     backend = backend_of(store.array)
     if backend == "host":
         return None
-    return [(top, left, DeviceScores(store.array, backend, store.stream))]
+    return [DeviceScores(store.array, backend, store.stream, top, left)]
 
 
 def backend_of(tensor: Tensor) -> str:
@@ -102,7 +102,7 @@ def counts_right(device: Any, dtype: Any, backend: str) -> bool:
     try:
         with torch.no_grad():
             scores = torch.tensor([[3, 1, 2, 2], [5, 5, 9, 7]], device="cpu").to(dtype).to(device)
-            matrix = 0, 0, DeviceScores(scores, backend, DeviceStream(device))
+            matrix = DeviceScores(scores, backend, DeviceStream(device))
             lists = Selection(np.array([0, 1, 2, 2]), np.array([1, 0]))
             tasks = Tasks(np.array([1, 0, 1]), np.array([0, 2, 3]), lists)
             counts, _ = count_parts([matrix], tasks)
@@ -129,68 +129,73 @@ def backends_of_devices() -> dict[str, str]:
 # -- counts of tasks ------------------------------------------------------------------------------
 
 
-def count_parts(
-    parts: Sequence[Part], tasks: Tasks
-) -> tuple[dict[str, IntArray], npt.NDArray[Any]]:
+def count_parts(parts: Sequence[DeviceScores], tasks: Tasks) -> tuple[dict[str, IntArray], Array]:
     """Return partial counts of tasks, as the core gives them, and their true scores (see `driver`).
 
     The parts of a matrix are rectangles on one device each, which all begin before one is waited
     for. True scores that are not given are all in one part.
     """
+    begun = list(_begin_parts(parts, tasks))
     count = len(tasks.targets)
-    pending = list(_begin_parts(parts, tasks))
-    table = np.zeros((len(NAMES), count), np.int64)
+    total = np.zeros((len(NAMES), count), np.int64)
     true_scores: Any = tasks.true_scores
-    for wait, some, counts, true in pending:
-        wait()
-        of_parts = counts.numpy()
-        total = of_parts[0]
-        if len(of_parts) > 1:  # Several parts of the columns were counted apart.
-            total = of_parts.sum(0)
-        is_all = len(pending) == 1 and isinstance(some, slice)
-        if is_all:
-            table = total
-        else:
-            table[:, some] += total
-        if true is None:
-            continue
-        array = tensor_array(true, "scores")[0]
-        if is_all:
-            true_scores = array
-        else:
+    for numbers, finish in begun:
+        counts, own_scores = finish()
+        if len(begun) == 1 and isinstance(numbers, slice):  # These are all tasks.
+            if own_scores is not None:
+                true_scores = own_scores
+            return dict(zip(NAMES, counts, strict=True)), true_scores
+        total[:, numbers] += counts
+        if own_scores is not None:
             if true_scores is None:
-                true_scores = np.empty(count, array.dtype)
-            true_scores[some] = array
-    return dict(zip(NAMES, table, strict=True)), true_scores
+                true_scores = np.empty(count, own_scores.dtype)
+            true_scores[numbers] = own_scores
+    return dict(zip(NAMES, total, strict=True)), true_scores
 
 
-def _begin_parts(parts: Sequence[Part], tasks: Tasks) -> Iterator[Begun]:
-    """Begin to count all parts; yield some tasks at a time, with what waits for their counts.
+def _begin_parts(
+    parts: Sequence[DeviceScores], tasks: Tasks
+) -> Iterator[tuple[slice | IntArray, Finish]]:
+    """Begin to count all parts; yield the numbers of some tasks, and what waits for their counts.
 
-    Nothing that the stream is given later is waited for. Of those tasks most are counted by one
-    kernel; operations of torch count them in the order of their rows.
+    It waits for what the stream was given until then alone. One kernel counts a limited number of
+    tasks; operations of torch count fewer at a time, in the order of their rows.
     """
-    whole = slice(0, len(tasks.targets))
-    for top, left, scores in parts:
-        numbers: slice | IntArray = whole
+    all_tasks = slice(0, len(tasks.targets))
+    for scores in parts:
+        numbers: slice | IntArray = all_tasks
         if len(parts) > 1:
-            numbers = _tasks_of_rows(tasks, top, top + scores.shape[0])
+            numbers = _tasks_of_rows(tasks, scores.top, scores.top + scores.shape[0])
         most = MOST_KERNEL_TASKS
         if scores.backend == "torch":
             most = MOST_TASKS
             if tasks.rows is not None:
-                numbers = np.arange(whole.stop)[numbers]
+                numbers = np.arange(all_tasks.stop)[numbers]
                 numbers = numbers[np.argsort(tasks.rows[numbers], kind="stable")]
         with scores.stream.current():
             for some in _split(numbers, most):
                 part = tasks
-                if not isinstance(some, slice) or (some, top, left) != (whole, 0, 0):
-                    part = tasks.part(some, tasks.all_rows[some] - top, left)
+                is_all = isinstance(some, slice) and some == all_tasks
+                if not is_all or scores.top or scores.left:
+                    part = tasks.part(some, tasks.all_rows[some] - scores.top, scores.left)
                 if scores.backend == "triton":
                     counts, true_scores = begin_kernel(scores, part)
                 else:
                     counts, true_scores = begin_operations(scores, part)
-                yield scores.stream.record(), some, counts, true_scores
+                yield some, partial(_finish, scores.stream.record(), counts, true_scores)
+
+
+def _finish(
+    wait: Callable[[], None], counts: Tensor, true_scores: Tensor | None
+) -> tuple[IntArray, Array | None]:
+    """Wait for counts, and add up those of several parts of the columns; with the true scores."""
+    wait()
+    parts = counts.numpy()
+    total = parts[0] if len(parts) == 1 else parts.sum(0)
+    if true_scores is None:
+        return total, None
+    array, _ = tensor_array(true_scores, "scores")
+    return total, array
 
 
 def _tasks_of_rows(tasks: Tasks, top: int, bottom: int) -> slice | IntArray:
@@ -218,46 +223,51 @@ def _split(numbers: slice | IntArray, most: int) -> Iterator[slice | IntArray]:
 
 
 class SelectedColumns:
-    """The lists of a selection of some tasks, each in ascending order, copied to a device."""
+    """The lists of a selection of some tasks, each in ascending order, copied to a device.
 
-    def __init__(self, selection: Selection, source: DeviceScores, tasks: int) -> None:
+    An entry is the number of a list and, in the 32 bits below, a column: all entries ascend.
+    """
+
+    def __init__(self, selection: Selection, scores: DeviceScores, tasks: int) -> None:
         torch = sys.modules["torch"]
         self.shared = selection.shared
-        self._indices = selection.indices
-        self._lists = list_numbers(selection, np.arange(tasks))
+        self._columns = selection.indices
+        self._list_of_task = list_numbers(selection, np.arange(tasks))
         self._starts = selection.indptr[:-1]
         self._lengths = np.diff(selection.indptr)
-        self._source = source
-        lists = source.arange(0, len(self._lengths))
-        total = len(self._indices)
-        lists = torch.repeat_interleave(lists, source.upload(self._lengths), output_size=total)
-        # each entry after the list it is in, so that all are in ascending order; and a last one
-        self._entries = source.zeros(total + 1).fill_(np.iinfo(np.int64).max)
-        self._entries[:-1] = (lists << 32) + source.upload(self._indices)
+        self._scores = scores  # On its device memory is taken.
+        total = len(self._columns)
+        lengths = scores.upload(self._lengths)
+        lists = scores.arange(0, len(self._lengths))
+        list_of_entry = torch.repeat_interleave(lists, lengths, output_size=total)
+        # The last entry is above all, for what `hold` looks for.
+        self._entries = scores.zeros(total + 1).fill_(np.iinfo(np.int64).max)
+        self._entries[:-1] = (list_of_entry << 32) + scores.upload(self._columns)
 
     def columns_within(self, first: int, width: int) -> Tensor:
         """Return those columns of a shared list that are in a part, as numbered there."""
-        start, stop = np.searchsorted(self._indices, [first, first + width])
+        start, stop = np.searchsorted(self._columns, [first, first + width])
         return self._entries[int(start) : int(stop)] - first
 
-    def entries(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield entries of the lists of all tasks: the tasks, and the columns."""
+    def columns_of_tasks(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield columns of the lists of all tasks, with the tasks, some at a time."""
         torch = sys.modules["torch"]
-        source = self._source
-        lengths = self._lengths[self._lists]
+        scores = self._scores
+        lengths = self._lengths[self._list_of_task]
         ends = np.cumsum(lengths)
-        # number i of all these entries, of the list of task t, is entry i + shifts[t] of the copy
-        shifts = source.upload(self._starts[self._lists] - (ends - lengths))
-        device_ends = source.upload(ends)
         total = int(lengths.sum())
+        # Column i of all these, in the list of task t, is in entry i + shifts[t].
+        shifts = scores.upload(self._starts[self._list_of_task] - (ends - lengths))
+        ends_on_device = scores.upload(ends)
         for first in range(0, total, MOST_ENTRIES):
-            numbers = source.arange(first, min(first + MOST_ENTRIES, total))
-            owners = torch.searchsorted(device_ends, numbers, right=True)
-            yield owners, self._entries[shifts[owners] + numbers] & 0xFFFFFFFF
+            numbers = scores.arange(first, min(first + MOST_ENTRIES, total))
+            tasks = torch.searchsorted(ends_on_device, numbers, right=True)
+            entries = self._entries[shifts[tasks] + numbers]
+            yield tasks, entries & 0xFFFFFFFF
 
     def hold(self, tasks: Tensor, columns: Tensor) -> Tensor:
         """Whether the lists of some tasks have these columns."""
-        wanted = (self._source.upload(self._lists)[tasks] << 32) + columns
+        wanted = (self._scores.upload(self._list_of_task)[tasks] << 32) + columns
         return self._entries[sys.modules["torch"].searchsorted(self._entries, wanted)] == wanted
 
 
@@ -279,10 +289,10 @@ def count_chunk(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor]:
     """Return the counts and the true scores of tasks, on the device."""
     rows = tasks.all_rows
     first_column = tasks.first_column
-    row_of = scores.upload(rows)
-    target_of = scores.upload(tasks.targets - first_column)
+    task_rows = scores.upload(rows)
+    targets = scores.upload(tasks.targets - first_column)
     if tasks.true_scores is None:
-        true = scores.pairs(row_of, target_of)
+        true = scores.pairs(task_rows, targets)
     else:
         true = scores.upload(tasks.true_scores, scores.dtype)
     true_keys = true_keys_of(true)
@@ -291,48 +301,50 @@ def count_chunk(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor]:
     counts = scores.zeros(len(NAMES), len(rows))
     if not width:
         return counts, true
+    of_candidates = counts[:4]  # views of all but `differing`, and of all but that and the number
+    of_comparisons = counts[:3]
 
-    def compare(
-        owners: Tensor, columns: Tensor, among: bool | Tensor = True
-    ) -> tuple[Tensor, Tensor]:
-        """Compare a column with each of some tasks, if the part has it and it is among some.
+    def compare_pairs(numbers: Tensor, columns: Tensor, where: bool | Tensor = True) -> Any:
+        """Compare the score of each pair of a task and a column with the task's true score.
 
-        Returns whether it is above, tied, NaN and a candidate, (4, n); and whether it is another
-        score, (n,).
+        Returns whether it is above, tied, NaN and a candidate, (4, n), and whether it is another
+        one, (n,): all False for columns that the part does not have, and pairs that `where` leaves
+        out.
         """
-        inside = (columns >= 0) & (columns < width) & among
-        keys, nan = keys_of(scores.pairs(row_of[owners], columns.where(inside, 0)))
-        keys_to_beat = true_keys[owners]
+        inside = (columns >= 0) & (columns < width) & where
+        keys, nan = keys_of(scores.pairs(task_rows[numbers], columns.where(inside, 0)))
+        keys_to_beat = true_keys[numbers]
         flags = (keys > keys_to_beat, keys == keys_to_beat, nan, inside)
         compared = sys.modules["torch"].stack([(flag & inside).long() for flag in flags])
         is_other_number = (keys != keys_to_beat) & ~nan
-        is_nan_of_one = nan != true_nan[owners]
+        is_nan_of_one = nan != true_nan[numbers]
         return compared, inside & (is_other_number | is_nan_of_one)
 
-    let_in = None
+    candidates = None
     if tasks.candidates is None:
-        counts[:3] = scores.compare(rows, true, None)
+        of_comparisons[:] = scores.compare(rows, true, None)
         counts[3] = width
     else:
-        let_in = SelectedColumns(tasks.candidates, scores, len(rows))
-        if let_in.shared:
-            columns = let_in.columns_within(first_column, width)
-            counts[:3] = scores.compare(rows, true, columns)
+        candidates = SelectedColumns(tasks.candidates, scores, len(rows))
+        if candidates.shared:
+            columns = candidates.columns_within(first_column, width)
+            of_comparisons[:] = scores.compare(rows, true, columns)
             counts[3] = len(columns)
         else:
-            for owners, entries in let_in.entries():
-                counts[:4].index_add_(1, owners, compare(owners, entries - first_column)[0])
-    counts_of_targets, differing = compare(scores.arange(0, len(rows)), target_of)
-    counts[:4] -= counts_of_targets
+            for numbers, columns in candidates.columns_of_tasks():
+                compared, _ = compare_pairs(numbers, columns - first_column)
+                of_candidates.index_add_(1, numbers, compared)
+    compared_targets, differing = compare_pairs(scores.arange(0, len(rows)), targets)
+    of_candidates -= compared_targets
     counts[4] = differing
     if tasks.filter is not None:
-        for owners, entries in SelectedColumns(tasks.filter, scores, len(rows)).entries():
-            columns = entries - first_column
-            is_candidate = columns != target_of[owners]
-            if let_in is not None:
-                is_candidate &= let_in.hold(owners, entries)
-            counts_of_filtered, _ = compare(owners, columns, is_candidate)
-            counts[:4].index_add_(1, owners, counts_of_filtered, alpha=-1)
+        filtered = SelectedColumns(tasks.filter, scores, len(rows))
+        for numbers, columns in filtered.columns_of_tasks():
+            is_candidate = columns - first_column != targets[numbers]
+            if candidates is not None:
+                is_candidate &= candidates.hold(numbers, columns)
+            compared, _ = compare_pairs(numbers, columns - first_column, is_candidate)
+            of_candidates.index_add_(1, numbers, compared, alpha=-1)
     return counts, true
 
 
@@ -353,9 +365,14 @@ def begin_kernel(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor | N
     order = None
     if tasks.rows is not None and (tasks.rows[1:] < tasks.rows[:-1]).any():
         order = np.argsort(tasks.rows, kind="stable")
-    n_columns, let_in = _candidates(tasks, width)
-    true, order, rows, *pointers = scores.upload_together(
-        tasks.true_scores, order, tasks.rows, tasks.targets, *_lists(tasks.filter), *let_in
+    n_columns, candidate_arrays = _candidates(tasks, width)
+    true, order, *arrays = scores.upload_together(
+        tasks.true_scores,
+        order,
+        tasks.rows,
+        tasks.targets,
+        *_lists(tasks.filter),
+        *candidate_arrays,
     )
     tensor = scores.tensor
     is_bfloat16 = scores.dtype == torch.bfloat16
@@ -364,8 +381,9 @@ def begin_kernel(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor | N
     elif true is not None:
         true = true.view(scores.dtype)
     grid, tile = _tiling(tasks, n_columns, tensor.stride())
+    # The counts come first, and then the scores of the targets, if they are asked for.
     counts_size = grid[1] * len(NAMES) * height * 8
-    own_start = counts_size - counts_size % -ALIGNMENT
+    own_start = _aligned(counts_size)
     own_size = 0 if tasks.true_scores is not None else height * tensor.element_size()
     out = scores.empty((own_start + own_size,), torch.uint8)
     own = None
@@ -376,8 +394,7 @@ def begin_kernel(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor | N
             tensor,
             true,
             order,
-            rows,
-            *pointers,
+            *arrays,
             out[:counts_size].view(torch.int64),
             own,
             height,
@@ -396,7 +413,7 @@ def begin_kernel(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor | N
     return counts, own
 
 
-def _lists(selection: Selection | None) -> list[npt.NDArray[Any] | None]:
+def _lists(selection: Selection | None) -> list[Array | None]:
     """Return the arrays of a selection, as the kernel takes them."""
     if selection is None:
         return [None, None, None]
@@ -404,7 +421,7 @@ def _lists(selection: Selection | None) -> list[npt.NDArray[Any] | None]:
     return [indptr, indices, lists]
 
 
-def _candidates(tasks: Tasks, width: int) -> tuple[int, list[npt.NDArray[Any] | None]]:
+def _candidates(tasks: Tasks, width: int) -> tuple[int, list[Array | None]]:
     """Return how many columns are compared with all tasks, and the arrays of candidates."""
     candidates = tasks.candidates
     if candidates is None or not candidates.shared:
@@ -433,11 +450,12 @@ def _tiling(
             average = _power_of_two_from(height // max(1, height - repeats))
             tile_tasks = max(tile_tasks, min(kernels.MOST_TASKS, average))
     tile_columns = kernels.TILE // tile_tasks
-    down = -(-height // tile_tasks)
-    tiles = -(-columns // tile_columns)
+    down = _ceil_div(height, tile_tasks)
+    tiles = _ceil_div(columns, tile_columns)
     # A program takes several tiles where there would be more programs than are needed.
-    turns = max(1, -(-tiles // max(1, kernels.PROGRAMS // max(1, down))))
-    across = max(1, -(-tiles // turns))
+    programs_across = max(1, kernels.PROGRAMS // max(1, down))
+    tiles_of_program = max(1, _ceil_div(tiles, programs_across))
+    across = max(1, _ceil_div(tiles, tiles_of_program))
     tile = {
         "TASKS": tile_tasks,
         "COLUMNS": tile_columns,
@@ -445,6 +463,16 @@ def _tiling(
         "BY_COLUMNS": by_columns,
     }
     return (down, across), tile
+
+
+def _ceil_div(number: int, divisor: int) -> int:
+    """Return how many parts of at most `divisor` a number has."""
+    return -(-number // divisor)
+
+
+def _aligned(size: int) -> int:
+    """Return the least multiple of `ALIGNMENT` that is not below a size."""
+    return _ceil_div(size, ALIGNMENT) * ALIGNMENT
 
 
 def _power_of_two_from(number: int) -> int:
@@ -458,12 +486,16 @@ def _power_of_two_from(number: int) -> int:
 class DeviceScores:
     """A score matrix on a device: a tensor in any layout, which is read in place.
 
-    A backend, "triton" or "torch", counts it, on the stream that makes the scores. Nothing here
-    waits for the device: results are tensors that it has yet to compute. No index is out of range;
-    the caller sees to that.
+    It begins at row `top` and column `left` of a larger one. A backend, "triton" or "torch", counts
+    it, on the stream that makes the scores. Nothing here waits for the device: results are tensors
+    that it has yet to compute. No index is out of range; the caller sees to that.
     """
 
-    def __init__(self, tensor: Tensor, backend: str, stream: DeviceStream) -> None:
+    def __init__(
+        self, tensor: Tensor, backend: str, stream: DeviceStream, top: int = 0, left: int = 0
+    ) -> None:
+        self.top = top
+        self.left = left
         self.tensor = tensor
         self.shape: tuple[int, int] = tuple(tensor.shape)
         self.dtype = tensor.dtype
@@ -484,7 +516,7 @@ class DeviceScores:
         torch = sys.modules["torch"]
         return torch.arange(start, stop, dtype=torch.int64, device=self.tensor.device)
 
-    def upload(self, array: npt.NDArray[Any], dtype: Any = None) -> Tensor:
+    def upload(self, array: Array, dtype: Any = None) -> Tensor:
         """Copy integers to the device, or the bits of numbers of another dtype of torch."""
         bits = np.array(array).view(f"i{array.itemsize}")  # a copy, as the array may be read-only
         host_tensor = sys.modules["torch"].from_numpy(bits)
@@ -492,13 +524,13 @@ class DeviceScores:
             host_tensor = host_tensor.view(dtype)
         return self.stream.upload(host_tensor, self.empty(host_tensor.shape, host_tensor.dtype))
 
-    def upload_together(self, *arrays: npt.NDArray[Any] | None) -> list[Tensor | None]:
+    def upload_together(self, *arrays: Array | None) -> list[Tensor | None]:
         """Copy arrays to the device at once, each as signed integers; None stays."""
         torch = sys.modules["torch"]
         starts = [0]
         for array in arrays:
             size = 0 if array is None else array.nbytes
-            starts.append(starts[-1] - size // -ALIGNMENT * ALIGNMENT)
+            starts.append(starts[-1] + _aligned(size))
         host = self.stream.host_memory(starts[-1])
         for start, array in zip(starts, arrays, strict=False):
             if array is not None:

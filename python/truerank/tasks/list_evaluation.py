@@ -14,7 +14,6 @@ from ..counting.lists import CandidateLists, TopK, as_lists, rank_open_lists
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.array_likes import as_scores
 from ..inputs.checks import choice
-from ..inputs.rules import LISTED
 from ..inputs.selection import indptr_of, join_ranges
 from ..naming import format_count
 from ..records.columns import first_names
@@ -199,10 +198,8 @@ def rank_lists_of_side(
     With `are_listed` the candidates of a task are those that its list has. `files` have the lists.
     """
     left_out = core_selection(side.filter)
-    sizes: Any = None
-    if are_listed:
-        sizes = LISTED
-    elif side.candidates is not None:
+    sizes = None
+    if side.candidates is not None and not are_listed:
         left_out, sizes = candidates_of_lists(lists, rows, side, vocabulary)
     return rank_open_lists(
         lists,
@@ -212,6 +209,7 @@ def rank_lists_of_side(
         rows=rows,
         filter=left_out,
         sizes=sizes,
+        are_listed_alone=are_listed,
         files=files,
     )
 
