@@ -21,7 +21,7 @@ from support.environment import ROOT
 from support.examples import examples
 from support.refusals import refusal, refused
 from truerank import compat
-from truerank.compat.interpreter import EXACT, figure, logsigmoid_bounds
+from truerank.compat.interpreter import EXACT, logsigmoid_bounds, metric_under
 
 NAN = float("nan")
 INF = float("inf")
@@ -219,8 +219,8 @@ def test_numbers_of_pykeen() -> None:
     """As PyKEEN 1.11.1 gave them, in which adjusted numbers come from ranks in float32."""
     counts = np.array([[2**23], [2], [2**24 + 2], [0]])  # the sum of both ranks is 16,777,219
     convention = compat.PRESETS["pykeen"].convention
-    assert figure("mr", counts, EXACT)[0] == 8_388_609.5
-    assert figure("mr", counts, convention)[0] == 8_388_610.0
+    assert metric_under("mr", counts, EXACT)[0] == 8_388_609.5
+    assert metric_under("mr", counts, convention)[0] == 8_388_610.0
     scores = ((np.arange(60).reshape(6, 10) * 7919) % 11).astype(np.float32) / 4
     targets = [0, 3, 9, 5, 1, 7]
     filtered = np.arange(60).reshape(6, 10) * 31 % 7 == 0
@@ -263,13 +263,13 @@ def test_float32_sums_stop_growing() -> None:
     ranks += np.arange(40) >= 20  # beyond 2**24: 1 is lost
     counts = np.stack([ranks - 1, 0 * ranks + 1, 2 * ranks, 0 * ranks])
     openke = compat.PRESETS["openke"].convention
-    assert figure("mr", counts, openke)[0] == single_mean(ranks)
-    assert figure("mr", counts, openke)[0] != figure("mr", counts, EXACT)[0]
+    assert metric_under("mr", counts, openke)[0] == single_mean(ranks)
+    assert metric_under("mr", counts, openke)[0] != metric_under("mr", counts, EXACT)[0]
     thirds = np.array([[0, 0, 1], [1, 1, 1], [3, 3, 3], [0, 0, 0]])
-    assert figure("mr", thirds, openke)[0] == float(np.float32(4) / np.float32(3))
+    assert metric_under("mr", thirds, openke)[0] == float(np.float32(4) / np.float32(3))
     reciprocals = compat.Convention(mean="float32 reciprocals")
     third = float(np.float32(1) / np.float32(3))
-    assert figure("mrr", np.array([[2], [1], [5], [0]]), reciprocals)[0] == third
+    assert metric_under("mrr", np.array([[2], [1], [5], [0]]), reciprocals)[0] == third
 
 
 @pytest.mark.parametrize("scale", [0.001, 1.0, 1e6])

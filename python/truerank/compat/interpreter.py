@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # rounding of a transform or a NaN. These are neither above nor tied.
 Single = np.float32
 BLOCK_ENTRIES = 1 << 20  # The temporary arrays of so many scores take some megabytes.
-# The values of tasks whose means toolkits show, which are 0 beyond a cutoff; amri's are mr's.
+# The values of tasks whose means toolkits show, without a cutoff; amri's are mr's.
 VALUES: dict[str, Callable[[Values], Values]] = {
     "mr": lambda ranks: ranks,
     "amri": lambda ranks: ranks,
@@ -232,16 +232,18 @@ def logsigmoid_bounds(scores: Values) -> tuple[Values, Values]:
 
     The last bits of exp and log1p differ between libraries and processors: torch's are off by up to
     1.6 units in the last place, and differ between its code for AVX2 and for SSE. Far below 0 the
-    result is the score itself, far above 0 it is 0, and both bounds are equal.
+    result is the score itself (less than a quarter of its last place is taken off), far above 0 it
+    is 0 (the least float is greater), and both bounds are equal.
     """
     wide = scores.astype(np.float64)
     softplus = np.log1p(np.exp(-np.abs(wide)))
     middle = np.minimum(wide, 0) - softplus
     slack = LAST_UNITS * np.spacing(np.abs(middle).astype(scores.dtype)).astype(np.float64)
-    score_itself = (scores < 0) & ~(4 * softplus >= np.spacing(np.abs(scores)))
-    saturated = scores > 2 - np.log(np.finfo(scores.dtype).smallest_subnormal)
-    middle = np.where(score_itself, wide, np.where(saturated, 0, middle))
-    slack = np.where(score_itself | saturated, 0, slack)
+    is_taken_off = 4 * softplus >= np.spacing(np.abs(scores))
+    is_score_itself = (scores < 0) & ~is_taken_off
+    is_zero = scores > 2 - np.log(np.finfo(scores.dtype).smallest_subnormal)
+    middle = np.where(is_score_itself, wide, np.where(is_zero, 0, middle))
+    slack = np.where(is_score_itself | is_zero, 0, slack)
     low = middle - slack
     high = np.minimum(middle + slack, 0)
     return low.astype(scores.dtype), high.astype(scores.dtype)
@@ -279,8 +281,8 @@ TRANSFORMS: dict[str, Callable[[Values], tuple[Values, Values]]] = {
 
 # -- counts ----------------------------------------------------------------------------------------
 
-# These are the places of a NaN of another candidate and of the true one, where numbers stand at 0:
-# what stands higher is above, what stands alike is compared, and two NaN that stand alike tie.
+# The levels of a NaN of another candidate and of the true one; numbers have level 0. A higher level
+# is above. At the same level numbers are compared, and two NaN tie.
 NAN_LEVELS = {
     "worst": (-1, -2),
     "compared": (-1, 2),
@@ -314,9 +316,9 @@ def count(
         others = others | is_true
     if convention.itself == "always":
         filtered = filtered | is_true
-    bounds_of = TRANSFORMS[convention.transform]
-    low, high = bounds_of(values)
-    true_low, true_high = bounds_of(true_scores)
+    bound = TRANSFORMS[convention.transform]
+    low, high = bound(values)
+    true_low, true_high = bound(true_scores)
     if convention.filter == "left out":
         others = others & ~filtered
     else:  # Filtered candidates that stay have other scores.
@@ -326,18 +328,18 @@ def count(
     # A score is also NaN where a transform or a filter made a number of it.
     is_nan = np.isnan(low) | (np.isnan(values) & ~filtered)
     # Equal scores have equal transforms, even where rounding leaves these open.
-    same = (values == true_scores) & ~filtered
+    is_same = (values == true_scores) & ~filtered
     bounds = (low, high, true_low, true_high)
-    above, equal, is_open = _compare(bounds, same, is_nan, true_is_nan, convention)
+    above, equal, is_open = _compare(bounds, is_same, is_nan, true_is_nan, convention)
     if convention.rank.endswith("column") and is_true.any():
         is_behind = np.logical_or.accumulate(is_true, axis=1)
         above |= equal & (is_behind != (convention.rank == "lowest column"))
         equal[:] = False
-    if convention.nan == "any":
-        broken = true_is_nan | (is_nan & others).any(axis=1, keepdims=True)
-        above &= ~broken
-        equal &= ~broken
-        is_open |= broken
+    if convention.nan == "any":  # A task that has a NaN may be at any place.
+        has_nan = true_is_nan | (is_nan & others).any(axis=1, keepdims=True)
+        above &= ~has_nan
+        equal &= ~has_nan
+        is_open |= has_nan
 
     tied = (equal & others).sum(axis=1) + 1
     if convention.nan == "compared, itself too":
@@ -351,25 +353,25 @@ def count(
 
 def _compare(
     bounds: tuple[Values, Values, Values, Values],
-    same: Flags,
+    is_same: Flags,
     is_nan: Flags,
     true_is_nan: Flags,
     convention: Convention,
 ) -> tuple[Flags, Flags, Flags]:
     """Return which scores are above the true one, which equal it, and whose order is open."""
     low, high, true_low, true_high = bounds
-    level, true_level = NAN_LEVELS.get(convention.nan, (0, 0))
-    levels = is_nan * np.int8(level)
-    true_levels = true_is_nan * np.int8(true_level)
-    alike = levels == true_levels
-    equal = same | ((low == true_high) & (high == true_low)) | (is_nan & true_is_nan)
+    nan_level, true_nan_level = NAN_LEVELS.get(convention.nan, (0, 0))
+    levels = is_nan * np.int8(nan_level)
+    true_levels = true_is_nan * np.int8(true_nan_level)
+    is_compared = levels == true_levels
+    equal = is_same | ((low == true_high) & (high == true_low)) | (is_nan & true_is_nan)
     if convention.rtol or convention.atol:
         distance = np.abs(low - true_low)
         allowed = convention.atol + np.abs(convention.rtol * true_low)
         equal |= np.isfinite(distance) & (distance <= allowed)
-    equal &= alike
-    above = (levels > true_levels) | (alike & (low > true_high) & ~equal)
-    is_open = alike & (high >= true_low) & ~above & ~equal
+    equal &= is_compared
+    above = (levels > true_levels) | (is_compared & (low > true_high) & ~equal)
+    is_open = is_compared & (high >= true_low) & ~above & ~equal
     return above, equal, is_open
 
 
@@ -387,34 +389,37 @@ def counts_by_convention(
 ) -> dict[Convention, IntArray]:
     """Count under several conventions, in one pass over the scores if the scores are needed.
 
+    They are not for fields of a convention that make no difference to these ranks.
+
     The exact ranks have an audit, and NaN as the worst scores; blocks are in the order of tasks.
     """
+    exact_fields: dict[str, Any] = {}
     audit = exact.audit
-    irrelevant: dict[str, Any] = {}
     if audit is None or not (audit.nan.any() or audit.inf.any()):
-        irrelevant |= {"nan": EXACT.nan, "candidates": EXACT.candidates}
+        exact_fields |= {"nan": EXACT.nan, "candidates": EXACT.candidates}
     if not (exact.tied > 1).any():
-        irrelevant["rank"] = EXACT.rank
+        exact_fields["rank"] = EXACT.rank
+    exact_counts = np.stack([exact.above, exact.tied, exact.candidates, np.zeros_like(exact.above)])
+    counts = {}
     counted_as = {}
-    # Blocks are counted only for conventions whose counts may differ from the exact ones.
     parts: dict[Convention, list[IntArray]] = {}
     for convention in conventions:
         # Only counts by column tell candidates before the true one from those after it.
         rank = convention.rank if convention.rank.endswith("column") else EXACT.rank
         counted = replace(convention, rank=rank, mean=EXACT.mean)
-        counted_as[convention] = counted
-        if replace(counted, **irrelevant) != EXACT:
+        if replace(counted, **exact_fields) == EXACT:
+            counts[convention] = exact_counts
+        else:
+            counted_as[convention] = counted
             parts[counted] = []
     if parts:
         for block in blocks():
-            for counted, counts in parts.items():
-                counts.append(count(*block, counted))
-    whole = {}
-    for counted, counts in parts.items():
-        if counts:  # Without tasks there are no blocks.
-            whole[counted] = np.concatenate(counts, axis=1)
-    settled = np.stack([exact.above, exact.tied, exact.candidates, np.zeros_like(exact.above)])
-    return {convention: whole.get(counted, settled) for convention, counted in counted_as.items()}
+            for counted, of_blocks in parts.items():
+                of_blocks.append(count(*block, counted))
+    for convention, counted in counted_as.items():
+        # Without tasks there are no blocks.
+        counts[convention] = np.concatenate([exact_counts[:, :0], *parts[counted]], axis=1)
+    return counts
 
 
 # -- numbers ---------------------------------------------------------------------------------------
@@ -459,28 +464,31 @@ def mean(key: str, ranks: FloatArray, arithmetic: str) -> float:
     >>> mean("mrr", np.array([1.0, 3.0, 3.0]), "float32")
     0.5555555820465088
     """
-    if arithmetic == "float32 sums":  # C adds a double to a float in this way.
-        total = Single(0)
-        for value in per_task(key, ranks).tolist():
-            total = Single(float(total) + value)
-        return float(total / Single(len(ranks)))
-    if arithmetic == "float32 histogram" and not key.startswith("hits@"):
-        ranks, tasks = np.unique(ranks, return_counts=True)  # by numpy: floats
-        terms = tasks.astype(Single) * per_task(key, ranks.astype(Single))
-        return float(terms.sum(dtype=Single)) / int(tasks.sum())
-    if arithmetic == "float32, from 0" and key == "mr":
-        ranks = ranks - 1
-    if arithmetic in ("float32", "float32, from 0"):
-        return float(per_task(key, ranks.astype(Single)).mean(dtype=Single))
-    if arithmetic == "float32 reciprocals" and key == "mrr":
-        ranks = ranks.astype(Single)
-    return float(per_task(key, ranks).mean(dtype=np.float64))
+    singles = ranks.astype(Single)
+    match arithmetic:
+        case "float32 sums":  # C adds a double to a float in this way.
+            total = Single(0)
+            for value in per_task(key, ranks).tolist():
+                total = Single(float(total) + value)
+            return float(total / Single(len(ranks)))
+        case "float32 histogram" if not key.startswith("hits@"):
+            distinct, tasks = np.unique(ranks, return_counts=True)  # by numpy: floats
+            terms = tasks.astype(Single) * per_task(key, distinct.astype(Single))
+            return float(terms.sum(dtype=Single)) / int(tasks.sum())
+        case "float32, from 0" if key == "mr":
+            return float(per_task(key, (ranks - 1).astype(Single)).mean(dtype=Single))
+        case "float32" | "float32, from 0":
+            return float(per_task(key, singles).mean(dtype=Single))
+        case "float32 reciprocals" if key == "mrr":
+            return float(per_task(key, singles).mean(dtype=np.float64))
+        case _:
+            return float(per_task(key, ranks).mean(dtype=np.float64))
 
 
-def figure(
+def metric_under(
     key: str, counts: IntArray, convention: Convention, groups: Sequence[IntArray] = ()
 ) -> tuple[float, float, float]:
-    """Compute one metric under a convention: its value, and the least and the greatest.
+    """Compute a metric under a convention: its value, and the least and the greatest there may be.
 
     If the order of ties is open, the value is the mean over all orders; if the rounding of a
     transform leaves an order open, it is the middle of the bounds. Groups of tasks have their
@@ -488,7 +496,7 @@ def figure(
 
     Examples
     --------
-    >>> figure("mrr", np.array([[0], [2], [9], [0]]), Convention(rank="any"))
+    >>> metric_under("mrr", np.array([[0], [2], [9], [0]]), Convention(rank="any"))
     (0.75, 0.5, 1.0)
     """
     above, tied, candidates, unsettled = counts
@@ -496,25 +504,17 @@ def figure(
     if not len(candidates):
         return nothing
     if groups:
-        figures = np.array([figure(key, counts[:, group], convention) for group in groups])
+        values = np.array([metric_under(key, counts[:, group], convention) for group in groups])
         if convention.mean == "float32 sums":
-            figures = figures.astype(Single)  # OpenKE also adds and halves floats.
-        value, least, most = figures.mean(axis=0).tolist()
+            values = values.astype(Single)  # OpenKE also adds and halves floats.
+        value, least, most = values.mean(axis=0).tolist()
         return value, least, most
-    is_finite = convention.candidates == "finite"
-    if is_finite and (candidates**2).sum() < len(candidates):
+    if convention.candidates == "finite" and (candidates**2).sum() < len(candidates):
         return nothing  # PyKEEN raises, since (n**2 - 1) / 12 is no variance.
-    first, last = places(counts, convention)
     if key == "amri":
-        beyond_first = mean("mr", first, convention.mean) - 1
-        by_chance = float((candidates + 1).mean()) / 2 - 1
-        if by_chance:
-            value = 1 - beyond_first / by_chance
-        elif is_finite:  # PyKEEN divides by 1e-12.
-            value = beyond_first * 1e12
-        else:
-            value = math.nan
+        value = _adjusted_mean_rank_index(counts, convention)
         return value, value, value
+    first, last = places(counts, convention)
     least, most = sorted(mean(key, ranks, convention.mean) for ranks in (first, last))
     value = (least + most) / 2
     is_open = least != most and not unsettled.any()
@@ -522,3 +522,16 @@ def figure(
     if is_open and key != "mr":
         value = report(Ranks(above, tied, np.maximum(candidates, above + tied)))[f"expected.{key}"]
     return value, least, most
+
+
+def _adjusted_mean_rank_index(counts: IntArray, convention: Convention) -> float:
+    """Compute amri, of toolkits that leave no order of ties open."""
+    _, _, candidates, _ = counts
+    first, _ = places(counts, convention)
+    beyond_first = mean("mr", first, convention.mean) - 1
+    by_chance = float((candidates + 1).mean()) / 2 - 1
+    if by_chance:
+        return 1 - beyond_first / by_chance
+    if convention.candidates == "finite":  # PyKEEN divides by 1e-12.
+        return beyond_first * 1e12
+    return math.nan

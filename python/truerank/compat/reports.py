@@ -24,8 +24,8 @@ from .interpreter import (
     EXACT,
     Convention,
     counts_by_convention,
-    figure,
     full_blocks,
+    metric_under,
     places,
     sampled_blocks,
 )
@@ -125,7 +125,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType({row.name: row for row in _read
 def find_presets(names: Iterable[Any] | None, argument: str = "presets") -> list[Preset]:
     """Return presets by their names, each of which stands once; None means all of them."""
     presets: list[Preset] = []
-    for name in one_by_one("presets", PRESETS if names is None else names):
+    for name in one_by_one(argument, PRESETS if names is None else names):
         if isinstance(name, Preset):
             presets.append(name)
         elif isinstance(name, str):
@@ -136,7 +136,7 @@ def find_presets(names: Iterable[Any] | None, argument: str = "presets") -> list
             raise InputTypeError(argument, expected=expected, got=type(name).__name__)
     if len({row.name for row in presets}) < len(presets):
         got = ", ".join(row.name for row in presets)
-        raise InputValueError("presets", expected="each name once", got=got)
+        raise InputValueError(argument, expected="each name once", got=got)
     return presets
 
 
@@ -245,21 +245,21 @@ class CompatReport(Mapping[str, float], AsTable):
         side = exact.ranks.side
         if preset.averaged and side is not None:
             groups = [side.codes == code for code in np.unique(side.codes)]  # by numpy: few values
-        steps = []
-        for name, convention in [("", EXACT), *preset.convention.steps()]:
-            first, last = places(counts[convention], convention)
-            self.figures: dict[str, float] = {}
-            self.ends: dict[str, tuple[float, float]] = {}
-            for key in keys:
-                value, least, most = figure(key, counts[convention], convention, groups)
-                self.figures[key] = value
-                self.ends[key] = (least, most)
-            if name:  # The exact definition comes first, and is no step.
-                changed = int(np.count_nonzero((first != self.first) | (last != self.last)))
-                steps.append(Step(name, convention.says(name), changed, self.figures))
-            self.first = first
-            self.last = last
+        steps: list[Step] = []
+        first, last = places(counts[EXACT], EXACT)
+        bounds = {key: metric_under(key, counts[EXACT], EXACT, groups) for key in keys}
+        for name, reached in preset.convention.steps():
+            first_before, last_before = first, last
+            first, last = places(counts[reached], reached)
+            changed = int(np.count_nonzero((first != first_before) | (last != last_before)))
+            bounds = {key: metric_under(key, counts[reached], reached, groups) for key in keys}
+            values = {key: value for key, (value, _, _) in bounds.items()}
+            steps.append(Step(name, reached.says(name), changed, values))
         self.steps = tuple(steps)
+        self.first = first
+        self.last = last
+        self.figures = {key: value for key, (value, _, _) in bounds.items()}
+        self.ends = {key: (least, most) for key, (_, least, most) in bounds.items()}
 
     @overload
     def __getitem__(self, name: str, /) -> float: ...
