@@ -131,19 +131,17 @@ def means_of_vectors(
         raise InputValueError("candidates", expected="at least one entity on each side", got="none")
     grid = _core.Grid(pairs.core(), left_ids, right_ids)
     block = pairs.entities_at_a_time
-    *means, fault = _core.mean_topk(
+    left_means, right_means, fault = _core.mean_topk(
         grid, k, rules.nan, block, rules.num_threads, listener_of(watch)
     )
     if fault is not None:
         raise fault_error(fault, rules.nan, left_ids)
-    means_of_all = []
-    for size, ids, means_of_some in zip(pairs.shape, among, means, strict=True):
-        means_of_side = np.full(size, np.nan, pairs.dtype)  # NaN of those that take no part
-        with np.errstate(over="ignore"):
-            means_of_side[ids] = means_of_some
-        means_of_all.append(means_of_side)
-    left_means, right_means = means_of_all
-    return CSLS(left_means, right_means, k)
+    # Entities that take no part have the mean NaN.
+    queries, entities = (np.full(size, np.nan, pairs.dtype) for size in pairs.shape)
+    with np.errstate(over="ignore"):
+        queries[left_ids] = left_means
+        entities[right_ids] = right_means
+    return CSLS(queries, entities, k)
 
 
 def with_means(

@@ -187,7 +187,7 @@ def read_vectors(
         vectors = Embeddings(left, right, similarity, None, rules.dtype, layout=rules.layout)
     if vectors.single_row:
         raise InputValueError("left", expected="a matrix (entities, d)", got="a single vector")
-    if find_copies(vectors) is not None:
+    if offset_of_copies(vectors) is not None:
         raise InputValueError("left, right", COPIES, remedies=[OF_EACH])
     if is_integer(csls):
         positive_integer("csls", csls)
@@ -195,32 +195,32 @@ def read_vectors(
     return with_means(vectors, csls, None, rules)
 
 
-def find_copies(vectors: Embeddings) -> int | None:
-    """Return by how much the number of a right entity is above that of the left one it equals.
+def offset_of_copies(vectors: Embeddings) -> int | None:
+    """Find the smaller side in the other, as rows that follow each other: return its offset.
 
-    None: not all vectors of the smaller side stand in the other, one after another, or they have
-    other dtypes. Some thousand rows at most are compared.
+    The vector of left entity i is that of right entity i + offset, for each of the smaller side.
+    None: there is no such offset, or dtypes differ. Some thousand rows at most are compared.
 
     Examples
     --------
     >>> both = np.array([[0.0, 1.0], [1.0, 2.0], [1.0, 1.0]])
-    >>> find_copies(Embeddings(both[1:], both, "dot"))
+    >>> offset_of_copies(Embeddings(both[1:], both, "dot"))
     1
     """
     few = vectors.queries.array
     many = vectors.entities.array
     if len(few) > len(many):
-        shift = find_copies(vectors.turned())
-        return None if shift is None else -shift
+        offset = offset_of_copies(vectors.turned())
+        return None if offset is None else -offset
     if len(few) < 2 or few.dtype != many.dtype:  # One may be equal by its name.
         return None
-    shifts = np.arange(len(many) - len(few) + 1)
+    offsets = np.arange(len(many) - len(few) + 1)
     for row in range(0, len(few), 1 + len(few) // 1000):
-        shifts = shifts[many[shifts + row, 0] == few[row, 0]]
-        shifts = shifts[(many[shifts + row] == few[row]).all(axis=1)]
-        if not len(shifts):
+        offsets = offsets[many[offsets + row, 0] == few[row, 0]]
+        offsets = offsets[(many[offsets + row] == few[row]).all(axis=1)]
+        if not len(offsets):
             return None
-    return int(shifts[0])
+    return int(offsets[0])
 
 
 def read_matrix(left: Any, similarity: str, csls: int | CSLS | None, rules: Rules) -> Array:
@@ -251,22 +251,28 @@ def match_vectors(
     if 0 in vectors.shape:  # They have no means, either.
         return match_matrix(np.zeros(vectors.shape, vectors.dtype), method, rules.nan)
     # A number of neighbours takes a pass of its own, and so does the other direction.
-    sizes = [vectors.nbytes] * (1 + is_integer(csls) + (method == "mutual"))
+    passes = ["best"]
+    if is_integer(csls):
+        passes.insert(0, "means")
+    if method == "mutual":
+        passes.append("back")
+    sizes = [vectors.nbytes] * len(passes)
     with watching(rules.progress, sum(sizes)) as watch:
-        watches = [watch_of_part(watch, sizes, i) for i in range(len(sizes))]
+        watches = {name: watch_of_part(watch, sizes, i) for i, name in enumerate(passes)}
         if is_integer(csls):
-            vectors = with_means(vectors, int(csls), None, rules, watch=watches.pop(0))
+            vectors = with_means(vectors, int(csls), None, rules, watch=watches["means"])
         if method in ("stable", "optimal"):
             refuse_without_memory(vectors.shape, vectors.itemsize + KEPT_BYTES[method])
             scores = vectors.score(None, None, rules.num_threads)
             return match_matrix(scores, method, rules.nan)
-        best = topk_of_job(vectors, vectors.job(..., None, None, None, rules), 1, watches[0])
+        job = vectors.job(..., None, None, None, rules)
+        best = topk_of_job(vectors, job, 1, watches["best"])
         left_ids = np.flatnonzero(best.scores[:, 0] > -np.inf)
         right_ids = best.ids[left_ids, 0]
         if method == "mutual":
             turned = vectors.turned()
             job = turned.job(..., right_ids, None, None, rules)
-            back = topk_of_job(turned, job, 1, watches[1])
+            back = topk_of_job(turned, job, 1, watches["back"])
             is_mutual = back.ids[:, 0] == left_ids
             left_ids = left_ids[is_mutual]
             right_ids = right_ids[is_mutual]
@@ -357,18 +363,21 @@ def stable_pairs(scores: Array) -> Pairs:
         columns = choices[free, n_asked[free]].astype(np.int64)
         offers = scores[free, columns]
         n_asked[free] += 1
-        order = np.lexsort((free, -offers, columns))  # The best offer to each column comes first.
-        order = order[offers[order] > -np.inf]  # A row that has only these left stays alone.
+        # The best offer to each column comes first. A row that has only -inf left stays alone.
+        order = np.lexsort((free, -offers, columns))
+        order = order[offers[order] > -np.inf]
         rows = free[order]
         columns = columns[order]
         offers = offers[order]
-        wins = offers > highest[columns]
-        wins |= (offers == highest[columns]) & (rows < partners[columns])
-        wins[1:] &= columns[1:] != columns[:-1]
-        displaced = partners[columns[wins]]
-        partners[columns[wins]] = rows[wins]
-        highest[columns[wins]] = offers[wins]
-        free = np.append(rows[~wins], displaced[displaced != NOBODY])
+        is_first = np.append(True, columns[1:] != columns[:-1])[: len(columns)]
+        is_better = offers > highest[columns]
+        is_better |= (offers == highest[columns]) & (rows < partners[columns])
+        is_kept = is_first & is_better
+        kept_by = columns[is_kept]
+        displaced = partners[kept_by]
+        partners[kept_by] = rows[is_kept]
+        highest[kept_by] = offers[is_kept]
+        free = np.append(rows[~is_kept], displaced[displaced != NOBODY])
         free = free[n_asked[free] < width]
     columns = np.flatnonzero(partners != NOBODY)
     return partners[columns], columns

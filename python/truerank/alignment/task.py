@@ -40,7 +40,7 @@ from ..tasks.side import Side, job_of_side, make_side, read_sides
 from ..tasks.task import RowOrder
 from ..tasks.task import Task as SidedTask
 from .local_scaling import with_means
-from .matching import COPIES, OF_EACH, find_copies
+from .matching import COPIES, OF_EACH, offset_of_copies
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -203,8 +203,7 @@ class Task(SidedTask):
         # The evaluated split comes first, and the known ones follow.
         filtered_by = list(named_splits)[1:]
         filtered_by.append(split)
-        is_asked = np.zeros(len(splits.rows), dtype=bool)
-        sides_of_task = make_sides(splits, ranked, self.candidates, is_asked, sides)
+        sides_of_task, is_asked = make_sides(splits, ranked, self.candidates, sides)
         findings += findings_of_reading(splits, "pairs", is_asked)
         self._numbers_queries = not _have_names(*splits.vocabularies.values())
         super().__init__(
@@ -296,8 +295,8 @@ class Task(SidedTask):
         order = self._order_by_place(side, "left")
         given = {"queries": left, "entities": right, "similarity": similarity}
         vectors, _ = self._open_vectors(side, "left", order, rules, **given)
-        shift = find_copies(vectors)
-        if shift is not None and self._are_candidates(self.pairs + np.array([shift, -shift])):
+        offset = offset_of_copies(vectors)
+        if offset is not None and self._are_candidates(self.pairs + np.array([offset, -offset])):
             words = f"{COPIES}, which is no candidate where candidates are of the other graph alone"
             named = "Task(..., left=left_ids, right=right_ids)"
             warn_user("left, right", words, [OF_EACH, Option("", effect="names them", call=named)])
@@ -306,10 +305,10 @@ class Task(SidedTask):
         with watching(rules.progress, sum(sizes)) as watch:
             if watch is not None:
                 watch(0, sum(sizes))
-            part = watch_of_part(watch, sizes, 0)
-            scaled = with_means(vectors, csls, self.candidates, rules, part)
-            part = watch_of_part(watch, sizes, len(sizes) - 1)
-            ranks = rank_vectors(scaled, self.sides, rules, watch=part)
+            first_pass = watch_of_part(watch, sizes, 0)
+            scaled = with_means(vectors, csls, self.candidates, rules, first_pass)
+            last_pass = watch_of_part(watch, sizes, len(sizes) - 1)
+            ranks = rank_vectors(scaled, self.sides, rules, watch=last_pass)
         return self._report(ranks)
 
     @described_by(SidedTask._rank_scores, RuleOptions)
@@ -427,41 +426,47 @@ def as_candidates(
     These are left and right ones, ascending, which hold the pairs that are ranked, or None for all.
     """
     tested = read_only(distinct(test[:, 0])), read_only(distinct(test[:, 1]))
-    graphs = splits.vocabularies.values()
-    lists: list[IntArray] = []
     if isinstance(value, str):
         choice("candidates", value, CANDIDATE_NAMES)
         if value == "all":
             return value, None
         if value == "test":
             return value, tested
-        if not splits.known:
-            problem = '"unaligned" leaves out what known pairs align, but there are no known splits'
-            raise InputValueError("candidates", problem)
-        known = splits.rows[splits.tested :]
-        for j, graph in enumerate(graphs):  # Entities of the test always stay.
-            known_alone = without(known[:, j], tested[j])
-            lists.append(read_only(without(np.arange(graph.size), known_alone)))
-        return value, (lists[0], lists[1])
-    forward, backward = SIDES
+        return value, _unaligned(splits, tested)
     expected = f"one of {', '.join(CANDIDATE_NAMES)}, or those of {' and '.join(sides)} by side"
     if not isinstance(value, Mapping):
         raise InputTypeError("candidates", expected=expected, got=type(value).__name__)
     if set(value) != set(sides):
         got = ", ".join(map(repr, value))
         raise InputValueError("candidates", expected=expected, got=got)
-    # Ranked from right to left are left entities, and the other way round.
-    for j, (side, graph) in enumerate(zip((backward, forward), graphs, strict=True)):
-        entities = value.get(side, graph.names or range(graph.size))
-        ids = align_set(f"candidates: {side}", entities, graph)
-        missing = without(tested[j], ids)
+    side_of_answer = {answer: side for side, (_, answer) in SIDES.items()}
+    lists = []
+    for graph, tested_ids in zip(GRAPHS, tested, strict=True):
+        side = side_of_answer[graph]
+        vocabulary = splits.vocabularies[graph]
+        entities = value.get(side, vocabulary.names or range(vocabulary.size))
+        ids = align_set(f"candidates: {side}", entities, vocabulary)
+        missing = without(tested_ids, ids)
         if len(missing):
-            share = f"{len(missing):,} of {len(tested[j]):,}"
-            first = graph.label_of(int(missing[0]))
-            problem = f"{share} {GRAPHS[j]} entities of the test are missing, first {first!r}"
+            share = f"{len(missing):,} of {len(tested_ids):,}"
+            first = vocabulary.label_of(int(missing[0]))
+            problem = f"{share} {graph} entities of the test are missing, first {first!r}"
             raise InputValueError(f"candidates: {side}", problem)
         lists.append(read_only(ids))
     return name_of_sets(list(map(CandidateSet, lists))), (lists[0], lists[1])
+
+
+def _unaligned(splits: SplitTables, tested: Candidates) -> Candidates:
+    """Return the entities that no known pair aligns, and those of the test, of both graphs."""
+    if not splits.known:
+        problem = '"unaligned" leaves out what known pairs align, but there are no known splits'
+        raise InputValueError("candidates", problem)
+    known_pairs = splits.rows[splits.tested :]
+    lists = []
+    for j, graph in enumerate(splits.vocabularies.values()):
+        known_alone = without(known_pairs[:, j], tested[j])
+        lists.append(read_only(without(np.arange(graph.size), known_alone)))
+    return lists[0], lists[1]
 
 
 def _have_names(left: Vocabulary, right: Vocabulary) -> bool:
@@ -474,10 +479,10 @@ def make_sides(
     splits: SplitTables,
     ranked: IntArray,
     candidates: Candidates | None,
-    is_asked: npt.NDArray[np.bool_],
     chosen_sides: Sequence[str],
-) -> dict[str, Side]:
-    """Make the tasks of the chosen directions, and mark the pairs of their queries."""
+) -> tuple[dict[str, Side], npt.NDArray[np.bool_]]:
+    """Make the tasks of the chosen directions; say which pairs are of their queries."""
+    is_asked = np.zeros(len(splits.rows), dtype=bool)
     left, right = splits.vocabularies.values()
     labels = {}
     for graph, ids in splits.columns.items():
@@ -487,7 +492,7 @@ def make_sides(
             labels[graph] = labels_of_codes(ids[ranked])
     sides: dict[str, Side] = {}
     names_of_sides = tuple(chosen_sides)
-    for name in chosen_sides:
+    for code, name in enumerate(chosen_sides):
         query, answer = SIDES[name]
         side = make_side(
             name,
@@ -502,13 +507,13 @@ def make_sides(
             side,
             candidates=None if candidates is None else candidates[GRAPHS.index(answer)],
             labels={
-                "side": labels_of_codes(np.full(len(side), len(sides)), names_of_sides),
+                "side": labels_of_codes(np.full(len(side), code), names_of_sides),
                 "queries": labels[query],
                 "targets": labels[answer],
                 "unit": labels_of_codes(ranked),
             },
         )
-    return sides
+    return sides, is_asked
 
 
 def rank_vectors(
@@ -541,13 +546,16 @@ def joint_count_is_cheaper(sides: Mapping[str, Side]) -> bool:
     scores_apart += len(backward.query_ids) * left_candidates
     if scores_apart < left_candidates * right_candidates:
         return False
-    most_pairs = max(np.bincount(side.targets).max(initial=0) for side in (forward, backward))
+    pairs_of_left = np.bincount(backward.targets)
+    pairs_of_right = np.bincount(forward.targets)
+    most_pairs = max(pairs_of_left.max(initial=0), pairs_of_right.max(initial=0))
     if most_pairs > _MAX_PAIRS_PER_ENTITY:
         return False
     if backward.filter is None:
         return True
-    indptr, _, lists = backward.filter
-    return int(np.diff(indptr)[lists].sum()) <= _MAX_KNOWN_PER_TASK * len(backward)
+    indptr, _, list_of_task = backward.filter
+    known = int(np.diff(indptr)[list_of_task].sum())
+    return known <= _MAX_KNOWN_PER_TASK * len(backward)
 
 
 def _candidate_ids(side: Side) -> Any:
@@ -562,10 +570,12 @@ def _rank_jointly(
     """Score all candidates of both graphs once, and count each score in both directions."""
     forward, backward = sides.values()
     forward_job, backward_job = _jobs_of(sides, rules)
+    grid = _core.Grid(vectors.core(), _candidate_ids(backward), _candidate_ids(forward))
+    left_entities = backward_job.targets
+    right_entities = forward_job.targets
     counts = _core.rank_grid(
-        _core.Grid(vectors.core(), _candidate_ids(backward), _candidate_ids(forward)),
-        # Each pair has its left entity first, and then the right one.
-        _core.Tasks(backward_job.targets, forward_job.targets, forward_job.filter),
+        grid,
+        _core.Tasks(left_entities, right_entities, forward_job.filter),
         backward_job.filter,
         rules.nan,
         vectors.entities_at_a_time,
@@ -599,10 +609,10 @@ def rank_matrix(
     for job in _jobs_of(sides, rules):
         counts.append(TileCount(TransposedStore(store) if job.is_turned else store, job, io))
     done = 0
-
-    tiles = [tile.T if counts[0].job.is_turned else tile for tile in counts[0].tiles]
-    opened = partial(store.core_block, io=io)
-    for tile, scores in open_in_turn(opened, tiles, one_ahead=not store.in_place):
+    open_tile = partial(store.core_block, io=io)
+    first = counts[0]  # All have the tiles of the store.
+    tiles = [tile.T for tile in first.tiles] if first.job.is_turned else first.tiles
+    for tile, scores in open_in_turn(open_tile, tiles, one_ahead=not store.in_place):
         for count in counts:
             if count.job.is_turned:
                 fault = count.add_tile(tile.T, scores.T)
