@@ -52,8 +52,9 @@ dask: Any = import_extra("dask", "truerank.adapters.dask")
 
 __all__ = ["rank", "rank_embeddings"]
 
-# What is imported above and not public: a job has the lists of a filter apart, in whatever form it
-# was given; and `Embeddings` have scores that are made while they are counted, which bounds spare.
+# A job and `Embeddings` are not public: a job has the lists of a filter apart, in whatever form it
+# was given; `Embeddings` have scores that are made while they are counted, which bounds spare.
+
 FAN_IN = 8  # One task of Dask merges the counters of so many chunks.
 UNCHECKED: dict[str, Any] = {"dtype": None, "progress": None}  # They are checked where they count.
 NAN = 3  # The row of the counts of NaN in `RankCounter.counts`.
@@ -114,27 +115,29 @@ def merge_counters(*counters: RankCounter) -> RankCounter:
 class Chunks:
     """Chunks of scores, or of the vectors that make them.
 
-    `blocks` has the delayed arrays that `open_chunk` takes, for each chunk of rows and of columns;
-    `sizes` the numbers of rows of the former, and of columns of the latter. Others are options of
-    `open_chunk`.
+    `arrays[i][j]` has the delayed arrays of a chunk, and the chunk `heights[i]` rows and
+    `widths[j]` columns. Its options are those of `open_chunk`, which takes all this.
     """
 
     def __init__(
         self,
-        blocks: list[list[tuple[Any, ...]]],
-        sizes: tuple[tuple[int, ...], tuple[int, ...]],
+        arrays: list[list[tuple[Any, ...]]],
+        heights: tuple[int, ...],
+        widths: tuple[int, ...],
         **options: Any,
     ) -> None:
-        self.blocks = blocks
-        self.sizes = sizes
-        self.tops, self.lefts = (np.cumsum([0, *lengths]) for lengths in sizes)
+        self.arrays = arrays
+        self.heights = heights
+        self.widths = widths
+        self.tops = np.cumsum([0, *heights])
+        self.lefts = np.cumsum([0, *widths])
         self.options = options
 
     def call(self, function: Callable[..., Any], i: int, j: int, *arguments: Any) -> Any:
         """Return the delayed call of a function with what opens a chunk, and its arrays."""
-        shape = self.sizes[0][i], self.sizes[1][j]
-        opened = partial(open_chunk, shape=shape, **self.options)
-        return dask.delayed(function)(opened, *arguments, *self.blocks[i][j])
+        shape = self.heights[i], self.widths[j]
+        open_this = partial(open_chunk, shape=shape, **self.options)
+        return dask.delayed(function)(open_this, *arguments, *self.arrays[i][j])
 
     def take(self, rows: Array, columns: Array) -> Array:
         """Return the scores of pairs, from the chunks that hold some, on their workers."""
@@ -171,12 +174,13 @@ class Chunks:
                 **rules,
             )
             counter = dask.delayed(empty_counter, traverse=False)
-            level = []
+            counters = []
             for j, left in enumerate(self.lefts[:-1]):
-                level.append(self.call(count_scores, i, j, counter, left))
-            while len(level) > 1:
-                level = [merge(*level[k : k + FAN_IN]) for k in range(0, len(level), FAN_IN)]
-            totals += level
+                counters.append(self.call(count_scores, i, j, counter, left))
+            while len(counters) > 1:
+                groups = range(0, len(counters), FAN_IN)
+                counters = [merge(*counters[k : k + FAN_IN]) for k in groups]
+            totals += counters
             tasks_of_chunks.append(tasks)
         return np.concatenate(tasks_of_chunks), dask.compute(*totals)
 
@@ -198,11 +202,8 @@ def lists_of(filter: Any, tasks: Array) -> Any:
     return lists_of_tasks((filter.indptr, filter.indices, lists), tasks)
 
 
-def refuse_nan(chunks: Chunks, job: Any, nan: Any, has_nan: npt.NDArray[np.bool_]) -> None:
-    """Raise the error of the first NaN, of tasks that have one.
-
-    `rank` finds it in its row, which is all that it reads of a matrix.
-    """
+def raise_first_nan(chunks: Chunks, job: Any, nan: Any, has_nan: npt.NDArray[np.bool_]) -> None:
+    """Raise the error of the first NaN of the matrix, which `rank` finds in the row that has it."""
     row = job.all_rows[has_nan].min()
     tasks = np.flatnonzero(job.all_rows == row)
     columns = np.arange(chunks.lefts[-1])
@@ -236,6 +237,8 @@ def rank_chunks(chunks: Chunks, job: Any, options: dict[str, Any]) -> Ranks:
     nan = options.get("nan", "raise")
     rules = {"order": "descending", **options, "dtype": dtype, "progress": None}
     rules["threads"] = options.get("threads") or 1
+    # All NaN are counted where one is an error, so that the first one of the matrix can be named.
+    counting_rules = rules | {"nan": "worst" if nan == "raise" else nan}
     report_progress = reporter(options.get("progress"), 2, "passes")
     report_progress(0)
     if not len(job.targets):
@@ -245,11 +248,9 @@ def rank_chunks(chunks: Chunks, job: Any, options: dict[str, Any]) -> Ranks:
     true_scores = chunks.take(job.all_rows, job.targets)
     has_nan = np.isnan(widen_bfloat16(true_scores) if dtype == "bfloat16" else true_scores)
     if nan == "omit" and has_nan.any():
-        refuse_nan(chunks, job, nan, has_nan)
+        raise_first_nan(chunks, job, nan, has_nan)
     report_progress(1)
-    if nan == "raise":  # All NaN are counted, so that the first one of the matrix can be named.
-        rules["nan"] = "worst"
-    tasks, counters = chunks.count(job, true_scores, rules)
+    tasks, counters = chunks.count(job, true_scores, counting_rules)
     if any(counter.differing.any() for counter in counters):
         raise changed_scores()
     order = np.argsort(tasks)
@@ -261,7 +262,7 @@ def rank_chunks(chunks: Chunks, job: Any, options: dict[str, Any]) -> Ranks:
             numbers = np.concatenate([counter.counts()[NAN] for counter in counters])[order]
         has_nan |= numbers > 0
         if has_nan.any():
-            refuse_nan(chunks, job, nan, has_nan)
+            raise_first_nan(chunks, job, nan, has_nan)
     report_progress(2)
     return ranks.with_protocol(nan=nan)
 
@@ -338,8 +339,8 @@ def rank(
     dtype = open_scores(scores_seen, dtype=raw).dtype
     job = prepare_job(scores.shape, targets, rows, filter, candidates, PLAIN)
     scores = da.atleast_2d(scores)
-    blocks = [[(block,) for block in line] for line in scores.to_delayed()]
-    return rank_chunks(Chunks(blocks, scores.chunks, dtype=dtype, raw=raw), job, options)
+    arrays = [[(block,) for block in blocks] for blocks in scores.to_delayed()]
+    return rank_chunks(Chunks(arrays, *scores.chunks, dtype=dtype, raw=raw), job, options)
 
 
 def rank_embeddings(
@@ -417,21 +418,23 @@ def rank_embeddings(
             _seen(name, value)
     queries, bias = dask.compute(queries, bias, traverse=False)
     raw = options.get("dtype")
-    pairs = Embeddings(queries, entities_seen, similarity, bias, raw, layout=layout)
-    job = pairs.job(targets, rows, filter, candidates, PLAIN)
+    embeddings = Embeddings(queries, entities_seen, similarity, bias, raw, layout=layout)
+    job = embeddings.job(targets, rows, filter, candidates, PLAIN)
     # Workers may not have a file, and numpy has no word for bfloat16.
-    vectors = pairs.queries.array
-    if pairs.queries.dtype == "bfloat16":
+    vectors = embeddings.queries.array
+    if embeddings.queries.dtype == "bfloat16":
         vectors = widen_bfloat16(vectors)
     vectors = dask.delayed(vectors, traverse=False)
-    sizes = pairs.shape[:1], entities.chunks[0]
-    biases: list[Any] = [None] * len(sizes[1])
-    if pairs.bias is not None:
-        biases = np.split(pairs.bias, np.cumsum(sizes[1])[:-1])
-    of_entities = entities.rechunk({1: -1}).to_delayed().ravel()
-    line = [(vectors, *others) for others in zip(of_entities, biases, strict=True)]
-    scoring = {"similarity": similarity, "layout": layout}
-    chunks = Chunks([line], sizes, dtype=pairs.dtype, raw=raw, **scoring)
+    widths = entities.chunks[0]  # Entities are columns of scores.
+    biases: list[Any] = [None] * len(widths)
+    if embeddings.bias is not None:
+        biases = np.split(embeddings.bias, np.cumsum(widths)[:-1])
+    entity_blocks = entities.rechunk({1: -1}).to_delayed().ravel()
+    arrays = []
+    for block, bias_of_block in zip(entity_blocks, biases, strict=True):
+        arrays.append((vectors, block, bias_of_block))
+    scoring = {"similarity": similarity, "layout": layout, "dtype": embeddings.dtype, "raw": raw}
+    chunks = Chunks([arrays], embeddings.shape[:1], widths, **scoring)
     return rank_chunks(chunks, job, options).with_protocol(similarity=similarity)
 
 

@@ -46,9 +46,9 @@ class RankProvider(base.Provider):
 
     Notes
     -----
-    The formulas are those of trec_eval (see `truerank.Report`), as of the
-    provider pytrec_eval: a document is relevant from the relevance `rel` on, a query without a
-    relevant document or without a list has the value 0, lists of other queries are not used, and
+    The formulas are those of trec_eval, as of the provider pytrec_eval: a document is relevant from
+    the relevance `rel` on, a query without a relevant document or without a list has the value 0,
+    lists of other queries are not used, and
     relevant documents that a list does not have add nothing. nDCG takes relevances above 0 as
     gains, after its mapping `gains`; with ``dcg="exp-log2"``, 2^g - 1. With ``judged_only``,
     documents that are not judged leave the lists; one whose relevance is negative, after that
@@ -152,9 +152,11 @@ class RankedRuns(base.Evaluator):
                 continue
             answers[query] = right
             lists[query] = run[query]
-            if measure["judged_only"]:
-                judged_names = {name for name, g in judged.items() if mapping.get(g, g) >= 0}
-                lists[query] = {name: x for name, x in run[query].items() if name in judged_names}
+            if measure["judged_only"]:  # A negative grade says that a document is not judged.
+                grades = {name: mapping.get(grade, grade) for name, grade in judged.items()}
+                lists[query] = {
+                    name: x for name, x in run[query].items() if grades.get(name, -1) >= 0
+                }
         if not answers:
             return None
         gain = GAINS[measure["dcg"]] if measure.NAME == "nDCG" else "binary"

@@ -167,34 +167,39 @@ class ExactSearchIndex:
                 names = top_ranked.get(query_idx_to_id[i], ())
                 candidates.append([number_of[name] for name in names])
         documents = self.documents
+
         has_vectors = np.array(self.lengths) > 0
-        numbers = np.flatnonzero(has_vectors)
+        searched = np.flatnonzero(has_vectors)
         empty = np.flatnonzero(~has_vectors).tolist()
-        some: Any = candidates
+        searched_candidates: Any = candidates
         if empty and candidates is not None:
-            places = np.cumsum(has_vectors) - 1
-            some = [[places[i] for i in each if has_vectors[i]] for each in candidates]
+            place_in_searched = np.cumsum(has_vectors) - 1
+            searched_candidates = []
+            for each in candidates:
+                searched_candidates.append([place_in_searched[i] for i in each if has_vectors[i]])
         if self.options["similarity"] == "maxsim":
             tokens, lengths = join_tokens(embeddings)
             embeddings = (tokens, np.cumsum([0, *lengths]))
             documents = (documents, np.cumsum([0, *filter(None, self.lengths)]))
         width = min(top_k, len(self.names))
-        top = topk_embeddings(embeddings, documents, width + 1, candidates=some, **self.options)
+        top = topk_embeddings(
+            embeddings, documents, width + 1, candidates=searched_candidates, **self.options
+        )
         self.tied = (top.scores[:, 1:] == top.scores[:, :-1]).any(axis=1)
         sizes = (top.ids >= 0).sum(axis=1)  # A query may have fewer candidates.
         scores: list[list[float]] = []
         indices: list[list[int]] = []
         for row, size in enumerate(sizes.tolist()):
-            last = (
-                empty if candidates is None else [i for i in candidates[row] if not has_vectors[i]]
-            )
+            last = empty
+            if candidates is not None:
+                last = [i for i in candidates[row] if not has_vectors[i]]
             self.tied[row] |= min(len(last), width + 1 - size) > 1
             scores.append([*top.scores[row, :size].tolist(), *[-np.inf] * len(last)][:width])
-            columns = [*numbers[top.ids[row, :size]].tolist(), *last][:width]
+            numbers = [*searched[top.ids[row, :size]].tolist(), *last][:width]
             if candidates is not None:
-                place_of = {id: place for place, id in enumerate(candidates[row])}
-                columns = [place_of[id] for id in columns]
-            indices.append(columns)
+                place_of = {number: place for place, number in enumerate(candidates[row])}
+                numbers = [place_of[number] for number in numbers]
+            indices.append(numbers)
         return scores, indices
 
 

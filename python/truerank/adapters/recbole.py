@@ -102,11 +102,12 @@ class RankEvaluator(recbole.Collector):
         rows, items = np.divmod(cells, width)
         masked_rows, masked_items = torch.where(scores_tensor.isneginf())
         sizes = np.bincount(masked_rows.cpu().numpy(), minlength=height)
-        masked = np.append(0, np.cumsum(sizes)), masked_items.cpu().numpy(), rows
-        ranks = rank(scores_tensor, items, rows=rows, filter=masked, **self.rules)
+        indptr = np.append(0, np.cumsum(sizes))
+        history = indptr, masked_items.cpu().numpy(), rows  # Each task has the list of its row.
+        ranks = rank(scores_tensor, items, rows=rows, filter=history, **self.rules)
         ranks = ranks.with_labels(queries=rows + self._rows_before, targets=items)
         self._rows_before += height
-        # Batches of sampled candidates have a row for each pair.
+        # The interaction of sampled candidates has a row for each pair.
         sampled = interaction is not None and len(interaction) > height
         self._parts.append(ranks.with_protocol(filter=("masked",), sampled=sampled))
 
@@ -117,11 +118,12 @@ class RankEvaluator(recbole.Collector):
             struct.set(RANKS, concatenate(self._parts))
             self._parts = []
             self._rows_before = 0
-        elif self.register.need("rec.score"):
+        elif self.register.need("rec.score"):  # For AUC, of all scores as one list.
             (positive,) = np.nonzero(struct.get("data.label").numpy().ravel() == 1)
             scores = struct.get("rec.score").reshape(1, -1)
-            whole = rank(scores, positive, rows=0 * positive, **self.rules)
-            struct.set(RANKS, whole.with_labels(queries=0 * positive))
+            row = np.zeros_like(positive)
+            ranks = rank(scores, positive, rows=row, **self.rules)
+            struct.set(RANKS, ranks.with_labels(queries=row))
         return struct
 
     def evaluate(self, dataobject: Any) -> OrderedDict[str, float]:

@@ -169,9 +169,8 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
         }
         has_tokens = isinstance(model, library.MultiVectorEncoder)
         if has_tokens and set(similarities.values()) != {"maxsim"}:
-            expected = (
-                "maxsim or mean_maxsim of sentence_transformers.util for a MultiVectorEncoder"
-            )
+            names = "maxsim or mean_maxsim of sentence_transformers.util"
+            expected = f"{names} for a MultiVectorEncoder"
             raise InputValueError("score_functions", expected=expected, got=list(similarities))
         prompts = {"prompt_name": self.query_prompt_name, "prompt": self.query_prompt}
         queries = self.embed_inputs(model, self.queries, encode_fn_name="query", **prompts)
@@ -187,7 +186,7 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
             documents = join_tokens(documents)
         self.reports = {}
         for name, similarity in similarities.items():
-            self.reports[name] = self._rank(name, similarity, queries, documents)
+            self.reports[name] = self._evaluate(name, similarity, queries, documents)
         values = {name: self._values(report) for name, report in self.reports.items()}
         for name in self.score_function_names:
             evaluation.information_retrieval.logger.info(f"Score-Function: {name}")
@@ -214,9 +213,10 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
         options |= {"batch_size": self.batch_size, "show_progress_bar": self.show_progress_bar}
         return join_tokens(encode(sentences, convert_to_numpy=True, **options))
 
-    def _rank(self, name: str, similarity: Any, queries: Any, documents: Any) -> Report:
-        if isinstance(documents, tuple) and not np.diff(documents[1]).all():
-            return self._rank_some(queries, *documents)
+    def _evaluate(self, name: str, similarity: Any, queries: Any, documents: Any) -> Report:
+        has_tokens = isinstance(documents, tuple)  # (tokens, indptr), as `join_tokens` returns it
+        if has_tokens and not np.diff(documents[1]).all():
+            return self._evaluate_some(queries, *documents)
         if similarity is not None:
             return self.task.evaluate_embeddings(
                 queries, documents, similarity=similarity, **self.rules
@@ -228,7 +228,7 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
             **self.rules,
         )
 
-    def _rank_some(self, queries: Any, tokens: Any, indptr: npt.NDArray[np.int64]) -> Report:
+    def _evaluate_some(self, queries: Any, tokens: Any, indptr: npt.NDArray[np.int64]) -> Report:
         """Rank documents of which some have no tokens: they score -inf, and are warned of."""
         has_tokens = np.diff(indptr) > 0
         names = [self.corpus_ids[i] for i in np.flatnonzero(~has_tokens)]

@@ -110,13 +110,13 @@ class TrueRankMetric(Metric):
             metrics = [metrics]
         self.metrics = tuple(metrics)
         self.by = by
+        # Calls without tasks refuse wrong sides, rules, keys and groups: else it came at the end.
         named = Ranks([], [], [], side=([], sides)).side
         self.sides = () if named is None else named.vocabulary or ()
         self.rules: Any = {"order": order, "nan": nan, "threads": threads}
         rank(np.zeros((0, 1)), [], **self.rules)
         self.rules["dtype"] = dtype
         self.add_state("counts", default=[], dist_reduce_fx="cat")
-        # Wrong keys, groups and rules are refused here: otherwise the error came only at the end.
         report(self.ranks, by=by)[list(dict.fromkeys(self.metrics))]
 
     def update(
@@ -300,13 +300,7 @@ class TrueRankMetric(Metric):
             if self.sides:
                 has.add("side")
         if "tasks" in has:
-            order = np.lexsort(
-                (columns["tasks"], columns["side"])
-            )  # Earlier rows of an id go first.
-            is_first = np.ones(len(order), bool)
-            is_first[1:] = np.diff(table[order][:, SIDE_AND_TASKS], axis=0).any(axis=1)
-            update = np.cumsum(columns["rules"] & BITS["begins"])[order]
-            order = order[update == update[is_first][np.cumsum(is_first) - 1]]
+            order = find_first_updates(table)
             columns = {name: column[order] for name, column in columns.items()}
         labels: dict[str, Any] = {name: columns[name] for name in has - {"side", "tasks"}}
         if "side" in has:
@@ -335,6 +329,18 @@ class TrueRankMetric(Metric):
         if isinstance(self.counts, list):
             return self.counts
         return [self.counts]
+
+
+def find_first_updates(table: Any) -> Any:
+    """Return the rows of each side and id of a task that its first update has, in their order."""
+    columns = dict(zip(COLUMNS, table.T, strict=True))
+    order = np.lexsort((columns["tasks"], columns["side"]))  # Earlier rows of an id go first.
+    is_first = np.ones(len(order), bool)
+    is_first[1:] = np.diff(table[order][:, SIDE_AND_TASKS], axis=0).any(axis=1)
+    update = np.cumsum(columns["rules"] & BITS["begins"])[order]
+    task = np.cumsum(is_first) - 1
+    first_update = update[is_first]
+    return order[update == first_update[task]]
 
 
 def ids_of_tasks(name: str, ids: Any, number: int) -> Any:
