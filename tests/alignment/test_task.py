@@ -19,6 +19,7 @@ from support.outcomes import quietly
 from support.refusals import refusal
 from truerank.alignment import Task
 from truerank.link_prediction import Sampled
+from truerank.naming import format_count
 
 pytestmark = pytest.mark.python_only
 
@@ -68,7 +69,7 @@ def test_the_definition(drawn: Alignment) -> None:
         assert task.sides[name].labels["queries"].values.tolist() == expected.queries
         assert task.sides[name].labels["targets"].values.tolist() == expected.targets
     sizes = [f"{name} {len(pairs)}" for name, pairs in known.items()]
-    ranked = f"{len(drawn.test)} pairs, {len(drawn.chosen)} ranked"
+    ranked = f"{format_count(len(drawn.test), 'pair')}, {len(drawn.chosen)} ranked"
     assert str(task.audit[0]) == f"test: {ranked}; known: {', '.join(sizes) or 'none'}"
     counts = {finding.name: finding.count for finding in task.audit}
     assert counts["duplicates"] == len(found.duplicates)
