@@ -35,8 +35,10 @@ void register_machine(py::module_& m) {
     }
     const char* levels = std::getenv("TRUERANK_BOUNDS");
     if (!choose_levels(levels)) {
-        throw py::import_error("TRUERANK_BOUNDS: expected one that this machine can use (" + join(usable_levels()) +
-                               "), got '" + levels + "'");
+        const bool are_tiles = std::string(levels).starts_with(kLevelNames[static_cast<int>(Levels::tiles)]);
+        throw py::import_error(
+            "TRUERANK_BOUNDS: expected one that this machine can use (" + join(usable_levels()) + "), got '" + levels +
+            (are_tiles ? "', which needs AMX, Linux that saves its tiles, and the instruction set avx512" : "'"));
     }
     guard_forks();
     m.attr("compiler") = kCompiler;

@@ -66,12 +66,12 @@ struct LaneVectors {
 };
 
 template <class T, class Sum, bool HasError>
-TRUERANK_INLINE void decide_in(const std::int32_t* sums, std::size_t blocks, std::size_t rows,
+TRUERANK_INLINE void decide_in(std::size_t queries, const std::int32_t* sums, std::size_t blocks, std::size_t rows,
                                const ValueRow* value_rows, const ValueLanes& values, const std::int64_t* first,
                                const float* above, const float* below, PairMasks* masks) {
     constexpr std::size_t size = A::size, lanes = kBlockLanes<T>;
     for (std::int64_t task = first[0]; task < first[rows]; ++task) masks[task - first[0]] = {};
-    for (std::size_t block = 0; block < blocks; ++block, sums += kTileQueries * lanes) {
+    for (std::size_t block = 0; block < blocks; ++block, sums += queries * lanes) {
         TRUERANK_UNROLL
         for (std::size_t at = 0; at < lanes; at += size) {
             const std::size_t lane = block * lanes + at;
@@ -107,7 +107,8 @@ void decide(const LevelForm& form, const std::int32_t* sums, std::size_t blocks,
             const ValueRow* value_rows, const ValueLanes& lanes, const std::int64_t* first, const float* above,
             const float* below, PairMasks* masks) {
     with_sums(form, lanes, [&](auto sum, auto has_error) __attribute__((always_inline)) {
-        decide_in<T, decltype(sum), has_error>(sums, blocks, rows, value_rows, lanes, first, above, below, masks);
+        decide_in<T, decltype(sum), has_error>(form.queries, sums, blocks, rows, value_rows, lanes, first, above, below,
+                                               masks);
     });
 }
 
@@ -131,11 +132,9 @@ void set_sum_thresholds(const SumTasks& tasks, std::size_t n, const SumPanel& pa
     }
 }
 
-template <class T, bool HasAddends>
-TRUERANK_INLINE void decide_sums_in(const std::int32_t* sums, std::size_t blocks, std::size_t rows,
-                                    const std::int64_t* first, const std::int32_t* above, const std::int32_t* below,
-                                    const SumAddends& addends, PairMasks* masks) {
-    const Ints doubled = Ints{} - std::int32_t{addends.doubled};
+template <class T>
+void decide_sums(const LevelForm& form, const std::int32_t* sums, std::size_t blocks, std::size_t rows,
+                 const std::int64_t* first, const std::int32_t* above, const std::int32_t* below, PairMasks* masks) {
     constexpr std::size_t size = A::size, lanes = kBlockLanes<T>;
     for (std::size_t i = 0; i < rows; ++i, sums += lanes) {
         for (std::int64_t task = first[i]; task < first[i + 1]; ++task, ++masks) {
@@ -145,26 +144,12 @@ TRUERANK_INLINE void decide_sums_in(const std::int32_t* sums, std::size_t blocks
                 TRUERANK_UNROLL
                 for (std::size_t at = 0; at < lanes; at += size) {
                     using Unaligned = typename Simd<std::int32_t>::unaligned;
-                    Ints sum = *reinterpret_cast<const Unaligned*>(sums + block * kTileQueries * lanes + at);
-                    if constexpr (HasAddends) {
-                        sum += sum & doubled;
-                        sum += *reinterpret_cast<const Unaligned*>(addends.of_lanes + block * lanes + at);
-                    }
+                    const Ints sum = *reinterpret_cast<const Unaligned*>(sums + block * form.queries * lanes + at);
                     put_bits<size>(masks->above, block * lanes + at, I::lanes_greater(sum, greater));
                     put_bits<size>(masks->not_below, block * lanes + at, I::lanes_greater(sum, least));
                 }
             }
         }
-    }
-}
-
-template <class T>
-void decide_sums(const std::int32_t* sums, std::size_t blocks, std::size_t rows, const std::int64_t* first,
-                 const std::int32_t* above, const std::int32_t* below, const SumAddends& addends, PairMasks* masks) {
-    if (addends.of_lanes == nullptr) {
-        decide_sums_in<T, false>(sums, blocks, rows, first, above, below, addends, masks);
-    } else {
-        decide_sums_in<T, true>(sums, blocks, rows, first, above, below, addends, masks);
     }
 }
 
@@ -207,7 +192,21 @@ void decide_lanes(const LevelForm& form, const std::int32_t* sums, std::size_t r
 
 std::size_t collect(const PairMasks* masks, std::size_t task, std::size_t n, std::uint32_t* counters, OpenPair* open) {
     std::size_t found = 0;
-    for (std::size_t t = task; t < task + n; ++t, ++masks) {
+    const std::size_t end = task + n;
+    for (std::size_t t = task; t < end; ++t, ++masks) {
+        // Mostly there are none of several tasks in a row.
+        constexpr std::size_t several = 4;
+        for (; t + several <= end; t += several, masks += several) {
+            std::uint64_t any = 0;
+            TRUERANK_UNROLL
+            for (std::size_t i = 0; i < several; ++i) any |= masks[i].open();
+            if (any != 0) break;
+            TRUERANK_UNROLL
+            for (std::size_t i = 0; i < several; ++i) {
+                counters[t + i] += static_cast<std::uint32_t>(std::popcount(masks[i].above));
+            }
+        }
+        if (t == end) break;
         counters[t] += static_cast<std::uint32_t>(std::popcount(masks->above));
         std::uint64_t bits = masks->open();
         // As a rule there are few: some are written whether they are there or not, which spares a branch.

@@ -57,13 +57,6 @@ struct SumPanel {
     float norm;
 };
 
-// What is added to the sums of the lanes of a panel, twice the sums where they are doubled, before they are compared
-// with thresholds. Nothing, if null.
-struct SumAddends {
-    const std::int32_t* of_lanes = nullptr;
-    bool doubled = false;
-};
-
 // What is added to the ends of a row's intervals before they are compared with thresholds that belong to lanes.
 struct RowOffset {
     float low;
@@ -101,8 +94,8 @@ struct DecisionKernels {
     // below. These are set for n tasks, and for others after them up to a whole vector.
     void (*set_sum_thresholds)(const SumTasks& tasks, std::size_t n, const SumPanel& panel, std::int32_t* above,
                                std::int32_t* below);
-    void (*decide_sums)(const std::int32_t* sums, std::size_t blocks, std::size_t rows, const std::int64_t* first,
-                        const std::int32_t* above, const std::int32_t* below, const SumAddends& addends,
+    void (*decide_sums)(const LevelForm& form, const std::int32_t* sums, std::size_t blocks, std::size_t rows,
+                        const std::int64_t* first, const std::int32_t* above, const std::int32_t* below,
                         PairMasks* masks);
     // The same for tasks of the lanes of one block, whose candidates are the rows. Adds the rows that are above to the
     // counters of the layers, one for each lane, and writes those that are open to masks[row * layers + layer]: none of

@@ -97,9 +97,7 @@ struct PlainInstructions {
     }
 };
 
-// Of AMX there is nothing: no machine at hand has it. Its tiles would take panels as they are (bounded_panel.hpp), with
-// 6 to 32 queries at a time: another struct here, another sum() in sums.cpp, and its bits in simd.cpp. On a processor
-// that has it, products of bytes would take about half of the time.
+// What AMX has is in tiles.hpp.
 #if defined(__AVX2__)
 
 // What AVX2 and AVX-512 have alike. Beside AVX2 the products of VNNI have an encoding of their own, for processors that

@@ -32,10 +32,10 @@ TRUERANK_INLINE T greatest_lane(const typename Simd<T, Bytes>::type& x) {
 // A NaN, which no comparison sees, is told by the sum of all that was compared: one is among the spans, or the sum is
 // NaN for another reason, such as infinities of both signs.
 template <class T>
-void find_nans(const T* sums, std::size_t lanes, const LaneSpan* spans, std::size_t n, std::size_t stride, T* maxima,
-               T* running) {
+void find_nans(const T* sums, std::size_t rows, std::size_t lanes, const LaneSpan* spans, std::size_t n,
+               std::size_t stride, T* maxima, T* running) {
     for (const LaneSpan* span = spans; span < spans + n; ++span) {
-        for (std::size_t row = 0; row < kTileQueries; ++row) {
+        for (std::size_t row = 0; row < rows; ++row) {
             T& most = span->ends ? maxima[span->document * stride + row] : running[row * kRunning<T>];
             for (std::size_t i = span->begin; i < span->end; ++i) {
                 const T x = sums[row * lanes + i];
@@ -47,7 +47,8 @@ void find_nans(const T* sums, std::size_t lanes, const LaneSpan* spans, std::siz
 
 // `Lane` is the type of the panel's components, T that of the sums.
 template <class T, class Lane>
-void take(const T* sums, const LaneSpan* spans, std::size_t n, std::size_t stride, T* maxima, T* running) {
+void take(const T* sums, std::size_t rows, const LaneSpan* spans, std::size_t n, std::size_t stride, T* maxima,
+          T* running) {
     using Vector = typename Simd<T>::type;
     using Unaligned = typename Simd<T>::unaligned;
     using Int = typename Integers<sizeof(T)>::Signed;
@@ -65,7 +66,7 @@ void take(const T* sums, const LaneSpan* spans, std::size_t n, std::size_t strid
         const Lanes from = numbers >= Lanes{} + static_cast<Int>(span.begin % size);
         const Lanes to = numbers <= Lanes{} + static_cast<Int>((span.end - 1) % size);
         T* const out = maxima + span.document * stride;
-        for (std::size_t row = 0; row < kTileQueries; ++row) {
+        for (std::size_t row = 0; row < rows; ++row) {
             const auto at = [&](std::size_t v) __attribute__((always_inline)) {
                 const Vector x = *reinterpret_cast<const Unaligned*>(sums + row * lanes + v * size);
                 if constexpr (Limits::has_quiet_NaN) all += x;
@@ -91,14 +92,15 @@ void take(const T* sums, const LaneSpan* spans, std::size_t n, std::size_t strid
     if constexpr (Limits::has_quiet_NaN) {
         T trace = 0;
         for (std::size_t i = 0; i < size; ++i) trace += all[i];
-        if (trace != trace) find_nans(sums, lanes, spans, n, stride, maxima, running);
+        if (trace != trace) find_nans(sums, rows, lanes, spans, n, stride, maxima, running);
     }
 }
 
 // `Lane` is as for take().
 template <class Lane>
-void list_greatest(const std::int32_t* sums, std::size_t rows, const TokenRange* ranges, std::size_t n,
-                   const std::int32_t* margins, std::int32_t* running, std::uint32_t* places, std::uint32_t* ends) {
+void list_greatest(const std::int32_t* sums, std::size_t tile_rows, std::size_t rows, const TokenRange* ranges,
+                   std::size_t n, const std::int32_t* margins, std::int32_t* running, std::uint32_t* places,
+                   std::uint32_t* ends) {
     using Ints = Simd<std::int32_t>::type;
     using Unaligned = Simd<std::int32_t>::unaligned;
     constexpr std::uint32_t size = kBytes / sizeof(std::int32_t), lanes = kBlockLanes<Lane>, vectors = lanes / size;
@@ -111,8 +113,7 @@ void list_greatest(const std::int32_t* sums, std::size_t rows, const TokenRange*
     for (std::size_t row = 0; row < rows; ++row) {
         const auto at = [&](std::uint32_t v) __attribute__((always_inline)) -> Ints {
             const std::size_t panel = v / vectors;
-            return *reinterpret_cast<const Unaligned*>(sums + (panel * kTileQueries + row) * lanes +
-                                                       v % vectors * size);
+            return *reinterpret_cast<const Unaligned*>(sums + (panel * tile_rows + row) * lanes + v % vectors * size);
         };
         for (std::size_t i = 0; i < n; ++i) {
             const TokenRange& range = ranges[i];

@@ -31,19 +31,20 @@ struct TokenRange {
 
 template <class T>
 struct MaximaKernels {
-    // Of kTileQueries rows of sums, as SimilarityKernels has them, the maximum of each span: once its document ends,
+    // Of some rows of sums, as SimilarityKernels has them, the maximum of each span: once its document ends,
     // that of a row is maxima[document * stride + row]. What is known of a document that goes on is in a vector of its
     // own for each row, running[row * kRunning<T>]. A NaN is greater than all.
-    void (*take)(const T* sums, const LaneSpan* spans, std::size_t n, std::size_t stride, T* maxima, T* running);
+    void (*take)(const T* sums, std::size_t rows, const LaneSpan* spans, std::size_t n, std::size_t stride, T* maxima,
+                 T* running);
     // The same of sums over levels, in panels of as many lanes.
-    void (*take_levels)(const std::int32_t* sums, const LaneSpan* spans, std::size_t n, std::size_t stride,
-                        std::int32_t* maxima, std::int32_t* running);
-    // Of `rows` rows of the sums of a tile over the levels of some panels, sums[(panel * kTileQueries + row) * lanes +
+    void (*take_levels)(const std::int32_t* sums, std::size_t rows, const LaneSpan* spans, std::size_t n,
+                        std::size_t stride, std::int32_t* maxima, std::int32_t* running);
+    // Of `rows` rows of the sums of a tile over the levels of some panels, sums[(panel * tile_rows + row) * lanes +
     // lane], lists the places, panel * lanes + lane, of those that are less than the greatest of their range by no more
     // than margins[row * n + range]. Those of a row and a range end before ends[row * n + range]; numbers after the
     // last may be written to, up to a whole vector. What is known of a range that continues is in running[row].
-    void (*list_greatest)(const std::int32_t* sums, std::size_t rows, const TokenRange* ranges, std::size_t n,
-                          const std::int32_t* margins, std::int32_t* running, std::uint32_t* places,
+    void (*list_greatest)(const std::int32_t* sums, std::size_t tile_rows, std::size_t rows, const TokenRange* ranges,
+                          std::size_t n, const std::int32_t* margins, std::int32_t* running, std::uint32_t* places,
                           std::uint32_t* ends);
     // The sum of n maxima times their scales, in any order.
     double (*sum_levels)(const std::int32_t* maxima, const float* scales, std::size_t n);

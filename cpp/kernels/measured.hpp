@@ -185,6 +185,8 @@ inline constexpr std::int64_t kLeastDepth = 8, kLeastDepthOfWideProducts = 16;
 // take: to settle an open pair takes as long as sums over words need in addition for 1600 components, and for 10 more
 // for each that it has. (From d = 64 to 300.)
 inline constexpr double kSettledDepth = 1600, kSettledTimes = 10;
+// By tiles words take little time, whatever the depth (Sapphire Rapids). Of lists, what is open is to be scored anyway.
+inline constexpr double kSettledOfTiles = 0.003;
 // Words that are the bytes of vectors leave ties alone open, and take less time to make, while what rougher bytes leave
 // open is settled in doubles: so much of that share is few. (Zen 1, with AVX2: ranks of clustered vectors took 0.78
 // and 0.82 of the time with 128 and 768 components. Of lists, what is open is to be scored anyway: with less than the
@@ -206,6 +208,9 @@ inline constexpr double kOpenOfWatchedTile = 0.0625;
 inline constexpr std::int64_t kShortestPause = 16, kLongestDoubledPause = 128;
 inline constexpr double kPauseOfLost = 50, kLongestPause = 10'000;
 inline constexpr std::int64_t kPanelsPerCheck = 256;
+// Where bounds take less than one part in kClearGain of that time, one panel in so many is.
+inline constexpr double kClearGain = 4;
+inline constexpr std::int64_t kPanelsPerClearCheck = 4096;
 // A trial takes so many tiles of a cell's queries.
 inline constexpr std::int64_t kTriedTiles = 16;
 // The mean time of so many panels tells whether bounds lose; before there are as many, a mean of more than this factor.
@@ -214,7 +219,9 @@ inline constexpr double kMostOfFirstPanels = 2;
 // The lists of the top k (--parts "top k") and the means of CSLS (--parts alignment) use bounds from so many candidates
 // before a panel on, for each entry of a list: of 32, 64, 96 and 128, for 10 and 100 entries of 256 and 300 components,
 // this was the fastest by a few per cent (Sapphire Rapids), or as fast.
-inline constexpr std::int64_t kCandidatesPerEntry = 64;
+inline constexpr std::int64_t kCandidatesPerEntry = 64, kCandidatesPerEntryOfBytes = 16;
+// The thresholds of lists are looked at again after one part in so many more candidates.
+inline constexpr std::int64_t kCandidatesPerLook = 32;
 
 // -- Late interaction: bench/cases/test_late.py -----------------------------------------------------------------------
 
@@ -224,7 +231,7 @@ inline constexpr std::int64_t kLeastBoundedTokens = 64;
 inline constexpr std::size_t kScreenedBytes = 1 << 19, kLeastScreenedPanels = 8;
 // Where bytes leave a larger share of the pairs of a task and a document open, words take less time. So many queries
 // are looked at for that.
-inline constexpr double kOpenOfTokens = 0.2;
+inline constexpr double kOpenOfTokens = 0.2, kOpenOfTokensByTiles = 0.1;
 inline constexpr std::size_t kTriedQueries = 8;
 
 // -- Lists of the top k that others made: no script has long filters -------------------------------------------------

@@ -6,6 +6,10 @@
 
 #if defined(TRUERANK_X86_SETS)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #elif defined(__aarch64__) && defined(_WIN32)
@@ -24,7 +28,7 @@ namespace {
 struct Processor {
     char vendor[13] = {};
     std::uint32_t family = 0;
-    std::uint32_t leaf1_ecx = 0, leaf7_ebx = 0, leaf7_ecx = 0, leaf7_1_eax = 0;
+    std::uint32_t leaf1_ecx = 0, leaf7_ebx = 0, leaf7_ecx = 0, leaf7_edx = 0, leaf7_1_eax = 0;
     std::uint32_t saved = 0;  // the registers that the system saves when it switches threads
 
     Processor() {
@@ -42,6 +46,7 @@ struct Processor {
         if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
             leaf7_ebx = b;
             leaf7_ecx = c;
+            leaf7_edx = d;
             const std::uint32_t subleaves = a;
             if (subleaves >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d)) leaf7_1_eax = a;
         }
@@ -169,6 +174,28 @@ Isa isa_of_several(bool of_floats) {
 }
 const char* isa_name() { return chosen_row->name; }
 int vector_bytes() { return chosen_row->vector_bytes; }
+
+bool may_have_tiles() {
+#if defined(TRUERANK_X86_SETS) && defined(__linux__)
+    constexpr std::uint32_t tiles_of_bytes = bits(24, 25), tile_registers = bits(17, 18);  // AMX-TILE, AMX-INT8
+    const Processor& here = processor_here();
+    return isa() == Isa::avx512 && (tiles_of_bytes & ~here.leaf7_edx) == 0 && (tile_registers & ~here.saved) == 0;
+#else
+    return false;
+#endif
+}
+
+bool has_tiles() {
+    if (!may_have_tiles()) return false;
+#if defined(TRUERANK_X86_SETS) && defined(__linux__)
+    // ARCH_REQ_XCOMP_PERM, of the data of tiles. It is refused by systems that know nothing of it, by rules of a
+    // sandbox, and where a thread has a stack for signals that is too small for tiles.
+    static const bool is_permitted = syscall(SYS_arch_prctl, 0x1023, 18) == 0;
+    return is_permitted;
+#else
+    return false;
+#endif
+}
 
 ByteProducts byte_products() {
     bool fours = false, pairs = false;

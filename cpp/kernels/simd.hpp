@@ -61,6 +61,10 @@ extern measured::Processor measured_here;
 // dot products of Armv8.2).
 enum class ByteProducts : int { none, pairs, fours };
 ByteProducts byte_products();
+// Whether the processor multiplies bytes by tiles (AMX) beside the chosen instruction set, and the system saves them.
+bool may_have_tiles();
+// Whether this process may use them, too: the system is asked when this is first asked.
+bool has_tiles();
 
 // The kernels of one family and one instruction set: each unit specialises this for its own.
 template <class Kernels, Isa set>

@@ -8,6 +8,7 @@
 #include "kernels/arithmetic.hpp"
 #include "kernels/instructions.hpp"
 #include "kernels/steps.hpp"
+#include "kernels/tiles.hpp"
 
 namespace truerank {
 namespace {
@@ -70,22 +71,26 @@ using LaneOf = std::remove_cvref_t<decltype(typename Step::Sum{}[0])>;
 // The sums of a tile. As many candidates as fill the registers are summed at a time; where sums are 64 bits wide, these
 // are half of a panel of floats, and those of one vector and the next are interleaved, as the places of candidates are.
 template <class Step, class T>
-void sum(const void* queries, const void* panel, std::size_t groups, const std::int32_t* start, std::int32_t* sums) {
+void sum(const LevelForm&, const SumOperands& of, std::int32_t* sums) {
     using Sum = typename Step::Sum;
     using Lane = LaneOf<Step>;
     constexpr std::size_t size = kBytes / sizeof(Lane), lanes = kBlockLanes<T>;
     constexpr std::size_t at_once = std::min(kTileVectors, lanes / size);
-    const auto* const query_bytes = static_cast<const unsigned char*>(queries);
+    // Those of candidates are added to products alone: a lane of these is a sum of 32 bits.
+    constexpr bool has_lane_starts = std::is_same_v<Lane, std::int32_t> && Step::sign == 1;
     for (std::size_t first = 0; first < lanes; first += at_once * size) {
-        const auto* from = static_cast<const unsigned char*>(panel) + first * sizeof(Lane);
-        const unsigned char* query = query_bytes;
-        Sum sum[kTileQueries][at_once];
+        const auto* from = static_cast<const unsigned char*>(of.candidates) + first * sizeof(Lane);
+        const auto* query = static_cast<const unsigned char*>(of.queries);
+        Sum start[at_once] = {}, sum[kTileQueries][at_once];
+        if constexpr (has_lane_starts) {
+            if (of.lane_starts != nullptr) std::memcpy(start, of.lane_starts + first, sizeof start);
+        }
         TRUERANK_UNROLL
         for (std::size_t i = 0; i < kTileQueries; ++i) {
             TRUERANK_UNROLL
-            for (std::size_t v = 0; v < at_once; ++v) sum[i][v] = Sum{};
+            for (std::size_t v = 0; v < at_once; ++v) sum[i][v] = start[v];
         }
-        for (std::size_t g = 0; g < groups; g += Step::groups) {
+        for (std::size_t g = 0; g < of.groups; g += Step::groups) {
             Sum e[at_once][Step::groups];
             TRUERANK_UNROLL
             for (std::size_t v = 0; v < at_once; ++v) {
@@ -115,7 +120,7 @@ void sum(const void* queries, const void* panel, std::size_t groups, const std::
                 using Narrow = Simd<std::int32_t>::type;
                 Narrow narrow = (Narrow)sum[i][v];
                 if constexpr (sizeof(Lane) == 8) narrow |= (Narrow)(sum[i][v + 1] << 32);
-                narrow = start[i] + Step::sign * narrow;
+                narrow = of.query_starts[i] + Step::sign * narrow;
                 std::memcpy(sums + i * lanes + first + v * size, &narrow, sizeof narrow);
             }
         }
@@ -135,6 +140,140 @@ constexpr LevelForm form() {
             .interleaved = interleaved,
             .sum = sum<Step, T>};
 }
+
+// The sums of two tiles of queries and a block of candidates.
+template <class T, class Tiles>
+void sum_tiles(const LevelForm&, const SumOperands& of, std::int32_t* sums) {
+    constexpr std::size_t lanes = kBlockLanes<T>, columns = Tiles::columns, stride = columns * 4;
+    constexpr bool is_pair = lanes > columns;
+    Tiles tiles;
+    for (std::size_t first = 0; first < lanes; first += is_pair ? 2 * columns : columns) {
+        const auto* query = static_cast<const unsigned char*>(of.queries);
+        const auto* from = static_cast<const unsigned char*>(of.candidates) + first * of.groups * 4;
+        if (of.lane_starts == nullptr) {
+            tiles.template zero<0>();
+            tiles.template zero<1>();
+            if constexpr (is_pair) {
+                tiles.template zero<2>();
+                tiles.template zero<3>();
+            }
+        } else {
+            tiles.template start<0>(of.lane_starts + first);
+            tiles.template start<1>(of.lane_starts + first);
+            if constexpr (is_pair) {
+                tiles.template start<2>(of.lane_starts + first + columns);
+                tiles.template start<3>(of.lane_starts + first + columns);
+            }
+        }
+        for (std::size_t g = 0; g < of.groups; g += kTileRows) {
+            tiles.template load<6>(from, stride);
+            tiles.template load<4>(query, kTileBytes);
+            tiles.template add_products<0, 4, 6>();
+            tiles.template load<5>(query + kTileRows * kTileBytes, kTileBytes);
+            tiles.template add_products<1, 5, 6>();
+            if constexpr (is_pair) {
+                tiles.template load<7>(from + of.groups * stride, stride);
+                tiles.template add_products<2, 4, 7>();
+                tiles.template add_products<3, 5, 7>();
+            }
+            from += kTileRows * stride;
+            query += 2 * kTileRows * kTileBytes;
+        }
+        std::int32_t* const to = sums + first;
+        tiles.template store<0>(to, lanes);
+        tiles.template store<1>(to + kTileRows * lanes, lanes);
+        if constexpr (is_pair) {
+            tiles.template store<2>(to + columns, lanes);
+            tiles.template store<3>(to + kTileRows * lanes + columns, lanes);
+        }
+    }
+}
+
+// The same of words, whose upper and lower bytes are multiplied in turn.
+template <class T, class Tiles>
+void sum_split_tiles(const LevelForm& form, const SumOperands& of, std::int32_t* sums) {
+    constexpr std::size_t lanes = kBlockLanes<T>, columns = Tiles::columns, stride = columns * 4;
+    using Upper = std::int8_t;
+    using Lower = std::uint8_t;
+    const std::size_t of_query = of.groups * 4 * 2 * kTileRows, of_panel = of.groups * stride;  // their upper bytes
+    const int shift = form.shift, less = std::max(8 - shift, 0), more = std::max(shift - 8, 0);
+    Tiles tiles;
+    for (std::size_t first = 0; first < lanes; first += columns) {
+        for (std::size_t row = 0; row < 2 * kTileRows; row += kTileRows) {
+            const auto* query = static_cast<const unsigned char*>(of.queries) + row * kTileBytes;
+            const auto* from = static_cast<const unsigned char*>(of.candidates) + first * of.groups * 8;
+            tiles.template zero<0>();
+            tiles.template zero<1>();
+            tiles.template zero<2>();
+            tiles.template zero<3>();
+            for (std::size_t g = 0; g < of.groups; g += kTileRows) {
+                tiles.template load<4>(query, kTileBytes);
+                tiles.template load<6>(from, stride);
+                tiles.template add_products<0, 4, 6, Upper, Upper>();
+                tiles.template load<7>(from + of_panel, stride);
+                tiles.template add_products<1, 4, 7, Upper, Lower>();
+                tiles.template load<5>(query + of_query, kTileBytes);
+                tiles.template add_products<2, 5, 6, Lower, Upper>();
+                tiles.template add_products<3, 5, 7, Lower, Lower>();
+                from += kTileRows * stride;
+                query += 2 * kTileRows * kTileBytes;
+            }
+            alignas(64) std::int32_t parts[4][kTileRows * columns];
+            tiles.template store<0>(parts[0], columns);
+            tiles.template store<1>(parts[1], columns);
+            tiles.template store<2>(parts[2], columns);
+            tiles.template store<3>(parts[3], columns);
+            using Unsigned = typename Simd<std::uint32_t, columns * 4>::type;
+            using Signed = typename Simd<std::int32_t, columns * 4>::type;
+            for (std::size_t i = 0; i < kTileRows; ++i) {
+                Unsigned part[4];
+                for (int p = 0; p < 4; ++p) std::memcpy(&part[p], parts[p] + i * columns, sizeof part[p]);
+                const auto mixed = (Unsigned)((Signed)(part[1] + part[2]) << less >> more);
+                const Unsigned sum = (part[0] << (16 - shift)) + mixed + (part[3] >> shift);
+                std::memcpy(sums + (row + i) * lanes + first, &sum, sizeof sum);
+            }
+        }
+    }
+}
+
+template <class T, class Tiles>
+constexpr LevelForm tile_form() {
+    return {.group = 4,
+            .bytes = 1,
+            .query_greatest = 127,
+            .greatest = 127,
+            .groups_at_once = kTileRows,
+            .columns = Tiles::columns,
+            .queries = 2 * kTileRows,
+            .query_group = kTileBytes,
+            .begin = Tiles::begin,
+            .end = Tiles::end,
+            .sum = sum_tiles<T, Tiles>};
+}
+template <class T, class Tiles>
+constexpr LevelForm split_form() {
+    LevelForm form = tile_form<T, Tiles>();
+    form.bytes = 2;
+    form.is_split = true;
+    form.sum = sum_split_tiles<T, Tiles>;
+    return form;
+}
+#if defined(TRUERANK_PLAIN_TILES)
+template <class T>
+using PlainTilesOf = PlainTiles<std::min<std::size_t>(16, kBlockLanes<T>)>;
+template <class T>
+constexpr LevelForm kPlainTiles[] = {tile_form<T, PlainTilesOf<T>>(), split_form<T, PlainTilesOf<T>>()};
+#else
+template <class T>
+constexpr LevelForm kPlainTiles[2] = {};
+#endif
+#if defined(TRUERANK_AMX_TILES)
+template <class T>
+constexpr LevelForm kAmxTiles[] = {tile_form<T, AmxTiles>(), split_form<T, AmxTiles>()};
+#else
+template <class T>
+constexpr LevelForm kAmxTiles[2] = {};
+#endif
 
 // Each of these adds a term to sums of floats.
 struct RoughModuli {
@@ -188,8 +327,9 @@ Extent shift(const T* x, const T* by, std::size_t depth, float* out) {
 }
 
 // Levels of `Level` in units of `Unit` bytes, `stride` bytes apart: `end` of them, where those after the last component
-// are 0, as of components 0: no grid begins above 0, nor ends below.
-template <class Level, std::size_t Unit>
+// are 0, as of components 0: no grid begins above 0, nor ends below. Split ones are upper bytes and, behind those of
+// all components, lower ones.
+template <class Level, std::size_t Unit, bool IsSplit = false>
 TRUERANK_INLINE Residues quantise_as(const float* x, std::size_t depth, const LevelGrid& grid, int zero,
                                      std::size_t end, std::size_t stride, unsigned char* to) {
     using Floats = Simd<float>::type;
@@ -213,16 +353,26 @@ TRUERANK_INLINE Residues quantise_as(const float* x, std::size_t depth, const Le
         magnitudes += (Floats)((Words)residue & 0x7fffffff);
         squares += residue * residue;
         total += integer;
-        return __builtin_convertvector(integer + zero, typename Simd<Level, bytes>::type);
+        return integer;
     };
-    const auto store = [&](std::size_t k, const auto& levels, std::size_t n) __attribute__((always_inline)) {
-        TRUERANK_UNROLL
-        for (std::size_t at = 0; at < bytes; at += piece) {
-            const std::size_t place = k * sizeof(Level) + at;
-            if (at < n) {
-                std::memcpy(to + place / Unit * stride + place % Unit, reinterpret_cast<const char*>(&levels) + at,
-                            piece);
-            }
+    const auto put = [&](std::size_t k, const Words& integer, std::size_t n, unsigned char* out)
+                         __attribute__((always_inline)) {
+                             const auto levels = __builtin_convertvector(integer, typename Simd<Level, bytes>::type);
+                             TRUERANK_UNROLL
+                             for (std::size_t at = 0; at < bytes; at += piece) {
+                                 const std::size_t place = k * sizeof(Level) + at;
+                                 if (at < n) {
+                                     std::memcpy(out + place / Unit * stride + place % Unit,
+                                                 reinterpret_cast<const char*>(&levels) + at, piece);
+                                 }
+                             }
+                         };
+    const auto store = [&](std::size_t k, const Words& integer, std::size_t n) __attribute__((always_inline)) {
+        if constexpr (IsSplit) {
+            put(k, integer >> 8, n, to);
+            put(k, integer & 0xff, n, to + end / Unit * stride);
+        } else {
+            put(k, integer + zero, n, to);
         }
     };
     std::size_t k = 0;
@@ -238,30 +388,42 @@ TRUERANK_INLINE Residues quantise_as(const float* x, std::size_t depth, const Le
     return {sum_of(magnitudes), sum_of(squares), sum};
 }
 
-Residues quantise(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form, int zero,
-                  std::size_t lane, std::size_t lanes, void* out) {
+Residues quantise(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form, std::size_t lane,
+                  std::size_t lanes, void* out) {
     if (form.has_float_sums()) {
         for (std::size_t k = 0; k < depth; ++k) static_cast<float*>(out)[k * lanes + lane] = x[k];
         return {0, 0, 0};
     }
-    const std::size_t unit = form.group * form.bytes, stride = unit * lanes, end = form.groups(depth) * form.group;
+    const std::size_t unit = form.group * (form.is_split ? 1 : form.bytes);
+    const std::size_t stride = unit * lanes, end = form.groups(depth) * form.group;
     auto* const to = static_cast<unsigned char*>(out) + unit * lane;
-    if (form.bytes == 2) return quantise_as<std::uint16_t, 4>(x, depth, grid, zero, end, stride, to);
-    if (unit == 4) return quantise_as<std::uint8_t, 4>(x, depth, grid, zero, end, stride, to);
-    return quantise_as<std::uint8_t, 8>(x, depth, grid, zero, end, stride, to);
+    if (form.is_split) {
+        return unit == 4 ? quantise_as<std::uint8_t, 4, true>(x, depth, grid, 0, end, stride, to)
+                         : quantise_as<std::uint8_t, kTileBytes, true>(x, depth, grid, 0, end, stride, to);
+    }
+    if (unit == kTileBytes) return quantise_as<std::uint8_t, kTileBytes>(x, depth, grid, 0, end, stride, to);
+    if (form.bytes == 2) return quantise_as<std::uint16_t, 4>(x, depth, grid, form.zero, end, stride, to);
+    if (unit == 4) return quantise_as<std::uint8_t, 4>(x, depth, grid, form.zero, end, stride, to);
+    return quantise_as<std::uint8_t, 8>(x, depth, grid, form.zero, end, stride, to);
 }
 
-template <class Level>
+// As quantise_as() has them: a vector of levels at a time.
+template <class Level, std::size_t Unit>
 TRUERANK_INLINE ByteLevels take_bytes_as(const std::uint8_t* x, std::size_t depth, std::uint8_t flip, int zero,
                                          std::size_t groups, std::size_t stride, unsigned char* to) {
     using Words = I::Words;
     using Ints = I::Ints;
-    constexpr std::size_t size = kBytes / 2, unit = 4, units = size * sizeof(Level) / unit;
+    constexpr std::size_t size = kBytes / 2, piece = 4, pieces = size * sizeof(Level) / piece;
+    const std::size_t end = groups * (Unit / piece);
     using Bytes = typename Simd<std::int8_t, size>::type;
     Ints sum{}, squares{};
-    for (std::size_t k = 0, group = 0; k < depth; k += size, group += units) {
+    for (std::size_t k = 0, first = 0; first < end; k += size, first += pieces) {
         Bytes bytes = Bytes{} + static_cast<std::int8_t>(flip);  // levels of 0
-        std::memcpy(&bytes, x + k, std::min(size, depth - k));
+        if (k + size <= depth) {
+            std::memcpy(&bytes, x + k, size);
+        } else if (k < depth) {
+            std::memcpy(&bytes, x + k, depth - k);
+        }
         bytes ^= static_cast<std::int8_t>(flip);
         const Words words = __builtin_convertvector(bytes, Words);
         I::add_word_products(sum, (Ints)words, (Ints)(Words{} + 1));
@@ -273,8 +435,16 @@ TRUERANK_INLINE ByteLevels take_bytes_as(const std::uint8_t* x, std::size_t dept
         } else {
             std::memcpy(levels, &words, sizeof levels);
         }
-        const std::size_t n = std::min(units, groups - group);
-        for (std::size_t i = 0; i < n; ++i) std::memcpy(to + (group + i) * stride, levels + i * unit, unit);
+        const auto put = [&](std::size_t i) __attribute__((always_inline)) {
+            const std::size_t place = (first + i) * piece;
+            std::memcpy(to + place / Unit * stride + place % Unit, levels + i * piece, piece);
+        };
+        if (pieces <= end - first) {
+            TRUERANK_UNROLL
+            for (std::size_t i = 0; i < pieces; ++i) put(i);
+        } else {
+            for (std::size_t i = 0; i < end - first; ++i) put(i);
+        }
     }
     ByteLevels result{};
     for (std::size_t i = 0; i < kBytes / sizeof(std::int32_t); ++i) {
@@ -284,20 +454,21 @@ TRUERANK_INLINE ByteLevels take_bytes_as(const std::uint8_t* x, std::size_t dept
     return result;
 }
 
-ByteLevels take_bytes(const std::uint8_t* x, std::size_t depth, std::uint8_t flip, const LevelForm& form, int zero,
+ByteLevels take_bytes(const std::uint8_t* x, std::size_t depth, std::uint8_t flip, const LevelForm& form,
                       std::size_t lane, std::size_t lanes, void* out) {
     const std::size_t unit = form.group * form.bytes, groups = form.groups(depth);
     auto* const to = static_cast<unsigned char*>(out) + unit * lane;
-    if (form.bytes == 2) return take_bytes_as<std::int16_t>(x, depth, flip, zero, groups, unit * lanes, to);
-    return take_bytes_as<std::int8_t>(x, depth, flip, zero, groups, unit * lanes, to);
+    if (form.bytes == 2) return take_bytes_as<std::int16_t, 4>(x, depth, flip, form.zero, groups, unit * lanes, to);
+    if (unit == 4) return take_bytes_as<std::int8_t, 4>(x, depth, flip, form.zero, groups, unit * lanes, to);
+    return take_bytes_as<std::int8_t, kTileBytes>(x, depth, flip, form.zero, groups, unit * lanes, to);
 }
 
 template <class Step, class T>
-void float_sum(const void* queries, const void* panel, std::size_t groups, const std::int32_t*, std::int32_t* sums) {
+void float_sum(const LevelForm&, const SumOperands& of, std::int32_t* sums) {
     using A = Rough<float>;
     constexpr std::size_t vectors = kBlockLanes<T> / A::size;
-    accumulate_tile<A, vectors, Step>(static_cast<const float*>(queries), static_cast<const float*>(panel), groups,
-                                      true, reinterpret_cast<float*>(sums));
+    accumulate_tile<A, vectors, Step>(static_cast<const float*>(of.queries), static_cast<const float*>(of.candidates),
+                                      of.groups, true, reinterpret_cast<float*>(sums));
 }
 
 template <class T, class Step>
@@ -313,6 +484,8 @@ constexpr SumKernels<T> kTable = {
     .words = {form<T, WordProducts<false>>(), form<T, WordProducts<false>>(), form<T, WordProducts<true>>()},
     .bytes = {{}, form<T, BytePairs>(), form<T, ByteFours>()},
     .has_fused_words = I::has_fused_words,
+    .tiles = {kPlainTiles<T>[0], kAmxTiles<T>[0]},
+    .tiles_of_words = {kPlainTiles<T>[1], kAmxTiles<T>[1]},
     .distances = {{}, form<T, ByteDistances<false>>(), form<T, ByteDistances<true>>()},
     .moduli = float_form<T, RoughModuli>(),
     .squares = float_form<T, Squares>(),

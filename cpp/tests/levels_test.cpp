@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <optional>
 
 #include "engine/bounds/quantiser.hpp"
 #include "kernels/simd.hpp"
 #include "kernels/sums.hpp"
+#include "tests/amx_emulator.hpp"
 #include "tests/tests.hpp"
 
 namespace truerank::tests {
@@ -21,20 +23,33 @@ struct PackedLevels {
     }
     void set(std::size_t k, std::size_t lane, int level) {
         levels[lane * depth + k] = level;
-        const std::size_t place = are_placed ? form.place(lane) : lane;
-        unsigned char* const at =
-            bytes.data() + ((k / form.group * lanes + place) * form.group + k % form.group) * form.bytes;
+        unsigned char* const at = bytes.data() + at_of(k, lane);
         const int stored = level + zero;
+        if (form.is_split) {
+            at[0] = static_cast<unsigned char>(stored >> 8);
+            at[lower(lane)] = static_cast<unsigned char>(stored);
+            return;
+        }
         for (std::size_t i = 0; i < form.bytes; ++i) at[i] = static_cast<unsigned char>(stored >> (8 * i));
     }
     // Of levels as candidates have them.
     int get(std::size_t k, std::size_t lane) const {
-        const unsigned char* const at =
-            bytes.data() + ((k / form.group * lanes + lane) * form.group + k % form.group) * form.bytes;
+        const unsigned char* const at = bytes.data() + at_of(k, lane);
+        if (form.is_split) return static_cast<std::int8_t>(at[0]) * 256 + at[lower(lane)];
         if (form.bytes == 2) return static_cast<std::int16_t>(at[0] | at[1] << 8) - zero;
         return static_cast<unsigned char>(at[0] - zero - least) + least;  // with a sign or without
     }
-    const LevelForm& form;
+    LevelForm::Place place(std::size_t lane) const {
+        return are_placed ? form.place(lane, lanes, depth) : LevelForm::Place{lane, lanes, 0};
+    }
+    std::size_t at_of(std::size_t k, std::size_t lane) const {
+        const LevelForm::Place at = place(lane);
+        const std::size_t unit = form.is_split ? 1 : form.bytes;
+        return at.offset + ((k / form.group * at.lanes + at.lane) * form.group + k % form.group) * unit;
+    }
+    // How far the lower bytes of split words are behind the upper ones.
+    std::size_t lower(std::size_t lane) const { return form.groups(depth) * form.group * place(lane).lanes; }
+    LevelForm form;
     std::size_t depth, lanes;
     int zero, least;
     bool are_placed = false;  // as a panel's are
@@ -74,6 +89,14 @@ std::vector<NamedForm> forms(std::size_t depth) {
         result.push_back({"fused words", kernels.words[fours], LevelSum::products, -words, words});
         result.push_back({"distances by products", kernels.distances[bytes], LevelSum::distances, 0, 255});
     }
+    for (std::size_t i = 0; i < 2; ++i) {
+        if (kernels.tiles[i].sum == nullptr) continue;  // AMX, emulated where the processor lacks it
+        LevelForm divided = kernels.tiles_of_words[i];
+        while (0x1p28 * static_cast<double>(depth) > std::ldexp(0x1p30, divided.shift)) ++divided.shift;
+        result.push_back({"tiles", kernels.tiles[i], LevelSum::products, -127, 127});
+        result.push_back({"tiles of words", kernels.tiles_of_words[i], LevelSum::products, -words, words});
+        result.push_back({"tiles of divided words", divided, LevelSum::products, -16383, 16383});
+    }
     if (has_pairs) {
         const LevelForm& form = kernels.bytes[pairs];
         result.push_back({"pairs of bytes", form, LevelSum::products, -form.greatest, form.greatest});
@@ -90,7 +113,8 @@ void check_level_sums(Checks& checks, Random& random) {
         for (const NamedForm& named : forms<T>(depth)) {
             // The extremes of one sign and of both come closest to the limits of a sum.
             for (const int kind : {0, 1, 2}) {
-                PackedLevels queries(named.form, depth, kTileQueries, 0);
+                const std::size_t rows = named.form.queries;
+                PackedLevels queries(named.form.of_queries(), depth, rows, 0);
                 PackedLevels panel(named.form, depth, lanes, named.form.zero);
                 panel.are_placed = true;
                 const auto level = [&](std::size_t k, bool of_query) {
@@ -101,26 +125,38 @@ void check_level_sums(Checks& checks, Random& random) {
                     return random.one_in(2) ? greatest : least;
                 };
                 for (std::size_t k = 0; k < depth; ++k) {
-                    for (std::size_t i = 0; i < kTileQueries; ++i) queries.set(k, i, level(k, true));
+                    for (std::size_t i = 0; i < rows; ++i) queries.set(k, i, level(k, true));
                     for (std::size_t j = 0; j < lanes; ++j) panel.set(k, j, level(k, false));
                 }
-                std::vector<std::int32_t> sums(kTileQueries * lanes, -1), start(kTileQueries);
-                for (std::size_t i = 0; i < kTileQueries; ++i) {
+                std::vector<std::int32_t> sums(rows * lanes, -1), start(rows), lane_starts(lanes);
+                const bool is_split = named.form.is_split, has_starts = named.form.columns == 0;
+                for (std::size_t i = 0; i < rows && has_starts; ++i) {
                     int total = 0;
                     for (std::size_t k = 0; k < depth; ++k) total += queries.levels[i * depth + k];
                     start[i] = named.form.zero == 0 ? static_cast<int>(random.below(9)) - 4 : -named.form.zero * total;
                 }
-                named.form.sum(queries.bytes.data(), panel.bytes.data(), named.form.groups(depth), start.data(),
+                const bool has_lane_starts = named.sum == LevelSum::products && !is_split && random.one_in(2);
+                constexpr int most_start = 1 << 29;  // of candidates of bytes
+                for (std::int32_t& lane_start : lane_starts) {
+                    lane_start = has_lane_starts ? static_cast<int>(random.below(2 * most_start + 1)) - most_start : 0;
+                }
+                const Summing summing(named.form);
+                named.form.sum(named.form,
+                               {queries.bytes.data(), panel.bytes.data(), named.form.groups(depth), start.data(),
+                                has_lane_starts ? lane_starts.data() : nullptr},
                                sums.data());
                 bool right = true;
-                for (std::size_t i = 0; i < kTileQueries; ++i) {
+                for (std::size_t i = 0; i < rows; ++i) {
                     for (std::size_t j = 0; j < lanes; ++j) {
-                        std::int64_t sum = named.form.zero == 0 ? start[i] : 0;
+                        std::int64_t sum = lane_starts[j] + (named.form.zero == 0 ? start[i] : 0);
                         for (std::size_t k = 0; k < depth; ++k) {
                             const int q = queries.levels[i * depth + k], e = panel.levels[j * depth + k];
                             sum += named.sum == LevelSum::products ? q * e : -std::abs(q - e);
                         }
-                        right = right && sums[i * lanes + j] == sum;
+                        // A sum that was divided is too small by less than 2.
+                        const int shift = named.form.shift;
+                        const std::int64_t less = sum - (std::int64_t{sums[i * lanes + j]} << shift);
+                        right = right && less >= 0 && less < (shift > 0 ? std::int64_t{2} << shift : 1);
                     }
                 }
                 checks.expect(right, "sum of %s, %zu bytes, depth %zu, kind %d", named.name, sizeof(T), depth, kind);
@@ -180,11 +216,10 @@ void check_quantise(Checks& checks, Random& random) {
                                                                     : largest / static_cast<float>(named.greatest);
                 const LevelGrid grid{step, 1 / step, static_cast<float>(named.least),
                                      static_cast<float>(named.greatest)};
-                const std::size_t lane =
-                    static_cast<std::size_t>(random.below(static_cast<std::int64_t>(kernels.lanes)));
+                const auto lane = static_cast<std::size_t>(random.below(static_cast<std::int64_t>(kernels.lanes)));
                 PackedLevels panel(named.form, depth, kernels.lanes, named.form.zero, named.least);
-                const Residues residues = kernels.quantise(x.data(), depth, grid, named.form, named.form.zero, lane,
-                                                           kernels.lanes, panel.bytes.data());
+                const Residues residues =
+                    kernels.quantise(x.data(), depth, grid, named.form, lane, kernels.lanes, panel.bytes.data());
                 bool right = true;
                 double magnitudes = 0, squares = 0, norm = 0;
                 std::int64_t total = 0;
@@ -213,7 +248,8 @@ void check_quantise(Checks& checks, Random& random) {
                 // Nothing but this lane is written, and what comes after the last component adds nothing.
                 PackedLevels only(named.form, depth, kernels.lanes, named.form.zero);
                 for (std::size_t k = 0; k < depth; ++k) only.set(k, lane, panel.get(k, lane));
-                for (std::size_t k = depth; k < named.form.groups(depth) * named.form.group; ++k) {
+                const std::size_t end = named.form.is_split ? 0 : named.form.groups(depth) * named.form.group;
+                for (std::size_t k = depth; k < end; ++k) {
                     only.bytes[((k / named.form.group * kernels.lanes + lane) * named.form.group +
                                 k % named.form.group) *
                                named.form.bytes] = static_cast<unsigned char>(named.form.zero);
@@ -230,7 +266,8 @@ void check_quantise(Checks& checks, Random& random) {
 template <class T>
 void check_take_bytes(Checks& checks, Random& random) {
     const SumKernels<T>& kernels = sum_kernels<T>();
-    for (const LevelForm& form : {kernels.words[0], kernels.words[1], kernels.words[2], kernels.bytes[2]}) {
+    for (const LevelForm& form : {kernels.words[0], kernels.words[1], kernels.words[2], kernels.bytes[2],
+                                  kernels.tiles[0], kernels.tiles[0].of_queries()}) {
         if (form.sum == nullptr) continue;
         for (const std::size_t depth : {1u, 2u, 3u, 7u, 8u, 15u, 16u, 31u, 33u, 64u, 127u, 130u}) {
             for (const int flip : {0, 128}) {
@@ -239,17 +276,18 @@ void check_take_bytes(Checks& checks, Random& random) {
                 if (random.one_in(3)) std::fill(x.begin(), x.end(), static_cast<std::uint8_t>(flip ^ 128));  // -128
                 const auto lanes = random.one_in(2) ? kernels.lanes : kTileQueries;
                 const auto lane = static_cast<std::size_t>(random.below(static_cast<std::int64_t>(lanes)));
-                const int zero = random.one_in(2) ? form.zero : 0;
+                const LevelForm stored = random.one_in(2) || form.query_group != 0 ? form : form.of_queries();
                 std::vector<unsigned char> out(form.size(depth, lanes) + 1, 7), expected = out;
                 std::int32_t sum = 0, squares = 0;
                 for (std::size_t k = 0; k < form.groups(depth) * form.group; ++k) {
-                    const int level = k < depth ? static_cast<std::int8_t>(x[k] ^ flip) : 0, stored = level + zero;
+                    const int level = k < depth ? static_cast<std::int8_t>(x[k] ^ flip) : 0,
+                              shown = level + stored.zero;
                     sum += level;
                     squares += level * level;
                     const std::size_t at = ((k / form.group * lanes + lane) * form.group + k % form.group) * form.bytes;
-                    std::memcpy(expected.data() + at, &stored, form.bytes);  // its lower bytes
+                    std::memcpy(expected.data() + at, &shown, form.bytes);  // its lower bytes
                 }
-                const ByteLevels made = kernels.take_bytes(x.data(), depth, static_cast<std::uint8_t>(flip), form, zero,
+                const ByteLevels made = kernels.take_bytes(x.data(), depth, static_cast<std::uint8_t>(flip), stored,
                                                            lane, lanes, out.data());
                 checks.expect(out == expected && made.levels == sum && made.squares == squares,
                               "take_bytes, levels of %zu bytes, depth %zu, flip %d", form.bytes, depth, flip);
@@ -273,7 +311,7 @@ void check_float_sums(Checks& checks, Random& random) {
                             const auto exponent = static_cast<int>(random.below(exponents)) - exponents / 2;
                             x = random.one_in(9) ? 0.0F : static_cast<float>(std::ldexp(random.normal(), exponent));
                         }
-                        kernels.quantise(vector.data(), depth, {}, form, form.zero, i, n, levels.data());
+                        kernels.quantise(vector.data(), depth, {}, form, i, n, levels.data());
                         for (std::size_t k = 0; k < depth; ++k) {
                             checks.expect(levels[k * n + i] == vector[k], "a float is not its own level");
                         }
@@ -282,7 +320,7 @@ void check_float_sums(Checks& checks, Random& random) {
                 fill(queries, kTileQueries);
                 fill(panel, kernels.lanes);
                 std::vector<std::int32_t> sums(kTileQueries * kernels.lanes);
-                form.sum(queries.data(), panel.data(), form.groups(depth), nullptr, sums.data());
+                form.sum(form, {queries.data(), panel.data(), form.groups(depth)}, sums.data());
                 bool right = true;
                 for (std::size_t at = 0; at < sums.size(); ++at) {
                     const float *q = queries.data() + at / kernels.lanes, *e = panel.data() + at % kernels.lanes;
@@ -313,6 +351,10 @@ void check_float_sums(Checks& checks, Random& random) {
 
 void check_levels(Checks& checks) {
     Random random;
+#if defined(TRUERANK_AMX_EMULATOR)
+    std::optional<AmxEmulator> emulator;
+    if (!has_tiles()) emulator.emplace();
+#endif
     check_level_sums<float>(checks, random);
     check_level_sums<double>(checks, random);
     check_shift<float>(checks, random);
@@ -323,6 +365,11 @@ void check_levels(Checks& checks) {
     check_take_bytes<double>(checks, random);
     check_float_sums<float>(checks, random);
     check_float_sums<double>(checks, random);
+#if defined(TRUERANK_AMX_EMULATOR)
+    const bool are_tiles_tested = has_tiles() || AmxEmulator::instructions() > 0;
+    checks.expect(are_tiles_tested == (isa() == Isa::avx512), "tiles of AMX, or emulated ones");
+    checks.expect(!AmxEmulator::is_configured(), "tiles are released");
+#endif
 }
 
 }  // namespace truerank::tests

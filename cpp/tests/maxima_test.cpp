@@ -67,7 +67,7 @@ void expect_maxima(Checks& checks, TokenSums<T>& given, std::size_t lanes, Take 
             spans.push_back({static_cast<std::uint32_t>(first - begin), static_cast<std::uint32_t>(last - begin),
                              static_cast<std::uint32_t>(d), given.starts[d] < begin, given.starts[d + 1] <= end});
         }
-        take(panel.data(), spans.data(), spans.size(), stride, maxima.data(), running.data());
+        take(panel.data(), kTileQueries, spans.data(), spans.size(), stride, maxima.data(), running.data());
     }
     bool right = maxima.back() == T{7};
     for (std::size_t d = 0; d < given.documents(); ++d) {
@@ -111,8 +111,8 @@ void expect_greatest(Checks& checks, TokenSums<std::int32_t>& given, std::size_t
         }
         const std::size_t most = rows * (end - begin);
         std::vector<std::uint32_t> places(most + lanes), ends(rows * ranges.size()), expected;
-        list(sums.data(), rows, ranges.data(), ranges.size(), margins.data(), running.data(), places.data(),
-             ends.data());
+        list(sums.data(), kTileQueries, rows, ranges.data(), ranges.size(), margins.data(), running.data(),
+             places.data(), ends.data());
         std::size_t at = 0;
         for (std::size_t row = 0; row < rows; ++row) {
             for (std::size_t i = 0; i < ranges.size(); ++i, ++at) {

@@ -158,9 +158,36 @@ def bytes_with_a_bias(kind: str, similarity: str) -> NearTies:
     return NearTies(queries, entities, similarity, 1000.0 * np.arange(64))
 
 
+def division_leaves_much_over(query: float, added: str) -> NearTies:
+    """Sums of words by tiles are divided by 2^13, and nearly twice that is left over here.
+
+    Nothing else is rounded: steps are 1, and of a tiny query 2^-40, the least one. A tie whose
+    error were any smaller would be taken for less. The second components make the steps.
+    """
+    entities = np.zeros((192, 20_000))
+    entities[:, 0] = 288
+    entities[:, 1] = 16383
+    entities[::2] *= -1
+    queries = np.zeros((2, 20_000))
+    queries[:, 0] = query, -query
+    return NearTies(queries, entities, "dot", np.zeros(192) if added else None)
+
+
+def sums_at_the_limit_of_divided_words(length: int) -> NearTies:
+    """Products of the greatest levels come to 2^30, once they are divided."""
+    queries = np.full((2, length), 16383.0)
+    entities = np.full((192, length), 16383.0)
+    entities[::2] *= -1
+    entities[2::4, :2] = -16382
+    return NearTies(queries, entities, "dot")
+
+
 FAULTS: list[tuple[Any, ...]] = [(sums_at_the_limit_of_words,), (a_void_bias_hides_no_other,)]
 FAULTS += [(cosine_of_extreme_doubles, exponent) for exponent in (-1070, -600, 600, 1020)]
 FAULTS += [(bytes_with_a_bias, *made) for made in product(("int8", "uint8"), ("dot", "sql2"))]
+for query, added in product((16383.0, 255 * 2.0**-40), ("", "bias")):
+    FAULTS += [(division_leaves_much_over, query, added)]
+FAULTS += [(sums_at_the_limit_of_divided_words, length) for length in (4, 512, 4096)]
 for name in COVERED[:-1]:
     FAULTS += [(long_chain_that_rounds_one_way, name, kind) for kind in ("float32", "float64")]
 

@@ -98,18 +98,20 @@ class BoundedPanel {
     explicit BoundedPanel(const Quantiser<C>& quantiser)
         : q_(quantiser), rows_(q_.scoring.candidates, normalises(q_.scoring.similarity)) {}
 
-    // Quantises the candidates of these columns, kPanelLanes or fewer. Returns whether all of them could be.
-    bool load(const std::int64_t* columns, std::int64_t width, const LevelForm& form, double largest_query) {
+    // Quantises the candidates of these columns, kPanelLanes or fewer. Returns whether all of them could be. Where sums
+    // have thresholds, exact ones have intervals only for the tasks of lanes.
+    bool load(const std::int64_t* columns, std::int64_t width, const LevelForm& form, double largest_query,
+              bool has_lane_tasks) {
         const std::size_t size = q_.size(), lanes = q_.kernels.lanes;
         width_ = static_cast<std::size_t>(width);
         is_exact_ = q_.takes_bytes(form);
         blocks_ = (width_ + lanes - 1) / lanes;
-        levels_.assign(blocks_, form.size(size, lanes));
+        levels_.assign(blocks_, form, lanes, size);
         rows_.resize(width_);
         facts_.assign(width_, {});
         has_zeros_ = false;
         values_.assign(blocks_ * lanes, kNoCandidate);
-        if (is_exact_) return load_bytes(columns, form);
+        if (is_exact_) return load_bytes(columns, has_lane_tasks);
         shifted_.resize(width_ * size);
         rows_.load(0, columns, width);
         for (std::size_t j = 0; j < width_; ++j) {
@@ -145,9 +147,19 @@ class BoundedPanel {
     // Whether a task has the same thresholds on the sums of all lanes, and what they follow from.
     bool has_sum_thresholds() const { return has_sum_thresholds_; }
     const SumPanel& sum_panel() const { return sum_panel_; }
-    // Whether what sums leave open are ties alone, up to the rounding of a score: with what is added to the sums.
+    // Whether sums are exact: of bytes, which are their own levels.
+    bool is_exact() const { return is_exact_; }
+    // Whether what sums leave open are ties alone, up to the rounding of a score.
     bool has_exact_sums() const { return is_exact_ && has_sum_thresholds_; }
-    SumAddends sum_addends() const { return {is_exact_ ? addends_.data() : nullptr, q_.centred_queries}; }
+    // What exact sums start from: what the candidate adds to them. For squared distances sums are half of what they
+    // stand for; so is this, rounded down.
+    const std::int32_t* lane_starts(std::size_t block) const {
+        return is_exact_ ? starts_.data() + block * q_.kernels.lanes : nullptr;
+    }
+    // What such a sum is worth, but for what the query adds: a product, or less a squared distance.
+    double exact_value(std::int32_t sum, std::size_t lane) const {
+        return q_.centred_queries ? 2.0 * sum + parities_[lane] : sum;
+    }
 
   private:
     using Kind = typename Quantiser<C>::Kind;
@@ -178,25 +190,27 @@ class BoundedPanel {
         }
     }
     // Candidates of bytes are their own levels.
-    bool load_bytes(const std::int64_t* columns, const LevelForm& form) {
+    bool load_bytes(const std::int64_t* columns, bool has_lane_tasks) {
         const std::size_t lanes = q_.kernels.lanes;
         const std::int32_t shift = q_.byte_shift(), of_zero = shift * shift * static_cast<std::int32_t>(q_.size());
         rows_.forget();
-        addends_.assign(blocks_ * lanes, 0);
+        for (auto* array : {&starts_, &parities_}) array->assign(blocks_ * lanes, 0);
+        has_sum_thresholds_ = width_ == blocks_ * lanes && !has_addends();
         for (std::size_t j = 0; j < width_; ++j) {
             CandidateFacts& facts = facts_[j];
             set_offset(facts, columns[j]);
             if (!q_.is_usable(facts.offset)) return false;
-            const ByteLevels made = q_.take_bytes(q_.scoring.candidates, columns[j], form, form.zero,
-                                                  form.place(j % lanes), lanes, levels_[j / lanes], bytes_);
-            const Quantised quantised = q_.quantised(made);
-            facts.norm = quantised.norm + q_.byte_shift_norm();
+            const ByteLevels made = q_.take_bytes(q_.scoring.candidates, columns[j], bytes_, levels_, j);
             facts.is_zero = made.squares + 2 * shift * made.levels + of_zero == 0;
             has_zeros_ = has_zeros_ || facts.is_zero;
-            addends_[j] = q_.centred_queries ? -made.squares : shift * made.levels;
-            values_.set(j, lane_of_levels(facts, quantised, q_.centred_queries ? 0 : addends_[j]));
+            parities_[j] = q_.centred_queries ? made.squares % 2 : 0;
+            starts_[j] = q_.centred_queries ? -made.squares >> 1 : shift * made.levels;
+            if (has_sum_thresholds_ && !has_lane_tasks) continue;
+            const Quantised quantised = q_.quantised(made);
+            facts.norm = quantised.norm + q_.byte_shift_norm();
+            const double offset = facts.offset + parities_[j] / 2.0;
+            values_.set(j, lane_of_levels(facts, quantised, offset, std::abs(starts_[j]) * 0x1p-20, 0));
         }
-        has_sum_thresholds_ = width_ == blocks_ * lanes && !has_addends();
         return true;
     }
     // One step for all candidates that have no offsets; 0 where there is none, or where it would be too coarse for
@@ -215,18 +229,23 @@ class BoundedPanel {
         return static_cast<double>(most) * static_cast<double>(width_) <= kCoarser * sum ? most : 0;
     }
     void quantise(std::size_t j, float step, const LevelForm& form, double largest_query) {
-        const std::size_t lanes = q_.kernels.lanes;
         CandidateFacts& facts = facts_[j];
         LevelGrid grid = q_.distance_grid;
         if (q_.kind == Kind::products) {
             const auto greatest = static_cast<float>(form.greatest);
             grid = q_.product_grid(step > 0 ? step : q_.step_of(facts.extent.largest, greatest), greatest);
         }
-        const Quantised made = q_.quantise(shifted(j), facts.extent, grid, form, form.zero, form.place(j % lanes),
-                                           lanes, levels_[j / lanes]);
+        const Quantised made = q_.quantise(shifted(j), facts.extent, grid, levels_, j);
         facts.norm = made.norm + q_.shift_norm;
-        values_.set(j, form.has_float_sums() ? lane_of_floats(facts, made.norm, form.error, largest_query)
-                                             : lane_of_levels(facts, made, 0));
+        if (form.has_float_sums()) {
+            return values_.set(j, lane_of_floats(facts, made.norm, form.error, largest_query));
+        }
+        double offset = facts.offset, error = 0;
+        if (q_.kind == Kind::products && q_.centred_queries) {
+            offset -= static_cast<double>(made.extent.squares) / 2;
+            error = static_cast<double>(made.extent.squares) * q_.squares_error();
+        }
+        values_.set(j, lane_of_levels(facts, made, offset, error, q_.division_error(form)));
     }
     // How the values of a candidate follow from sums of floats. They are wrong by the roughness of the terms, by
     // roundings, and by that of doubles to floats.
@@ -242,20 +261,18 @@ class BoundedPanel {
                 .residue = 0,
                 .norm = 0};
     }
-    // How the values of a candidate follow from sums of levels, to which the shift of queries adds something.
-    ValueLane lane_of_levels(const CandidateFacts& facts, const Quantised& made, double of_shift) const {
-        double offset = facts.offset + of_shift, error = 0, levels = 0, residue = made.residue;
+    // How the values of a candidate follow from sums of levels, to which they add an offset that may be wrong. The
+    // residue has some steps more where sums are divided.
+    ValueLane lane_of_levels(const CandidateFacts& facts, const Quantised& made, double offset, double error,
+                             double residue_steps) const {
+        double levels = 0, residue = made.residue;
         if (q_.kind == Kind::distances) {
-            error = residue + 255 * q_.depth() * static_cast<double>(made.step) * q_.kFloatError;
+            error += residue + 255 * q_.depth() * static_cast<double>(made.step) * q_.kFloatError;
             residue = 0;
         } else {
             levels = made.norm + residue;  // the norm of the quantised vector, at most
-            residue += q_.kFloatError * levels;
+            residue += q_.kFloatError * levels + residue_steps * static_cast<double>(made.step);
             if (q_.scale.is_product()) residue += q_.scale.gamma() * facts.norm;
-            if (q_.centred_queries) {
-                offset -= static_cast<double>(made.extent.squares) / 2;
-                error = static_cast<double>(made.extent.squares) * q_.squares_error();
-            }
         }
         error = error * q_.kUp + std::abs(offset) * 0x1p-20;
         return {.low_scale = made.step,
@@ -276,8 +293,9 @@ class BoundedPanel {
     LevelGroups levels_;  // of blocks
     LaneArrays values_;
     bool is_exact_ = false;
-    std::vector<std::int32_t> addends_;  // of lanes, where sums are exact
-    std::vector<std::uint8_t> bytes_;    // of a candidate
+    // Of lanes, where sums are exact: what they start from, and what is lost where that is rounded down.
+    std::vector<std::int32_t> starts_, parities_;
+    std::vector<std::uint8_t> bytes_;  // of a candidate
 
     bool has_sum_thresholds_ = false;
     SumPanel sum_panel_{};

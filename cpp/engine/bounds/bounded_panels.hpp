@@ -45,6 +45,7 @@ class BoundedPanels {
     // Takes the queries of a cell; the tasks of query i are those from first[i] to first[i + 1].
     void load_queries(const std::vector<std::int64_t>& rows, const std::vector<std::int64_t>& first) {
         queries_.load(rows, first);
+        thresholds_ = nullptr;
         scored_rows_.clear();
         settling_.clear();
         usable_ = forced_ || !is_few_queries();
@@ -63,11 +64,11 @@ class BoundedPanels {
     // lanes. Where bounds do not cover the panel, or would not gain, it does nothing and returns false.
     bool run(const Panel& panel, BoundedTasks<C>& tasks, LayeredTasks<C>* lane_tasks) {
         if (!usable_ || !(forced_ || gauge_.tries_bounds())) return false;
-        const C* const thresholds = tasks.thresholds();
-        if (thresholds == nullptr) return false;
+        const bool has_new = look_at_thresholds(panel.begin, tasks);
+        if (thresholds_ == nullptr) return false;
         if (lane_tasks != nullptr && lane_tasks->layers() > 0 && lane_tasks->thresholds() == nullptr) return false;
         const auto load = [&] {
-            queries_.set_thresholds(thresholds, tasks.counts());
+            queries_.set_thresholds(thresholds_, tasks.counts(), has_new);
             return load_panel(panel, lane_tasks);
         };
         if (forced_ && is_few_queries()) form_ = (form_ + 1) % forms().size();  // for tests
@@ -88,12 +89,59 @@ class BoundedPanels {
         return true;
     }
 
+    // Whether sums of bytes are scores, and so make them.
+    bool sums_exactly() const { return usable_ && forms().size() == 1 && quantiser_.takes_bytes(forms().front()); }
+    // Has `take(sums, first, n)` take the sums of the pairs of a block of candidates, `lanes` for each of n queries
+    // from the first on, kTileQueries or fewer at a time; false where bounds do not cover these.
+    template <class Take>
+    bool sum_exactly(const Panel& panel, const Take& take) {
+        const std::size_t lanes = quantiser_.kernels.lanes;
+        if (!queries_.quantise(forms()[form_]) || !load_panel(panel, nullptr)) return false;
+        row_sums_.resize(kTileQueries * lanes);
+        const Summing summing(forms()[form_]);
+        for (std::int64_t i = 0; i < queries_.tiles(); ++i) {
+            const QueryTile tile = queries_.tile(i);
+            sum_tile(tile);
+            for (std::size_t first = 0; first < tile.queries; first += kTileQueries) {
+                const std::size_t n = std::min(kTileQueries, tile.queries - first);
+                for (std::size_t row = 0; row < n; ++row) {
+                    const std::int32_t* const sums = sums_ + (first + row) * lanes;
+                    const std::size_t query = tile.first_query + first + row;
+                    for (std::size_t j = 0; j < lanes; ++j) row_sums_[row * lanes + j] = exact_score(query, sums[j], j);
+                }
+                take(row_sums_.data(), static_cast<std::int64_t>(tile.first_query + first),
+                     static_cast<std::int64_t>(n));
+            }
+        }
+        return true;
+    }
+
   private:
+    // Takes the thresholds of the tasks; returns whether there are new ones. Those of lists rise, the slower the more
+    // candidates lists have seen, and lower ones hold, too: so all are looked at anew where those are one part in so
+    // many more.
+    bool look_at_thresholds(std::int64_t begin, BoundedTasks<C>& tasks) {
+        const bool is_first = thresholds_ == nullptr || begin < looked_at_;
+        if (is_first) first_look_ = begin;
+        if (!is_first && !tasks.counts() &&
+            begin - looked_at_ < (looked_at_ - first_look_) / measured::kCandidatesPerLook) {
+            return false;
+        }
+        looked_at_ = begin;
+        thresholds_ = tasks.thresholds();
+        return !tasks.counts();
+    }
+    // The sum of a pair in the scores' type, as kernels make it: an exact sum, and what the query adds.
+    C exact_score(std::size_t query, std::int32_t sum, std::size_t lane) const {
+        const double offset = queries_.facts(query).offset, value = panel_.exact_value(sum, lane);
+        return static_cast<C>(quantiser_.centred_queries ? 0 - (value + 2 * offset) : value + offset);
+    }
     bool is_few_queries() const { return queries_.count() < Quantiser<C>::least_queries(quantiser_.scoring); }
 
     static constexpr std::size_t kOpenAtOnce = 1 << 12, kOpenOfBothAtOnce = 1 << 9;
     // Where bytes leave more open than this share, words gain more than their sums take.
     double few_open(bool counts) const {
+        if (counts && forms().front().is_split) return measured::kSettledOfTiles;
         const double share = share_of_depth(measured::kSettledDepth, measured::kSettledTimes);
         return counts && quantiser_.takes_bytes(forms().front()) ? share * measured::kSettledOfBytes : share;
     }
@@ -117,13 +165,15 @@ class BoundedPanels {
 
     const std::vector<LevelForm>& forms() const { return quantiser_.forms; }
     bool load_panel(const Panel& panel, LayeredTasks<C>* lane_tasks) {
-        if (!panel_.load(panel.columns, panel.width, forms()[form_], queries_.largest_norm())) return false;
+        if (!panel_.load(panel.columns, panel.width, forms()[form_], queries_.largest_norm(), lane_tasks != nullptr)) {
+            return false;
+        }
         if (lane_tasks != nullptr) {
             lanes_.set(*lane_tasks, quantiser_);
             const std::size_t of_lanes = lanes_.layers * quantiser_.kernels.lanes;
             const std::size_t of_queries = static_cast<std::size_t>(queries_.count()) * lanes_.layers;
             uncounted_.resize(std::max({uncounted_.size(), of_lanes, of_queries}));
-            lane_masks_.resize(kTileQueries * lanes_.layers);
+            lane_masks_.resize(kMostTileQueries * lanes_.layers);
         }
         if (panel_.has_sum_thresholds() && !panel_.has_exact_sums()) {
             const std::size_t tasks = queries_.tasks().size();
@@ -134,22 +184,30 @@ class BoundedPanels {
         return true;
     }
 
+    // Sums up the levels of a tile and those of the panel.
+    void sum_tile(const QueryTile& tile) {
+        const LevelForm& form = forms()[form_];
+        const std::size_t block_sums = form.queries * quantiser_.kernels.lanes;
+        for (std::size_t block = 0; block < panel_.blocks(); ++block) {
+            form.sum(form,
+                     {queries_.levels(tile.index), panel_.levels(block), form.groups(quantiser_.size()),
+                      queries_.starts() + tile.first_query, panel_.lane_starts(block)},
+                     sums_ + block * block_sums);
+        }
+    }
     // Decides the pairs of a tile for the tasks of its queries.
     void decide_tile(const QueryTile& tile) {
         const LevelForm& form = forms()[form_];
-        const std::size_t block_sums = kTileQueries * quantiser_.kernels.lanes, blocks = panel_.blocks();
-        for (std::size_t block = 0; block < blocks; ++block) {
-            form.sum(queries_.levels(tile.index), panel_.levels(block), form.groups(quantiser_.size()),
-                     queries_.starts() + tile.first_query, sums_ + block * block_sums);
-        }
+        const std::size_t blocks = panel_.blocks();
+        sum_tile(tile);
         if (masks_.size() < tile.tasks) masks_.resize(tile.tasks);
         if (tile.tasks == 0) return;
         const std::int64_t* const first = queries_.first() + tile.first_query;
         if (panel_.has_sum_thresholds()) {
             const bool is_exact = panel_.has_exact_sums();
-            decisions_.decide_sums(
-                sums_, blocks, tile.queries, first, is_exact ? queries_.exact_above() : sum_above_.data(),
-                is_exact ? queries_.exact_below() : sum_below_.data(), panel_.sum_addends(), masks_.data());
+            decisions_.decide_sums(form, sums_, blocks, tile.queries, first,
+                                   is_exact ? queries_.exact_above() : sum_above_.data(),
+                                   is_exact ? queries_.exact_below() : sum_below_.data(), masks_.data());
         } else {
             decisions_.decide(form, sums_, blocks, tile.queries, queries_.value_rows() + tile.first_query,
                               panel_.value_lanes(), first, queries_.above(), queries_.below(), masks_.data());
@@ -164,6 +222,7 @@ class BoundedPanels {
 
     // Decides the pairs of the panel tile by tile, and settles those that stay open.
     void decide(BoundedTasks<C>& tasks, LayeredTasks<C>* lane_tasks) {
+        const Summing summing(forms()[form_]);
         // Rows and lanes are settled in turn, so that both find the same queries in the cache.
         const std::size_t open_at_once = lane_tasks != nullptr ? kOpenOfBothAtOnce : kOpenAtOnce;
         for (std::int64_t i = 0; i < queries_.tiles(); ++i) {
@@ -174,7 +233,9 @@ class BoundedPanels {
                              static_cast<std::int64_t>(tile.queries));
             const std::int64_t taken =
                 scored_rows_.take(i, first_task, first_task + static_cast<std::int64_t>(tile.tasks), masks_.data());
+            const std::size_t before = open_.count;
             const std::int64_t open = collect(masks_, tile.first_task, tile.tasks, tasks.counters(), open_);
+            if (panel_.is_exact()) take_exact_sums(tile, before);
             scored_rows_.record(i, taken + open);
             tally_.open += taken + open;
             tally_.scored += taken;
@@ -185,13 +246,30 @@ class BoundedPanels {
             }
             const bool is_last = i + 1 == queries_.tiles();
             if (!is_last && open_.count + lane_open_.count < open_at_once) continue;
-            settling_.settle(open_, RowSide<C>{queries_, tasks});
+            const RowSide<C> rows{queries_, tasks};
+            if (panel_.is_exact()) {
+                settling_.settle_exact(open_, open_sums_, rows);
+            } else {
+                settling_.settle(open_, rows);
+            }
             if (lane_tasks == nullptr) continue;
             settling_.settle(lane_open_, LaneSide<C>{queries_, lanes_, quantiser_, *lane_tasks});
             // What lists took made their thresholds higher.
             if (!is_last && !lane_tasks->counts()) lanes_.set(*lane_tasks, quantiser_);
         }
         scored_rows_.score(tasks);
+    }
+    // Keeps the exact sums of the pairs of a tile that were listed from here on.
+    void take_exact_sums(const QueryTile& tile, std::size_t from) {
+        const LevelForm& form = forms()[form_];
+        const std::size_t lanes = quantiser_.kernels.lanes;
+        if (open_sums_.size() < open_.count) open_sums_.resize(open_.list.size());
+        for (std::size_t i = from; i < open_.count; ++i) {
+            const OpenPair pair = open_.list[i];
+            const std::size_t query = queries_.tasks()[pair.task].query, lane = pair.lane;
+            const std::size_t row = lane / lanes * form.queries + query - tile.first_query;
+            open_sums_[i] = exact_score(query, sums_[row * lanes + lane % lanes], lane);
+        }
     }
     // Adds up what was decided of some tasks, and lists the open pairs behind those of others. Returns their number.
     std::int64_t collect(const std::vector<PairMasks>& masks, std::size_t first, std::size_t tasks,
@@ -219,9 +297,13 @@ class BoundedPanels {
         }
         return share <= most_open();
     }
-    // Of so many tiles one is tried.
-    std::int64_t tried_step() const { return std::max<std::int64_t>(1, queries_.tiles() / measured::kTriedTiles); }
+    // Of so many tiles one is tried, so that as many queries are, whatever the form.
+    std::int64_t tried_step() const {
+        const auto rows = static_cast<std::int64_t>(forms()[form_].queries), all = std::int64_t{kTileQueries};
+        return std::max<std::int64_t>(1, (queries_.count() + rows - 1) / rows * rows / (measured::kTriedTiles * all));
+    }
     double open_share(std::int64_t width) {
+        const Summing summing(forms()[form_]);
         std::int64_t open_pairs = 0, pairs = 0;
         // A task with more open pairs has its row scored, which takes no longer.
         const int most = scored_rows_.least_open();
@@ -255,13 +337,17 @@ class BoundedPanels {
     Gauge gauge_;
     const bool forced_ = are_bounds_forced();
     bool usable_ = false;
+    // Of the tasks, since the queries were loaded; and the candidates at which these were looked at first and last.
+    const C* thresholds_ = nullptr;
+    std::int64_t first_look_ = 0, looked_at_ = 0;
     std::size_t form_ = forms().size() - 1;
 
     // A tile, and the pairs that it leaves open.
-    alignas(64) std::int32_t sums_[kTileQueries * kPanelLanes];
+    alignas(64) std::int32_t sums_[kMostTileQueries * kPanelLanes];
     std::vector<std::int32_t> sum_above_, sum_below_;  // of tasks
     std::vector<PairMasks> masks_, lane_masks_;
     OpenPairs open_, lane_open_;
+    std::vector<C> open_sums_, row_sums_;   // where they are exact
     std::vector<std::uint32_t> uncounted_;  // of lanes: where collect() and a trial count what nobody asks for
 };
 

@@ -38,7 +38,7 @@ struct TaskFacts {
     C score = std::numeric_limits<C>::quiet_NaN();
 };
 
-// Some queries in a row, kTileQueries or fewer, as kernels take them at once; and their tasks.
+// Some queries in a row, LevelForm::queries or fewer, as kernels take them at once; and their tasks.
 struct QueryTile {
     std::size_t index;
     std::size_t first_query, queries;
@@ -87,11 +87,12 @@ class BoundedQueries {
     // Quantises those of every step-th tile alone, to try a form.
     bool quantise_tiles(const LevelForm& form, std::int64_t step) {
         quantised_as_ = &form;
+        tile_rows_ = static_cast<std::int64_t>(form.queries);
         step_ = step;
         scores_ = nullptr;
         const auto n = static_cast<std::size_t>(count_), size = q_.size();
-        levels_.assign(static_cast<std::size_t>(tiles()), form.size(size, kTileQueries));
-        starts_.assign(static_cast<std::size_t>(tiles()) * kTileQueries, 0);
+        levels_.assign(static_cast<std::size_t>(tiles()), form.of_queries(), form.queries, size);
+        starts_.assign(static_cast<std::size_t>(tiles()) * form.queries, 0);
         rows_.resize(n);
         shifted_.resize(size);
         facts_.assign(n, {});
@@ -102,15 +103,16 @@ class BoundedQueries {
         largest_norm_ = 0;
         usable_ = true;
         for (std::int64_t tile = 0; tile < tiles() && usable_; tile += step_) {
-            const std::int64_t begin = tile * kTileRows, end = std::min(begin + kTileRows, count_);
+            const std::int64_t begin = tile * tile_rows_, end = std::min(begin + tile_rows_, count_);
             rows_.load(static_cast<std::size_t>(begin), ids_ + begin, end - begin);
             for (std::int64_t i = begin; i < end && usable_; ++i) usable_ = quantise(i, form);
         }
         return usable_;
     }
-    // Sets the thresholds on values from those on scores. Unless pairs are counted, none is above.
-    void set_thresholds(const C* scores, bool counts) {
-        if (counts && scores == scores_) return;  // true scores are what they were
+    // Sets the thresholds on values from those on scores, unless they are what they were. Unless pairs are counted,
+    // none is above.
+    void set_thresholds(const C* scores, bool counts, bool are_new) {
+        if (!are_new && scores == scores_) return;
         scores_ = scores;
         for (std::int64_t i = 0; i < count_; ++i) {
             if (!is_taken(i)) continue;
@@ -131,11 +133,13 @@ class BoundedQueries {
     }
 
     std::int64_t count() const { return count_; }
-    std::int64_t tiles() const { return (count_ + kTileRows - 1) / kTileRows; }
+    // Tiles are those of the form that was quantised last.
+    std::int64_t tile_rows() const { return tile_rows_; }
+    std::int64_t tiles() const { return (count_ + tile_rows_ - 1) / tile_rows_; }
     QueryTile tile(std::int64_t index) const {
-        const std::int64_t *const first = first_ + index * kTileRows,
-                                  n = std::min(kTileRows, count_ - index * kTileRows);
-        return {static_cast<std::size_t>(index), static_cast<std::size_t>(index * kTileRows),
+        const std::int64_t *const first = first_ + index * tile_rows_,
+                                  n = std::min(tile_rows_, count_ - index * tile_rows_);
+        return {static_cast<std::size_t>(index), static_cast<std::size_t>(index * tile_rows_),
                 static_cast<std::size_t>(n), static_cast<std::size_t>(first[0]),
                 static_cast<std::size_t>(first[n] - first[0])};
     }
@@ -160,14 +164,13 @@ class BoundedQueries {
                 of_tasks_.sum_residue.data()};
     }
 
-    static constexpr auto kTileRows = static_cast<std::int64_t>(kTileQueries);
     static constexpr std::size_t kVectorRoom = 16;  // numbers of a whole vector after the last one
 
   private:
     using Kind = typename Quantiser<C>::Kind;
 
     // Whether a query is among those that were quantised last.
-    bool is_taken(std::int64_t i) const { return i / kTileRows % step_ == 0; }
+    bool is_taken(std::int64_t i) const { return step_ == 1 || i / tile_rows_ % step_ == 0; }
     // Quantises query i, and takes note of what is known of it and its tasks. Returns whether bounds cover it.
     bool quantise(std::int64_t i, const LevelForm& form) {
         const auto at = static_cast<std::size_t>(i);
@@ -190,17 +193,15 @@ class BoundedQueries {
         facts.norm = q_.norm_of(whole);
         largest_norm_ = std::max(largest_norm_, facts.norm);
         const LevelGrid grid = grid_of(row, extent, form, facts);
-        const Quantised made = q_.quantise(shifted_.data(), extent, grid, form, 0, at % kTileQueries, kTileQueries,
-                                           levels_[at / kTileQueries]);
-        facts.residue = made.residue;
+        const Quantised made = q_.quantise(shifted_.data(), extent, grid, levels_, at);
+        facts.residue = made.residue + q_.division_residue(form, made.step) * static_cast<double>(made.step);
         starts_[at] = -made.levels * form.zero;
         set_row(at, made, facts);
         return true;
     }
     // Takes a query of bytes, which are their own levels.
     void take_bytes(std::size_t at, const LevelForm& form, QueryFacts& facts) {
-        const ByteLevels made = q_.take_bytes(q_.scoring.queries, ids_[at], form, 0, at % kTileQueries, kTileQueries,
-                                              levels_[at / kTileQueries], bytes_);
+        const ByteLevels made = q_.take_bytes(q_.scoring.queries, ids_[at], bytes_, levels_, at);
         const double shift = q_.byte_shift();
         facts.offset = q_.centred_queries ? made.squares / -2.0 : shift * (made.levels + shift * q_.depth());
         starts_[at] = -made.levels * form.zero;
@@ -231,7 +232,7 @@ class BoundedQueries {
     void set_row(std::size_t query, const Quantised& made, const QueryFacts& facts) {
         ValueRow& row = value_rows_[query];
         if (q_.kind == Kind::products) {
-            row.scale = made.step;
+            row.scale = std::ldexp(made.step, quantised_as_->shift);
             row.norm = q_.rounded_up(q_.centred_queries ? made.norm : facts.norm);
             row.residue = q_.rounded_up(facts.residue);
         } else if (q_.kind == Kind::squares) {
@@ -274,7 +275,7 @@ class BoundedQueries {
         of_tasks_.sum_below[t] = q_.rounded_down(below - std::abs(below) * 0x1p-20);
         if (q_.takes_bytes(*quantised_as_)) set_exact(t, task.values, query.offset);
     }
-    // Thresholds on sums that have what belongs to candidates in them, and squares in full.
+    // Thresholds on exact sums that start from what belongs to candidates (BoundedPanel::lane_starts).
     void set_exact(std::size_t t, const ValueThresholds& values, double offset) {
         constexpr double most = TaskArrays::kMost;
         const double times = q_.centred_queries ? 2 : 1;
@@ -282,6 +283,10 @@ class BoundedQueries {
         const double below = std::clamp(times * (values.below - offset), -most, most);
         of_tasks_.exact_above[t] = static_cast<std::int32_t>(std::floor(above));
         of_tasks_.exact_below[t] = static_cast<std::int32_t>(std::ceil(below)) - 1;
+        if (q_.centred_queries) {  // of sums that are half as large
+            of_tasks_.exact_above[t] >>= 1;
+            of_tasks_.exact_below[t] = (of_tasks_.exact_below[t] - 1) >> 1;
+        }
     }
     // What rounding does to the offset, and what quantisation does to a distance, whatever the candidate.
     double slack_of(const QueryFacts& query) const {
@@ -298,6 +303,7 @@ class BoundedQueries {
 
     // What was quantised last: in which form, and of how many tiles one; whether that went well.
     const LevelForm* quantised_as_ = nullptr;
+    std::int64_t tile_rows_ = static_cast<std::int64_t>(kTileQueries);
     std::int64_t step_ = 1;
     bool usable_ = false;
 

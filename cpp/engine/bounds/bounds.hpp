@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,39 +32,60 @@ struct BoundsTally {
 // GCC 12.)
 extern constinit thread_local BoundsTally bounds_tally;
 
-// The levels that this process uses, and whether bounds are used wherever they hold, even where they do not gain (for
-// tests).
+// The levels that this process uses, the fastest unless one is named; and whether bounds are used wherever they hold,
+// even where they do not gain (for tests).
 struct BoundsChoice {
-    Levels levels = Levels::off;
+    std::optional<Levels> levels = Levels::off;
     bool is_forced = false;
 };
 extern BoundsChoice bounds_choice;
-inline Levels chosen_levels() { return bounds_choice.levels; }
 inline bool are_bounds_forced() { return bounds_choice.is_forced; }
 
-inline constexpr const char* kLevelNames[] = {"off", "int16", "int8"};
+inline constexpr const char* kLevelNames[] = {"off", "int16", "int8", "tiles"};
+
+// Whether this machine can use levels. Builds for tests have tiles everywhere: those of plain arithmetic.
+inline bool can_use(Levels levels) {
+    if (levels == Levels::tiles) return has_tiles() || sum_kernels<float>().tiles[0].sum != nullptr;
+    return levels != Levels::int8 || byte_products() != ByteProducts::none;
+}
+inline Levels fastest_levels() {
+    if (has_tiles()) return Levels::tiles;
+    return can_use(Levels::int8) ? Levels::int8 : Levels::int16;
+}
+// The levels that calls use. Tiles that the system refuses are bytes.
+inline Levels chosen_levels() {
+    const Levels levels = bounds_choice.levels.value_or(Levels::tiles);
+    return bounds_choice.levels && can_use(levels) ? levels : fastest_levels();
+}
 inline std::string levels_name() {
     return std::string(kLevelNames[static_cast<int>(chosen_levels())]) + (are_bounds_forced() ? "!" : "");
 }
 
-// The names of the levels that this machine can use, "off" first and the fastest last.
+// The names of the levels that this machine can use, "off" first.
 inline std::vector<std::string> usable_levels() {
-    std::vector<std::string> names(std::begin(kLevelNames), std::end(kLevelNames));
-    if (byte_products() == ByteProducts::none) names.pop_back();
+    std::vector<std::string> names;
+    for (const Levels levels : {Levels::off, Levels::int16, Levels::int8, Levels::tiles}) {
+        if (can_use(levels)) names.emplace_back(kLevelNames[static_cast<int>(levels)]);
+    }
     return names;
 }
 
 // Chooses levels for the life of the process: those of that name, or, if it is null or empty, the fastest. A "!" at its
 // end forces them. Returns false, and changes nothing, if the name is unknown or the machine has no such levels. An
-// instruction set has been chosen before.
+// instruction set has been chosen before. Whether the system permits tiles is asked later, where they are first used.
 inline bool choose_levels(const char* name) {
     std::string_view wanted = name == nullptr ? "" : name;
     const bool is_forced = wanted.ends_with('!');
     if (is_forced) wanted.remove_suffix(1);
-    const std::vector<std::string> usable = usable_levels();
-    const auto at = wanted.empty() ? usable.end() - 1 : std::find(usable.begin(), usable.end(), wanted);
-    if (at == usable.end()) return false;
-    bounds_choice = {static_cast<Levels>(at - usable.begin()), is_forced};
+    if (wanted.empty()) {
+        bounds_choice = {std::nullopt, is_forced};
+        return true;
+    }
+    const auto* const at = std::find(std::begin(kLevelNames), std::end(kLevelNames), wanted);
+    if (at == std::end(kLevelNames)) return false;
+    const auto levels = static_cast<Levels>(at - std::begin(kLevelNames));
+    if (!(levels == Levels::tiles && may_have_tiles()) && !can_use(levels)) return false;
+    bounds_choice = {levels, is_forced};
     return true;
 }
 

@@ -33,22 +33,33 @@
 
 namespace truerank {
 
-// The levels of vectors in groups, tiles of queries or blocks of candidates, of so many bytes each. They begin with a
+// The levels of vectors in groups, tiles of queries or blocks of candidates, as a form has them. They begin with a
 // cache line: of a vector that lies across two, both are read.
 class LevelGroups {
   public:
-    void assign(std::size_t groups, std::size_t bytes) {
-        bytes_ = bytes;
-        lines_.assign(groups * bytes / sizeof(Line) + 1, Line{});
+    // Makes room for groups of so many vectors each.
+    void assign(std::size_t groups, const LevelForm& form, std::size_t vectors, std::size_t depth) {
+        form_ = form;
+        vectors_ = vectors;
+        depth_ = depth;
+        bytes_ = form.size(depth, vectors);
+        lines_.assign(groups * bytes_ / sizeof(Line) + 1, Line{});
     }
-    unsigned char* operator[](std::size_t group) { return lines_.front().bytes + group * bytes_; }
     const unsigned char* operator[](std::size_t group) const { return lines_.front().bytes + group * bytes_; }
+    // Has `write(form, lane, lanes, out)` write the levels of the i-th vector of all.
+    template <class Write>
+    auto write(std::size_t i, const Write& write) {
+        const LevelForm::Place place = form_.place(i % vectors_, vectors_, depth_);
+        unsigned char* const group = lines_.front().bytes + i / vectors_ * bytes_;
+        return write(form_, place.lane, place.lanes, group + place.offset);
+    }
 
   private:
     struct alignas(64) Line {
         unsigned char bytes[64];
     };
-    std::size_t bytes_ = 0;  // of a group
+    LevelForm form_;
+    std::size_t vectors_ = 1, depth_ = 0, bytes_ = 0;  // of a group
     std::vector<Line> lines_;
 };
 
@@ -112,7 +123,9 @@ class Quantiser {
         }
         if (result.scale.is_l1()) {
             result.kind = Kind::distances;
-            result.forms = {result.kernels.distances[static_cast<int>(chosen_levels())]};
+            const bool has_fours = byte_products() == ByteProducts::fours;  // there are no tiles of distances
+            const Levels levels = has_fours ? Levels::int8 : Levels::int16;
+            result.forms = {result.kernels.distances[static_cast<int>(std::min(chosen_levels(), levels))]};
         } else {
             result.sum_products();
         }
@@ -151,12 +164,13 @@ class Quantiser {
     // What is subtracted from them, of all vectors, and the norm of that.
     std::int32_t byte_shift() const { return scoring.candidates.dtype() == DType::uint8 ? 128 : 0; }
     double byte_shift_norm() const { return byte_shift() * std::sqrt(depth()) * kUp; }
-    // Writes the bytes of a vector to one of many lanes.
-    ByteLevels take_bytes(const Vectors<C>& vectors, std::int64_t id, const LevelForm& form, int zero,
-                          std::size_t place, std::size_t lanes, unsigned char* out,
-                          std::vector<std::uint8_t>& buffer) const {
-        return kernels.take_bytes(vectors.bytes(id, buffer), size(), static_cast<std::uint8_t>(byte_shift()), form,
-                                  zero, place, lanes, out);
+    // Writes the bytes of a vector as the i-th of some levels.
+    ByteLevels take_bytes(const Vectors<C>& vectors, std::int64_t id, std::vector<std::uint8_t>& buffer,
+                          LevelGroups& levels, std::size_t i) const {
+        return levels.write(i, [&](const LevelForm& form, std::size_t lane, std::size_t lanes, unsigned char* out) {
+            return kernels.take_bytes(vectors.bytes(id, buffer), size(), static_cast<std::uint8_t>(byte_shift()), form,
+                                      lane, lanes, out);
+        });
     }
     static Quantised quantised(const ByteLevels& made) {
         const Extent extent{128, static_cast<float>(made.squares)};
@@ -168,10 +182,21 @@ class Quantiser {
     static constexpr double kUp = 1.001, kFloatError = 0x1p-19, kLeastNorm = 0x1p-60;
     static constexpr float kInfinity = std::numeric_limits<float>::infinity();
     static constexpr std::int64_t kDeepest = 1 << 15;  // components, so that sums fit into 32 bits
+    // The greatest level of words, and of those of tiles at any depth.
+    static constexpr int kGreatestWord = 16383;
 
     std::size_t size() const { return static_cast<std::size_t>(scoring.depth()); }
     double depth() const { return static_cast<double>(scoring.depth()); }
     bool has_sums_of_floats() const { return forms.front().has_float_sums(); }
+    // What the division of sums (LevelForm::shift) adds to a candidate's residue, in steps: what it leaves over,
+    // 2^shift times 2, over the norm of the query's levels, which is at least the greatest of these, less rounding.
+    static double division_error(const LevelForm& form) {
+        return form.shift > 0 ? std::ldexp(2.0, form.shift) / (kGreatestWord - 1) : 0;
+    }
+    // To a query's residue, in steps, where its step is the least one: its greatest level may then be less.
+    static double division_residue(const LevelForm& form, float step) {
+        return form.shift > 0 && step <= kLeastStep ? std::ldexp(2.0, form.shift) : 0;
+    }
     static bool is_usable(const Extent& extent) { return extent.largest <= kLargest; }
     static bool is_usable(double addend) { return std::abs(addend) <= kLargestAddend; }
     // Whether a point of the Poincare ball is far enough from its edge for floats.
@@ -218,10 +243,13 @@ class Quantiser {
         return largest / (static_cast<float>(form.query_in_word) - static_cast<float>(at_once) / 4 - 1);
     }
 
-    // Writes the levels of a shifted vector to one of many lanes.
-    Quantised quantise(const float* shifted, const Extent& extent, const LevelGrid& grid, const LevelForm& form,
-                       int zero, std::size_t place, std::size_t lanes, unsigned char* out) const {
-        const Residues residues = kernels.quantise(shifted, size(), grid, form, zero, place, lanes, out);
+    // Writes the levels of a shifted vector as the i-th of some.
+    Quantised quantise(const float* shifted, const Extent& extent, const LevelGrid& grid, LevelGroups& levels,
+                       std::size_t i) const {
+        const auto write = [&](const LevelForm& form, std::size_t lane, std::size_t lanes, unsigned char* out) {
+            return kernels.quantise(shifted, size(), grid, form, lane, lanes, out);
+        };
+        const Residues residues = levels.write(i, write);
         Quantised made{extent, norm_of(extent), 0, grid.step, residues.levels};
         if (kind == Kind::distances) {
             made.residue = static_cast<double>(residues.magnitudes) * kUp +
@@ -280,11 +308,23 @@ class Quantiser {
         const ByteProducts by = byte_products();
         LevelForm words = kernels.words[static_cast<int>(by)];
         // Words are as fine as sums of 30 bits allow.
-        words.greatest = words.query_greatest = std::min(16383, static_cast<int>(std::sqrt(0x1p30 / depth())));
+        words.greatest = words.query_greatest = std::min(kGreatestWord, static_cast<int>(std::sqrt(0x1p30 / depth())));
+        if (chosen_levels() == Levels::tiles) return use_tiles(words.greatest);
         if (chosen_levels() == Levels::int16 || by == ByteProducts::pairs || (kernels.has_fused_words && !has_bytes_)) {
             forms.push_back(words);
         }
         if (chosen_levels() == Levels::int8) forms.push_back(kernels.bytes[static_cast<int>(by)]);
+    }
+    // Words of tiles have all of their bits, whatever the depth: their sums are divided until they fit into 30 bits.
+    // (Those of tokens have a norm that sees to it.)
+    void use_tiles(int greatest_token_word) {
+        LevelForm words = kernels.tiles_of_words[has_tiles()];
+        const bool has_tokens = scoring.embeddings.has_tokens();
+        words.greatest = words.query_greatest = has_tokens ? greatest_token_word : kGreatestWord;
+        const double largest = static_cast<double>(kGreatestWord) * kGreatestWord * depth();
+        while (!has_tokens && largest > std::ldexp(0x1p30, words.shift)) ++words.shift;
+        if (!has_bytes_) forms.push_back(words);
+        forms.push_back(kernels.tiles[has_tiles()]);
     }
     // Takes the mean of some candidates as the shift; for distances, the lower corner of the box around them.
     void sample() {

@@ -81,14 +81,14 @@ class ScoredRows {
 
     // Forgets the queries of the last cell. All tiles are looked at in its first panel.
     void clear() {
-        is_watched_.assign(static_cast<std::size_t>(queries_.tiles()), 1);
+        is_watched_.assign(static_cast<std::size_t>(queries_.count()), 1);  // there are no more tiles than that
         rows_.clear();
         open_.clear();
     }
 
     // Takes note of how many pairs of a tile were open: only one that had many is looked at in the next panel.
     void record(std::int64_t tile, std::int64_t open) {
-        const double pairs = static_cast<double>(kTileQueries * panel_.width());
+        const double pairs = static_cast<double>(queries_.tile_rows()) * static_cast<double>(panel_.width());
         is_watched_[static_cast<std::size_t>(tile)] = static_cast<double>(open) >= measured::kOpenOfWatchedTile * pairs;
     }
     // Takes the pairs of those tasks out of the masks of a tile that have many open ones. masks[0] is that of the first

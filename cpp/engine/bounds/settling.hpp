@@ -84,6 +84,15 @@ class Settling {
         });
         open.count = 0;
     }
+    // The same of pairs with these sums in the scores' type, which are exact.
+    template <class Side>
+    void settle_exact(OpenPairs& open, const std::vector<C>& sums, const Side& side) {
+        values_.resize(lanes());
+        score(open.list.data(), open.count, side, [&](const OpenPair* pairs, std::size_t n) {
+            std::copy_n(sums.begin() + (pairs - open.list.data()), n, values_.begin());
+        });
+        open.count = 0;
+    }
 
   private:
     std::size_t lanes() const { return q_.kernels.lanes; }

@@ -17,9 +17,11 @@ class Gauge {
     using Clock = ThreadClock;
 
     // Whether the next panel is to go by bounds. The first one is scored, since the time of scores does not depend on
-    // data, and now and then another, in case the first was disturbed.
+    // data, and now and then another, in case the first was disturbed: less often where bounds gain much.
     bool tries_bounds() {
-        if (scored_ == 0 || ++panels_ % measured::kPanelsPerCheck == 0) return false;
+        const bool is_clear = bounded_panels_ > measured::kPanelsOfMean && measured::kClearGain * bounded_ < scored_;
+        const std::int64_t per_check = is_clear ? measured::kPanelsPerClearCheck : measured::kPanelsPerCheck;
+        if (scored_ == 0 || ++panels_ % per_check == 0) return false;
         if (pause_ == 0) return true;
         --pause_;
         return false;

@@ -62,7 +62,11 @@ class SweepWorker {
                 declined = begin + panel.width;
             }
             const Panel panel = begin_panel(lanes);
-            if (!(is_few ? score_in_place(panel, sink, poll) : score_panel(panel, sink, poll))) return;
+            const bool is_exact = is_bounded && score_exactly(panel, sink);
+            if (is_exact ? stops(poll, 0)
+                         : !(is_few ? score_in_place(panel, sink, poll) : score_panel(panel, sink, poll))) {
+                return;
+            }
             count_pairs(cell, panel, sink);
             begin += panel.width;
         }
@@ -114,6 +118,18 @@ class SweepWorker {
             }
         }
         if (bounded_) bounded_->record_scored(Gauge::Clock::now() - start, panel.width);
+        return true;
+    }
+    // The same by sums of bytes, which are exact; false where they are not, and nothing was done.
+    bool score_exactly(const Panel& panel, Sink<C>& sink) {
+        if (!bounded_->sums_exactly()) return false;
+        load_queries();
+        addends_.gather_candidates(scoring_, panel.columns, panel.width);
+        const auto start = Gauge::Clock::now();
+        const auto take = [&](C* sums, std::int64_t first, std::int64_t n) { take_sums(sums, first, n, sink); };
+        if (!bounded_->sum_exactly(panel, take)) return false;
+        bounded_->record_scored(Gauge::Clock::now() - start, panel.width);
+        work_ += kWorkBetweenPolls;
         return true;
     }
     // The same of few queries, for which candidates are not packed.

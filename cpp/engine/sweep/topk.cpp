@@ -160,6 +160,7 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
         std::size_t k;
         NanRule nan_rule;
         std::vector<List> topk;  // for each task
+        bool has_bytes = false;  // whose sums are exact
         Fault fault{};
         std::mutex mutex{};
     };
@@ -206,8 +207,9 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
     const C* thresholds() override {
         const auto n = static_cast<std::size_t>(cell_->last_task - cell_->first_task);
         const bool forced = are_bounds_forced();
-        if (!forced && panel_.begin / measured::kCandidatesPerEntry < static_cast<std::int64_t>(shared_.k))
-            return nullptr;
+        const std::int64_t per_entry =
+            shared_.has_bytes ? measured::kCandidatesPerEntryOfBytes : measured::kCandidatesPerEntry;
+        if (!forced && panel_.begin / per_entry < static_cast<std::int64_t>(shared_.k)) return nullptr;
         bounded_thresholds_.resize(n);
         std::size_t full = 0;
         for (std::size_t t = 0; t < n; ++t) {
@@ -302,6 +304,8 @@ Fault topk_as(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, 
     using List = TopK<E, C>;
     typename TopKSink<C, E>::Shared shared{tasks.filter, sorted, static_cast<std::size_t>(k), nan, {}};
     shared.topk.resize(static_cast<std::size_t>(tasks.size));
+    const DType dtype = scoring.candidates.dtype();
+    shared.has_bytes = (dtype == DType::int8 || dtype == DType::uint8) && scoring.queries.dtype() == dtype;
     const std::int64_t max_entries =
         2 * std::min(k, embeddings.entity_count()) + static_cast<std::int64_t>(List::kSlack);
     sweep<C>(scoring, sorted, execution, max_entries * static_cast<std::int64_t>(sizeof(E)),

@@ -43,15 +43,19 @@ class TokenBounds {
 
     // Takes the greatest sums over levels of pairs; false if it was stopped.
     bool take(const WantedPairs& pairs, const Poll& poll) {
-        const std::size_t work = kTileQueries * q_.kernels.lanes * (1 + q_.size() / 64);
+        const std::size_t work = form().queries * q_.kernels.lanes * (1 + q_.size() / 64);
         const auto sum_up = [&](std::size_t tile, std::size_t panel, std::int32_t* out) { sum(tile, panel, out); };
-        return maxima_.take(pairs, sum_up, work, poll);
+        return maxima_.take(pairs, form(), sum_up, work, poll);
     }
     // The sums over levels of a tile of the queries' tokens and a panel of the documents'.
     void sum(std::size_t tile, std::size_t panel, std::int32_t* out) const {
-        form().sum(query_levels_[tile], document_levels_[panel], form().groups(q_.size()),
-                   starts_.data() + tile * kTileQueries, out);
+        form().sum(form(),
+                   {query_levels_[tile], document_levels_[panel], form().groups(q_.size()),
+                    starts_.data() + tile * form().queries},
+                   out);
     }
+    // Of which sums are made.
+    const LevelForm& form() const { return q_.forms[form_]; }
     // By how much, at most, the sum of the document's token with the greatest score, or with one that ties with it, is
     // less than the greatest sum: twice the error of a token, in steps.
     std::int32_t margin(std::size_t token, std::size_t document) const {
@@ -101,7 +105,6 @@ class TokenBounds {
     static constexpr double kMostMargin = 0x1p30;
     static_assert(2.0 * 127 * 127 * Quantiser<C>::kDeepest < kMostMargin);
 
-    const LevelForm& form() const { return q_.forms[form_]; }
     // The grid of vectors, of which one has this extent, with a step of no less than this.
     LevelGrid grid_of(const Extent& extent, int greatest, float least_step) const {
         const bool is_byte = form().bytes == 1;
@@ -112,8 +115,9 @@ class TokenBounds {
 
     bool load_queries() {
         const std::size_t size = q_.size(), tokens = block_.queries.ids.size();
-        query_levels_.assign(block_.queries.tiles(), form().size(size, kTileQueries));
-        starts_.assign(block_.queries.tiles() * kTileQueries, 0);
+        const std::size_t rows = form().queries, tiles = block_.queries.tiles(rows);
+        query_levels_.assign(tiles, form().of_queries(), rows, size);
+        starts_.assign(tiles * rows, 0);
         steps_.resize(tokens);
         query_tokens_.resize(tokens);
         query_facts_.assign(block_.queries.size(), {});
@@ -136,8 +140,7 @@ class TokenBounds {
         const Extent extent = q_.kernels.shift(row, q_.zeros.data(), q_.size(), shifted_.data());
         if (!q_.is_usable(extent)) return false;
         const LevelGrid grid = grid_of(extent, form().query_greatest, q_.word_step(form(), shifted_.data()));
-        const Quantised made = q_.quantise(shifted_.data(), extent, grid, form(), 0, token % kTileQueries, kTileQueries,
-                                           query_levels_[token / kTileQueries]);
+        const Quantised made = q_.quantise(shifted_.data(), extent, grid, query_levels_, token);
         starts_[token] = -made.levels * form().zero;
         steps_[token] = made.step;
         const auto step = static_cast<double>(made.step);
@@ -151,7 +154,7 @@ class TokenBounds {
 
     bool load_documents() {
         const std::size_t size = q_.size(), lanes = q_.kernels.lanes;
-        document_levels_.assign((block_.documents.ids.size() + lanes - 1) / lanes, form().size(size, lanes));
+        document_levels_.assign((block_.documents.ids.size() + lanes - 1) / lanes, form(), lanes, size);
         document_facts_.assign(block_.documents.size(), {});
         row_.resize(size);
         for (std::size_t document = 0; document < block_.documents.size(); ++document) {
@@ -160,7 +163,7 @@ class TokenBounds {
         return true;
     }
     bool load_document(std::size_t document) {
-        const std::size_t size = q_.size(), lanes = q_.kernels.lanes, tokens = block_.documents.length(document);
+        const std::size_t size = q_.size(), tokens = block_.documents.length(document);
         shifted_.resize(std::max(shifted_.size(), tokens * size));
         extents_.resize(std::max(extents_.size(), tokens));
         Extent most{};
@@ -177,8 +180,7 @@ class TokenBounds {
         facts.step = static_cast<double>(grid.step);
         for (std::size_t i = 0; i < tokens; ++i) {
             const std::size_t token = block_.documents.begin(document) + i;
-            const Quantised made = q_.quantise(shifted_.data() + i * size, extents_[i], grid, form(), form().zero,
-                                               form().place(token % lanes), lanes, document_levels_[token / lanes]);
+            const Quantised made = q_.quantise(shifted_.data() + i * size, extents_[i], grid, document_levels_, token);
             const double levels = made.norm + made.residue;
             facts.norm = std::max(facts.norm, levels);
             const double residue =

@@ -51,7 +51,7 @@ class TokenScores {
             scoring_.kernels.accumulate(scoring_.similarity, packed_queries_.data() + tile * kTileQueries * depth(),
                                         pack(panel), depth(), true, out);
         };
-        return maxima_.take(pairs, sum, work, poll);
+        return maxima_.take(pairs, {}, sum, work, poll);
     }
     // Likewise, of the tokens that a screen leaves.
     bool take_screened(const WantedPairs& pairs, TokenScreen<C>& screen, const Poll& poll) {

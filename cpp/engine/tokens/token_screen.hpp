@@ -48,9 +48,12 @@ class TokenScreen {
             load_panels(first, last);
             DocumentMask documents = 0;
             for (const TokenRange& range : ranges_) documents |= DocumentMask{1} << range.document;
-            pairs.list_tiles(block_.queries, documents, tiles_);
-            for (const std::size_t tile : tiles_) take_tile(tile, wanted_by(tile, pairs), first, last, maxima);
-            const std::size_t work = kTileQueries * lanes() * (1 + depth() / 64) * (last - first);
+            pairs.list_tiles(block_.queries, tile_rows(), documents, tiles_);
+            {
+                const Summing summing(bounds_.form());
+                for (const std::size_t tile : tiles_) take_tile(tile, wanted_by(tile, pairs), first, last, maxima);
+            }
+            const std::size_t work = tile_rows() * lanes() * (1 + depth() / 64) * (last - first);
             if (poll.stops(static_cast<std::int64_t>(tiles_.size() * work))) return false;
         }
         return true;
@@ -59,11 +62,12 @@ class TokenScreen {
   private:
     std::size_t depth() const { return static_cast<std::size_t>(scoring_.depth()); }
     std::size_t lanes() const { return scoring_.kernels.lanes; }
+    std::size_t tile_rows() const { return bounds_.form().queries; }
 
     // The documents that are asked for with any query that has tokens in a tile.
     DocumentMask wanted_by(std::size_t tile, const WantedPairs& pairs) const {
         const std::vector<std::size_t>& ends = block_.queries.ends;
-        const std::size_t begin = tile * kTileQueries, end = begin + kTileQueries;
+        const std::size_t begin = tile * tile_rows(), end = begin + tile_rows();
         DocumentMask documents = 0;
         auto query = static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), begin) - ends.begin());
         for (; query < ends.size() && block_.queries.begin(query) < end; ++query) {
@@ -87,16 +91,16 @@ class TokenScreen {
                                static_cast<std::uint32_t>(document), from < begin});
         }
         // A vector may be written after the last of all tokens.
-        const std::size_t most = kTileQueries * n + lanes();
-        sums_.resize((last - first) * kTileQueries * lanes());
+        const std::size_t most = tile_rows() * n + lanes();
+        sums_.resize((last - first) * tile_rows() * lanes());
         places_.resize(most);
         query_rows_.resize(most);
         candidate_rows_.resize(most);
         scores_.resize(most);
     }
     void take_tile(std::size_t tile, DocumentMask documents, std::size_t first, std::size_t last, C* maxima) {
-        const std::size_t begin = tile * kTileQueries;
-        const std::size_t rows = std::min(kTileQueries, block_.queries.ids.size() - begin);
+        const std::size_t begin = tile * tile_rows();
+        const std::size_t rows = std::min(tile_rows(), block_.queries.ids.size() - begin);
         wanted_.clear();
         for (const TokenRange& range : ranges_) {
             if ((documents >> range.document & 1) != 0) wanted_.push_back(range);
@@ -108,11 +112,11 @@ class TokenScreen {
         }
         for (std::size_t panel = first; panel < last; ++panel) {
             if ((block_.panels[panel].documents & documents) == 0) continue;
-            bounds_.sum(tile, panel, sums_.data() + (panel - first) * kTileQueries * lanes());
+            bounds_.sum(tile, panel, sums_.data() + (panel - first) * tile_rows() * lanes());
         }
         ends_.resize(rows * n);
-        list_greatest_(sums_.data(), rows, wanted_.data(), n, margins_.data(), running_.data() + begin, places_.data(),
-                       ends_.data());
+        list_greatest_(sums_.data(), tile_rows(), rows, wanted_.data(), n, margins_.data(), running_.data() + begin,
+                       places_.data(), ends_.data());
         score_listed(begin, rows, n);
         std::uint32_t at = 0;
         for (std::size_t row = 0; row < rows; ++row) {

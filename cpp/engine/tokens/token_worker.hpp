@@ -254,7 +254,9 @@ class TokenWorker {
                 }
             }
             const auto pairs = static_cast<double>(first_task_[queries] * static_cast<std::int64_t>(members_.size()));
-            if (!bounds_->has_finer() || static_cast<double>(open) <= measured::kOpenOfTokens * pairs) return;
+            const bool has_tiles = chosen_levels() == Levels::tiles;
+            const double few = has_tiles ? measured::kOpenOfTokensByTiles : measured::kOpenOfTokens;
+            if (!bounds_->has_finer() || static_cast<double>(open) <= few * pairs) return;
             bounds_->use_finer();
         }
     }

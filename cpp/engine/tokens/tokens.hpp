@@ -36,7 +36,7 @@ struct TokenLists {
         ends.push_back(ids.size());
     }
     std::size_t size() const { return ends.size(); }
-    std::size_t tiles() const { return (ids.size() + kTileQueries - 1) / kTileQueries; }
+    std::size_t tiles(std::size_t rows = kTileQueries) const { return (ids.size() + rows - 1) / rows; }
     std::size_t begin(std::size_t list) const { return list == 0 ? 0 : ends[list - 1]; }
     std::size_t end(std::size_t list) const { return ends[list]; }
     std::size_t length(std::size_t list) const { return end(list) - begin(list); }
@@ -86,14 +86,15 @@ struct TokenBlock {
 struct WantedPairs {
     std::size_t first = 0;
     std::vector<DocumentMask> documents;
-    // Lists the tiles that have tokens of queries with any of these documents.
-    void list_tiles(const TokenLists& queries, DocumentMask any, std::vector<std::size_t>& tiles) const {
+    // Lists the tiles, of so many rows, that have tokens of queries with any of these documents.
+    void list_tiles(const TokenLists& queries, std::size_t rows, DocumentMask any,
+                    std::vector<std::size_t>& tiles) const {
         tiles.clear();
         std::size_t next = 0;
         for (std::size_t i = 0; i < documents.size(); ++i) {
             if ((documents[i] & any) == 0) continue;
-            const std::size_t query = first + i, last = (queries.end(query) - 1) / kTileQueries;
-            for (next = std::max(next, queries.begin(query) / kTileQueries); next <= last; ++next) {
+            const std::size_t query = first + i, last = (queries.end(query) - 1) / rows;
+            for (next = std::max(next, queries.begin(query) / rows); next <= last; ++next) {
                 tiles.push_back(next);
             }
         }
@@ -104,28 +105,33 @@ struct WantedPairs {
 template <class T>
 class TokenMaxima {
   public:
-    using Take = void (*)(const T* sums, const LaneSpan* spans, std::size_t n, std::size_t stride, T* maxima,
-                          T* running);
+    using Take = void (*)(const T* sums, std::size_t rows, const LaneSpan* spans, std::size_t n, std::size_t stride,
+                          T* maxima, T* running);
 
     // `take` is one of MaximaKernels, for panels of so many lanes.
-    TokenMaxima(const TokenBlock& block, Take take, std::size_t lanes)
-        : block_(block), take_(take), sums_(kTileQueries * lanes) {}
+    TokenMaxima(const TokenBlock& block, Take take, std::size_t lanes) : block_(block), take_(take), lanes_(lanes) {}
 
     // Takes the maxima of pairs; false if it was stopped. `sum(tile, panel, out)` sums up a tile of the queries' tokens
-    // and a panel of the documents'. Panels come one after the other, each with all of its tiles. `tile_work` is what a
-    // tile is worth between polls.
+    // and a panel of the documents'; of levels, in a form. Panels come one after the other, each with all of its tiles.
+    // `tile_work` is what a tile is worth between polls.
     template <class Sum>
-    bool take(const WantedPairs& pairs, const Sum& sum, std::size_t tile_work, const Poll& poll) {
-        make_room();
+    bool take(const WantedPairs& pairs, const LevelForm& form, const Sum& sum, std::size_t tile_work,
+              const Poll& poll) {
+        const std::size_t tile_rows = form.queries;
+        make_room(tile_rows);
+        sums_.resize(tile_rows * lanes_);
         running_.resize(rows_ * kRunning<T>);
         for (std::size_t i = 0; i < block_.panels.size(); ++i) {
             const TokenPanel& panel = block_.panels[i];
-            pairs.list_tiles(block_.queries, panel.documents, tiles_);
-            for (const std::size_t tile : tiles_) {
-                const std::size_t row = tile * kTileQueries;
-                sum(tile, i, sums_.data());
-                take_(sums_.data(), block_.spans.data() + panel.first_span, panel.spans, rows_, maxima_.data() + row,
-                      running_.data() + row * kRunning<T>);
+            pairs.list_tiles(block_.queries, tile_rows, panel.documents, tiles_);
+            {
+                const Summing summing(form);
+                for (const std::size_t tile : tiles_) {
+                    const std::size_t row = tile * tile_rows;
+                    sum(tile, i, sums_.data());
+                    take_(sums_.data(), tile_rows, block_.spans.data() + panel.first_span, panel.spans, rows_,
+                          maxima_.data() + row, running_.data() + row * kRunning<T>);
+                }
             }
             if (poll.stops(static_cast<std::int64_t>(tiles_.size() * tile_work))) return false;
         }
@@ -133,8 +139,8 @@ class TokenMaxima {
     }
     // Makes room for the maxima, and returns where they are: that of a token is [document * rows + token], with as many
     // rows as the tiles have.
-    T* make_room() {
-        rows_ = block_.queries.tiles() * kTileQueries;
+    T* make_room(std::size_t tile_rows = kTileQueries) {
+        rows_ = block_.queries.tiles(tile_rows) * tile_rows;
         maxima_.resize(block_.documents.size() * rows_);
         return maxima_.data();
     }
@@ -144,6 +150,7 @@ class TokenMaxima {
   private:
     const TokenBlock& block_;
     Take take_;
+    std::size_t lanes_;
     std::vector<T> sums_;
     std::size_t rows_ = 0;  // of tiles: tokens of the queries, and some more
     std::vector<T> maxima_, running_;
