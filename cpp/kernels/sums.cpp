@@ -258,22 +258,24 @@ constexpr LevelForm split_form() {
     form.sum = sum_split_tiles<T, Tiles>;
     return form;
 }
+// Of bytes, or of words; none where there are no such tiles.
+template <class T>
+constexpr LevelForm plain_form(bool is_split) {
 #if defined(TRUERANK_PLAIN_TILES)
-template <class T>
-using PlainTilesOf = PlainTiles<std::min<std::size_t>(16, kBlockLanes<T>)>;
-template <class T>
-constexpr LevelForm kPlainTiles[] = {tile_form<T, PlainTilesOf<T>>(), split_form<T, PlainTilesOf<T>>()};
+    using Tiles = PlainTiles<std::min<std::size_t>(16, kBlockLanes<T>)>;
+    return is_split ? split_form<T, Tiles>() : tile_form<T, Tiles>();
 #else
-template <class T>
-constexpr LevelForm kPlainTiles[2] = {};
+    return is_split ? LevelForm{} : LevelForm{};
 #endif
+}
+template <class T>
+constexpr LevelForm amx_form(bool is_split) {
 #if defined(TRUERANK_AMX_TILES)
-template <class T>
-constexpr LevelForm kAmxTiles[] = {tile_form<T, AmxTiles>(), split_form<T, AmxTiles>()};
+    return is_split ? split_form<T, AmxTiles>() : tile_form<T, AmxTiles>();
 #else
-template <class T>
-constexpr LevelForm kAmxTiles[2] = {};
+    return is_split ? LevelForm{} : LevelForm{};
 #endif
+}
 
 // Each of these adds a term to sums of floats.
 struct RoughModuli {
@@ -484,8 +486,8 @@ constexpr SumKernels<T> kTable = {
     .words = {form<T, WordProducts<false>>(), form<T, WordProducts<false>>(), form<T, WordProducts<true>>()},
     .bytes = {{}, form<T, BytePairs>(), form<T, ByteFours>()},
     .has_fused_words = I::has_fused_words,
-    .tiles = {kPlainTiles<T>[0], kAmxTiles<T>[0]},
-    .tiles_of_words = {kPlainTiles<T>[1], kAmxTiles<T>[1]},
+    .tiles = {plain_form<T>(false), amx_form<T>(false)},
+    .tiles_of_words = {plain_form<T>(true), amx_form<T>(true)},
     .distances = {{}, form<T, ByteDistances<false>>(), form<T, ByteDistances<true>>()},
     .moduli = float_form<T, RoughModuli>(),
     .squares = float_form<T, Squares>(),

@@ -158,15 +158,29 @@ def bytes_with_a_bias(kind: str, similarity: str) -> NearTies:
     return NearTies(queries, entities, similarity, 1000.0 * np.arange(64))
 
 
-def division_leaves_much_over(query: float, added: str) -> NearTies:
-    """Sums of words by tiles are divided by 2^13, and nearly twice that is left over here.
+def long_bytes_without_a_query(kind: str) -> NearTies:
+    """Squares of hundreds of millions, which a float rounds, differ by a few; a bias is added."""
+    zero = 128 * (kind == "uint8")
+    entities = np.full((192, 20_000), zero + 127, kind)
+    entities[:, :5] = zero
+    for i in range(192):  # 16^2 more, and 127^2 - 126^2 less
+        entities[i, : i % 5] += 16
+        entities[i, 5 : 5 + i % 5] -= 1
+    queries = np.full((2, 20_000), zero, kind)
+    return NearTies(queries, entities, "sql2", np.zeros(192))
 
-    Nothing else is rounded: steps are 1, and of a tiny query 2^-40, the least one. A tie whose
-    error were any smaller would be taken for less. The second components make the steps.
+
+def division_leaves_much_over(query: float, entity: float, added: str) -> NearTies:
+    """Sums of words by tiles are divided by 2^13, and nearly twice that is left over.
+
+    Nothing else is rounded: steps are 1, and of tiny vectors 2^-40, the least one. A tie whose
+    error were much smaller would be taken for less. The second components make the steps. (Of two
+    tiny vectors, nearly once 2^13 is left over.)
     """
     entities = np.zeros((192, 20_000))
-    entities[:, 0] = 288
-    entities[:, 1] = 16383
+    entities[:, 0] = entity
+    if entity > 1:
+        entities[:, 1] = 16383
     entities[::2] *= -1
     queries = np.zeros((2, 20_000))
     queries[:, 0] = query, -query
@@ -185,8 +199,11 @@ def sums_at_the_limit_of_divided_words(length: int) -> NearTies:
 FAULTS: list[tuple[Any, ...]] = [(sums_at_the_limit_of_words,), (a_void_bias_hides_no_other,)]
 FAULTS += [(cosine_of_extreme_doubles, exponent) for exponent in (-1070, -600, 600, 1020)]
 FAULTS += [(bytes_with_a_bias, *made) for made in product(("int8", "uint8"), ("dot", "sql2"))]
-for query, added in product((16383.0, 255 * 2.0**-40), ("", "bias")):
-    FAULTS += [(division_leaves_much_over, query, added)]
+FAULTS += [(long_bytes_without_a_query, kind) for kind in ("int8", "uint8")]
+for added in ("", "bias"):
+    FAULTS += [(division_leaves_much_over, 16383.0, 288, added)]
+    FAULTS += [(division_leaves_much_over, 255 * 2.0**-40, 288, added)]
+    FAULTS += [(division_leaves_much_over, 8191 * 2.0**-40, 2.0**-40, added)]
 FAULTS += [(sums_at_the_limit_of_divided_words, length) for length in (4, 512, 4096)]
 for name in COVERED[:-1]:
     FAULTS += [(long_chain_that_rounds_one_way, name, kind) for kind in ("float32", "float64")]
@@ -196,6 +213,32 @@ for name in COVERED[:-1]:
 def test_faults_of_the_first_bounds(fault: tuple[Any, ...]) -> None:
     make, *arguments = fault
     assert check_levels(make(*arguments))[1] > 0
+
+
+@pytest.mark.parametrize("similarity", ["dot", "sql2", "l2"])
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+def test_panels_of_bytes_that_are_scored(kind: str, similarity: str) -> None:
+    """Where bounds decline a panel, its scores are the sums of bytes; the last one is not full."""
+    rng = np.random.default_rng(8)
+    info = np.iinfo(kind)
+    entities = rng.integers(info.min, info.max + 1, (701, 64)).astype(kind)
+    queries = rng.integers(info.min, info.max + 1, (203, 64)).astype(kind)
+    queries[:9] = entities[:9]
+    targets = rng.integers(0, 701, 203)
+    for bias in (None, rng.integers(-9, 10, 701) * 1000.0):
+        if bias is not None and similarity == "l2":
+            continue
+        found = []
+        for name in ("off", *_core.bounds_choices()[1:]):
+            with levels(name):
+                ranks = tr.rank_embeddings(
+                    queries, entities, targets, similarity=similarity, bias=bias
+                )
+                lists = tr.topk_embeddings(queries, entities, 9, similarity=similarity, bias=bias)
+            found.append([ranks.above, ranks.tied, lists.ids, lists.scores])
+        for arrays in found[1:]:
+            for ours, theirs in zip(arrays, found[0], strict=True):
+                np.testing.assert_array_equal(ours, theirs)
 
 
 # --- late interaction
