@@ -280,6 +280,23 @@ def test_tokens_far_from_zero_are_rounded_as_far_as_they_are() -> None:
         assert (ranks.tied == expected[1]).all(), name
 
 
+def test_each_query_has_open_documents_of_its_own() -> None:
+    """A tile has tokens of several queries, and is screened for what any of them asks."""
+    rng = np.random.default_rng(9)
+    starts = np.append(0, np.cumsum(rng.integers(1, 9, 100)))
+    tokens = rng.standard_normal((starts[-1], 48)).astype(np.float32)
+    queries = rng.standard_normal((180, 48)).astype(np.float32), np.arange(0, 181, 3)
+    targets = rng.permutation(100)[:60]
+    options: dict[str, Any] = {"similarity": "maxsim"}
+    with levels("off"):
+        expected = tr.rank_embeddings(queries, (tokens, starts), targets, **options)
+    for name in choices():
+        with levels(name):
+            ranks = tr.rank_embeddings(queries, (tokens, starts), targets, **options)
+        assert (ranks.above == expected.above).all(), name
+        assert (ranks.tied == expected.tied).all(), name
+
+
 # --- rows that are scored whole, since bounds leave most of their pairs open
 
 

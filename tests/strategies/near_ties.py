@@ -193,15 +193,8 @@ def problems(draw: st.DrawFn) -> NearTies:
     """Draw vectors of any family, with everything that a call can combine with them."""
     similarity = draw(st.sampled_from(COVERED))
     family = draw(st.sampled_from(list(FAMILIES)))
-<<<<<<< HEAD
     of_bytes = similarity not in ("complex_l1", "poincare")  # which take none, or go without bounds
     kind = draw(st.sampled_from([*KINDS, *BYTES] if of_bytes else [*KINDS]))
-=======
-    kinds = KINDS
-    if similarity not in ("complex_l1", "poincare"):  # which take no bytes, or go without bounds
-        kinds += BYTES
-    kind = draw(st.sampled_from(kinds))
->>>>>>> e6c70fae (Sums of bytes by the tiles of AMX, with a plain twin in builds for tests and an emulator of their instructions in the C++ tests; exact sums start from what belongs to their candidate, and are scores)
     added = draw(st.sampled_from(["", "", "bias", "equal", "means"]))
     height = draw(st.integers(1, 13))
     columns = draw(st.sampled_from([1, 2, 5, 8, 16, 31, 64, 65]))
