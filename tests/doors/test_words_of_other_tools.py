@@ -122,6 +122,7 @@ def test_files_of_results(tmp_path: Path) -> None:
         ("evaluate s.npy t.npy --metrics mrr hits@10", "--metrics mrr,hits@10"),
         ("evaluate s.npy t.npy --metrics mr mrr", "--metrics mr,mrr"),
         ("retrieval --qrels q --lists l --metrics map recall@10", "--metrics map,recall@10"),
+        ("topk a.npy b.npy --top 1 --similarity cos", "cosine is its name here"),
     ],
 )
 def test_at_the_terminal(

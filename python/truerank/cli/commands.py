@@ -17,8 +17,10 @@ import numpy as np
 from truerank import InputError
 
 from .. import __version__, _core, devices
+from ..inputs.checks import called_here
 from ..metrics import METRICS
 from ..naming import printable
+from . import options
 from .options import PRINTING, Values, command, name_of, say
 from .output import show, table_of
 
@@ -59,7 +61,9 @@ def describe(error: click.UsageError, words: list[str]) -> str:
     for name in difflib.get_close_matches(words[0], COMMANDS, 1) if words else ():
         if name != words[0]:
             return f"{text}; did you mean {name}?"
-    for flag, first, second in zip(words, words[1:], words[2:], strict=False):
+    for flag, first, second in zip(words, words[1:], [*words[2:], ""], strict=False):
+        for option in called_here(flag.lstrip("-"), first, options.SIMILARITIES):
+            return f"{text}; {option.value} is its name here"
         if flag == "--metrics" and ("@" in second or second in METRICS):
             return f"{text}; metrics have a comma between them: --metrics {first},{second}"
     return text
