@@ -75,7 +75,7 @@ FACTS = {
     "device": "Device",
     "version": "Counted by truerank",
     "files": "Files",
-    "fingerprint": "Fingerprint",
+    "fingerprint": "Fingerprint of these",
 }
 
 
@@ -277,7 +277,10 @@ def _plots(models: Mapping[str, Any], keys: list[str] | None) -> str:
     pictures = []
     if _have_tasks(models):
         hits = partial(hits_curve, drawn)
-        pictures.append(picture("hits", "Tasks whose rank is at most k", hits))
+        caption = "Tasks whose rank is at most k"
+        if first.model.answers is not None:
+            caption = "Queries with a right answer among the first k"
+        pictures.append(picture("hits", caption, hits))
         if first.model.answers is None:
             ranks = partial(rank_distribution, drawn)
             pictures.append(picture("ranks", "How many tasks have which rank", ranks))

@@ -223,7 +223,7 @@ def rank_distribution(
     ax.set_ylim(bottom=0)
     if not any(len(report.ranks) for report in every):
         ax.set_ylim(top=1)
-    ax.set_xlabel(f"{kind} rank")
+    ax.set_xlabel(f"{kind} rank (intervals double)")
     ax.set_ylabel("share of tasks")
     return ax
 
