@@ -136,6 +136,7 @@ template <class T>
 void decide_sums(const LevelForm& form, const std::int32_t* sums, std::size_t blocks, std::size_t rows,
                  const std::int64_t* first, const std::int32_t* above, const std::int32_t* below, PairMasks* masks) {
     constexpr std::size_t size = A::size, lanes = kBlockLanes<T>;
+    const std::size_t of_block = form.queries * lanes;
     for (std::size_t i = 0; i < rows; ++i, sums += lanes) {
         for (std::int64_t task = first[i]; task < first[i + 1]; ++task, ++masks) {
             const Ints greater = Ints{} + above[task], least = Ints{} + below[task];
@@ -144,7 +145,7 @@ void decide_sums(const LevelForm& form, const std::int32_t* sums, std::size_t bl
                 TRUERANK_UNROLL
                 for (std::size_t at = 0; at < lanes; at += size) {
                     using Unaligned = typename Simd<std::int32_t>::unaligned;
-                    const Ints sum = *reinterpret_cast<const Unaligned*>(sums + block * form.queries * lanes + at);
+                    const Ints sum = *reinterpret_cast<const Unaligned*>(sums + block * of_block + at);
                     put_bits<size>(masks->above, block * lanes + at, I::lanes_greater(sum, greater));
                     put_bits<size>(masks->not_below, block * lanes + at, I::lanes_greater(sum, least));
                 }
@@ -191,35 +192,38 @@ void decide_lanes(const LevelForm& form, const std::int32_t* sums, std::size_t r
 }
 
 std::size_t collect(const PairMasks* masks, std::size_t task, std::size_t n, std::uint32_t* counters, OpenPair* open) {
+    constexpr std::size_t several = 4;
     std::size_t found = 0;
-    const std::size_t end = task + n;
-    for (std::size_t t = task; t < end; ++t, ++masks) {
-        // Mostly there are none of several tasks in a row.
-        constexpr std::size_t several = 4;
-        for (; t + several <= end; t += several, masks += several) {
-            std::uint64_t any = 0;
-            TRUERANK_UNROLL
-            for (std::size_t i = 0; i < several; ++i) any |= masks[i].open();
-            if (any != 0) break;
-            TRUERANK_UNROLL
-            for (std::size_t i = 0; i < several; ++i) {
-                counters[t + i] += static_cast<std::uint32_t>(std::popcount(masks[i].above));
-            }
-        }
-        if (t == end) break;
-        counters[t] += static_cast<std::uint32_t>(std::popcount(masks->above));
-        std::uint64_t bits = masks->open();
+    const auto take = [&](std::size_t i) __attribute__((always_inline)) {
+        const std::size_t t = task + i;
+        const PairMasks mask = masks[i];
+        counters[t] += static_cast<std::uint32_t>(std::popcount(mask.above));
+        std::uint64_t bits = mask.open();
         // As a rule there are few: some are written whether they are there or not, which spares a branch.
         TRUERANK_UNROLL
-        for (std::size_t i = 0; i < (kBytes == 64 ? kOpenRoom : 2); ++i) {
-            open[found + i] = {static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(std::countr_zero(bits))};
+        for (std::size_t j = 0; j < (kBytes == 64 ? kOpenRoom : 2); ++j) {
+            open[found + j] = {static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(std::countr_zero(bits))};
             bits &= bits - 1;
         }
-        found += static_cast<std::size_t>(std::popcount(masks->open()));
-        for (std::size_t i = found - static_cast<std::size_t>(std::popcount(bits)); bits != 0; bits &= bits - 1) {
-            open[i++] = {static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(std::countr_zero(bits))};
+        found += static_cast<std::size_t>(std::popcount(mask.open()));
+        for (std::size_t j = found - static_cast<std::size_t>(std::popcount(bits)); bits != 0; bits &= bits - 1) {
+            open[j++] = {static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(std::countr_zero(bits))};
+        }
+    };
+    std::size_t i = 0;
+    for (; i + several <= n; i += several) {
+        // Mostly there are none of several tasks in a row.
+        std::uint64_t any = 0;
+        for (std::size_t j = 0; j < several; ++j) any |= masks[i + j].open();
+        if (any == 0) {
+            for (std::size_t j = 0; j < several; ++j) {
+                counters[task + i + j] += static_cast<std::uint32_t>(std::popcount(masks[i + j].above));
+            }
+        } else {
+            for (std::size_t j = 0; j < several; ++j) take(i + j);
         }
     }
+    for (; i < n; ++i) take(i);
     return found;
 }
 
