@@ -39,7 +39,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
     "bounds": [
         ("cpp/engine/bounds/quantiser.hpp", "(residues.squares)) * kUp", "(residues.squares)) / 2"),
         (QUERIES, "= q_.rounded_up(facts.residue);", "= 0;"),
-        (PANEL, "error = residue + 255 *", "error = 255 *"),
+        (PANEL, "error += residue + 255 *", "error += 255 *"),
         (QUERIES, "= facts.offset - slack,", "= facts.offset - 0 * slack,"),
         (PANEL, "max(sum_panel_.residue,", "min(sum_panel_.residue,"),
         (QUERIES, "row.residue) / scale", "row.residue) * 0"),

@@ -67,7 +67,12 @@ def path_name(argument: str, path: object, expected: str = "a path") -> str:
 
 
 def state_of_file(path: str | bytes | os.PathLike[str]) -> tuple[int, ...]:
-    """Return what tells a file from others, whatever its path is, and from what it held before."""
+    """Return what tells a file from others, whatever its path is, and from what it held before.
+
+    No file has a name with a NUL, which whoever opens it refuses.
+    """
+    if "\0" in os.fsdecode(path):
+        return ()
     status = os.stat(path)
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
