@@ -366,11 +366,11 @@ def keep_common(
     is_common = np.ones(len(first), np.bool_)
     for name in others:
         for run, (of_first, of_run) in zip(models[name], keys[name], strict=True):
-            is_common &= np.isin(of_first, of_run[~lacks_list(run.ranks)])
+            is_common &= are_among(of_first, of_run[~lacks_list(run.ranks)])
     own_keys, _ = keys[others[0]][0]
     units = own_keys if first.unit is None else first.unit.codes
     for codes in (units, own_keys):
-        is_common &= ~np.isin(codes, codes[~is_common])
+        is_common &= ~are_among(codes, codes[~is_common])
     if not is_common.any():
         expected = f"something that all runs but those of {last} have (compare folds one by one)"
         raise InputValueError("common", expected=expected)
@@ -378,7 +378,7 @@ def keep_common(
     left_out: dict[str, None] = {}
     for name, runs in models.items():
         for run, (of_first, of_run) in zip(runs, keys[name], strict=True):
-            part = run.part(np.flatnonzero(np.isin(of_run, of_first[is_common])))
+            part = run.part(np.flatnonzero(are_among(of_run, of_first[is_common])))
             kept[name].append(part)
             sizes = [len(x.ranks) if x.answers is None else x.answers.counted for x in (run, part)]
             if sizes[0] > sizes[1]:
@@ -478,8 +478,8 @@ def align_models(
 def _offer_common(one: Ranks, two: Ranks, names: tuple[str, str], last: str | None) -> list[Option]:
     """Offer to leave out the tasks that either of two models lacks, but not those of the last."""
     keys_of_one, keys_of_two = _join_keys(one, two)
-    is_in_two = np.isin(keys_of_one, keys_of_two)
-    is_in_one = np.isin(keys_of_two, keys_of_one)
+    is_in_two = are_among(keys_of_one, keys_of_two)
+    is_in_one = are_among(keys_of_two, keys_of_one)
     if not is_in_two.any():
         return []
     has_others = {names[0]: is_in_one.all(), names[1]: is_in_two.all()}
