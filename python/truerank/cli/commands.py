@@ -5,7 +5,6 @@ Standard output has only the result; an error is one line on standard error.
 
 from __future__ import annotations
 
-import difflib
 import platform
 import warnings
 from importlib import import_module
@@ -18,6 +17,7 @@ from truerank import InputError
 
 from .. import __version__, _core, devices
 from ..inputs.checks import called_here
+from ..inputs.rules import suggest
 from ..metrics import METRICS
 from ..naming import printable
 from . import options
@@ -58,9 +58,8 @@ def describe(error: click.UsageError, words: list[str]) -> str:
         flags = {flag for parameter in error.ctx.command.params for flag in parameter.opts}
         for flag in flags.intersection(OF_OTHER_TOOLS.get(error.option_name, ())):
             return f"{error.message.rstrip('.')}; {flag} is its name here"
-    for name in difflib.get_close_matches(words[0], COMMANDS, 1) if words else ():
-        if name != words[0]:
-            return f"{text}; did you mean {name}?"
+    if words and not words[0].startswith("-") and words[0] not in COMMANDS:
+        return f"{text}; {suggest(words[0], COMMANDS)}"
     for flag, first, second in zip(words, words[1:], [*words[2:], ""], strict=False):
         for option in called_here(flag.lstrip("-"), first, options.SIMILARITIES):
             return f"{text}; {option.value} is its name here"
