@@ -352,7 +352,6 @@ def audit_triples(
         problem = f"have an entity or a relation that {TRAIN} has not"
     if splits.known:
         findings_unseen, has_unseen = _find_unseen(splits)
-        findings_unseen += _find_lacking_relations(splits)
         cases[case] = (has_unseen, problem)
     elif rules["unseen"] != "keep":
         got = f'"{rules["unseen"]}"'
@@ -400,7 +399,10 @@ def _find_unseen(splits: SplitTables) -> tuple[list[FindingParts], npt.NDArray[n
     for role, columns in (("head", [0, 2]), ("relation", [1])):
         vocabulary = splits.vocabularies[role]
         ids = distinct(test[:, columns].ravel())
-        is_known = _find_in_known(splits, ids, columns)
+        is_known = {}
+        for name in splits.known:
+            rows = splits.known_rows(name)
+            is_known[name] = np.any([are_among(ids, rows[:, column]) for column in columns], axis=0)
         is_seen: Any = is_known.get(TRAIN, np.any(list(is_known.values()), axis=0))
         unseen = ids[~is_seen]
         words = NOTHING
@@ -409,14 +411,18 @@ def _find_unseen(splits: SplitTables) -> tuple[list[FindingParts], npt.NDArray[n
             for column in columns:
                 has_unseen |= are_among(test[:, column], unseen)
         findings.append((f"unseen {vocabulary.of}", len(unseen), words))
+        if role == "relation":
+            findings += _list_lacking_relations(ids, is_known, vocabulary)
     return findings, has_unseen
 
 
-def _find_lacking_relations(splits: SplitTables) -> list[FindingParts]:
-    """Find relations of the test that one known split lacks and another one has."""
-    vocabulary = splits.vocabularies["relation"]
-    ids = distinct(splits.rows[: splits.tested, 1])
-    is_known = _find_in_known(splits, ids, [1])
+def _list_lacking_relations(
+    ids: IntArray, is_known: Mapping[str, npt.NDArray[np.bool_]], vocabulary: Vocabulary
+) -> list[FindingParts]:
+    """List relations of the test that one known split lacks and another one has.
+
+    `is_known` says for each split which of the ids it has.
+    """
     is_in_any = np.any(list(is_known.values()), axis=0)
     findings = []
     for name, is_there in is_known.items():
@@ -426,15 +432,6 @@ def _find_lacking_relations(splits: SplitTables) -> list[FindingParts]:
             text += f"none of them: {list_examples(lacking, vocabulary)}"
             findings.append((f"relations of {name}", len(lacking), text))
     return findings
-
-
-def _find_in_known(splits: SplitTables, ids: IntArray, columns: Sequence[int]) -> dict[str, Any]:
-    """Return of each known split whether each id is in one of some columns of it."""
-    is_known = {}
-    for name in splits.known:
-        rows = splits.known_rows(name)
-        is_known[name] = np.any([are_among(ids, rows[:, column]) for column in columns], axis=0)
-    return is_known
 
 
 def _find_unnamed(splits: SplitTables, role: str, occurring: IntArray) -> list[FindingParts]:
