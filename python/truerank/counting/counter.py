@@ -148,9 +148,8 @@ class RankCounter:
         if job.filter is not None:  # The indices are copied, for a counter outlives the call.
             indptr, indices, lists, shared = selection_arrays(job.filter)
             job.filter = Selection(indptr, indices.copy(), lists, shared)
-        if (
-            rows is not None
-        ):  # They are checked here, as the number of rows of a block is not known.
+        # Rows are checked here, as the number of rows of a block is not known.
+        if rows is not None:
             job.rows = index_array("rows", rows)
             check_shape("rows", job.rows.shape, (tasks,), f"{tasks} rows, one for each true score")
             below_zero = np.flatnonzero(job.rows < 0)

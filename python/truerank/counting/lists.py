@@ -126,9 +126,9 @@ class CandidateLists(NamedTuple):
 
     def _keep(self, positions: IntArray | Flags, indptr: IntArray) -> CandidateLists:
         """Return lists, which are not by name, with the entries at some positions alone."""
-        scores = (
-            None if self.scores is None else self.scores.with_array(self.scores.array[positions])
-        )
+        scores = self.scores
+        if scores is not None:
+            scores = scores.with_array(scores.array[positions])
         return CandidateLists(indptr, self.ids[positions], scores)
 
     def place(self, position: int) -> tuple[int, int]:
