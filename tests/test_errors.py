@@ -177,7 +177,7 @@ def test_ways_out_are_written_for_python_and_for_the_command_line(name: str) -> 
     written = message_text(
         message,
         partial(options.write_option, names),
-        lambda words: [names.get(words[0], words[0]), *words[1:]],
+        lambda argument: names.get(argument, argument),
     )
     assert written == at_the_terminal
 

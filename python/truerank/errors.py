@@ -146,12 +146,13 @@ class InputWarning(UserWarning):
 def message_text(
     message: InputError | InputWarning,
     write: Callable[[Option], str] = str,
-    rename: Callable[[list[str]], list[str]] = list,
+    name_argument: Callable[[str], str] = str,
+    name_place: Callable[[str], str] = str,
 ) -> str:
     """Compose the text of an error or a warning.
 
-    `write` writes an option, and leaves it out with its effect if it writes nothing; `rename` gives
-    names in place of those of the argument, its parts, files and other places.
+    `write` writes an option, and leaves it out with its effect if it writes nothing. The last two
+    return what users call an argument, and a part of it, a file or another place.
 
     Examples
     --------
@@ -159,22 +160,23 @@ def message_text(
     >>> message_text(InputWarning("lists", "'d3' is there twice", [way]))
     "lists: 'd3' is there twice; duplicates='first' counts each once"
     """
-    words = message.argument.split(": ")
-    text = message.problem
+    argument, *places = message.argument.split(": ")
+    problem = message.problem
     if isinstance(message, InputError):
         place = message.place
-        words += [f"position {place}"] if isinstance(place, int) else place.split(": ")
-        if not text:
-            text = f"expected {message.expected}"
+        places += [f"position {place}"] if isinstance(place, int) else place.split(": ")
+        if not problem:
             got = write(message.got) if isinstance(message.got, Option) else message.got
-            text += f", got {got}" if got else ""
-    text = "".join(f"{word}: " for word in rename(list(filter(None, words)))) + text
-    ways = [(write(option), option.effect) for option in message.remedies]
-    return printable("; ".join([text, *(f"{way} {effect}" for way, effect in ways if way)]))
+            problem = f"expected {message.expected}" + (f", got {got}" if got else "")
+    names = filter(None, [name_argument(argument), *map(name_place, places)])
+    ways_out = [(write(option), option.effect) for option in message.remedies]
+    sentences = [": ".join([*names, problem])]
+    sentences += [f"{option} {effect}" for option, effect in ways_out if option]
+    return printable("; ".join(sentences))
 
 
 def _shorten(got: object) -> str:
-    """Write what came, but the middle of what is very long."""
+    """Write what came; a very long text is cut."""
     # Python itself refuses to write integers of 4,301 digits.
     if isinstance(got, int) and got.bit_length() > _LONGEST_INTEGER_BITS:
         digits = math.ceil(got.bit_length() * math.log10(2))

@@ -79,8 +79,11 @@ def align(values: Values) -> None:
         kind, model = open_model(values, ("left", "right"))
     source = values["pairs"]
     facts = take(values, "pairs known split candidates duplicates leaks columns header")
-    sizes = model["scores"].shape if kind == "scores" else map(len, model.values())
-    facts |= dict(zip(("left", "right"), sizes, strict=True)) | values.pop("labels", {})
+    if kind == "scores":
+        facts["left"], facts["right"] = model["scores"].shape
+    else:
+        facts |= {side: len(vectors) for side, vectors in model.items()}
+    facts |= values.pop("labels", {})  # Names, in place of how many entities there are.
     with called(left="--labels left", right="--labels right"):
         task = Task(**facts)
     told = [f"{source}: {task.audit[0].message}."]

@@ -52,19 +52,22 @@ def show_warning(message: Any, *_: object, **__: object) -> None:
 
 
 def describe(error: click.UsageError, words: list[str]) -> str:
-    """Say what is wrong, and what was meant by a word of another tool or metrics without commas."""
+    """Say what is wrong with a line, and how what was meant is written here."""
     text = error.format_message().rstrip(".")
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         flags = {flag for parameter in error.ctx.command.params for flag in parameter.opts}
-        for flag in flags.intersection(OF_OTHER_TOOLS.get(error.option_name, ())):
-            return f"{error.message.rstrip('.')}; {flag} is its name here"
+        same_here = flags.intersection(OF_OTHER_TOOLS.get(error.option_name, ()))
+        if same_here:
+            return f"{error.message.rstrip('.')}; {same_here.pop()} is its name here"
     if words and not words[0].startswith("-") and words[0] not in COMMANDS:
         return f"{text}; {suggest(words[0], COMMANDS)}"
-    for flag, first, second in zip(words, words[1:], [*words[2:], ""], strict=False):
-        for option in called_here(flag.lstrip("-"), first, options.SIMILARITIES):
-            return f"{text}; {option.value} is its name here"
-        if flag == "--metrics" and ("@" in second or second in METRICS):
-            return f"{text}; metrics have a comma between them: --metrics {first},{second}"
+    for i, flag in enumerate(words[:-1]):
+        value, next_word = words[i + 1], "".join(words[i + 2 : i + 3])
+        same_option = called_here(flag.lstrip("-"), value, options.SIMILARITIES)
+        if same_option:
+            return f"{text}; {same_option[0].value} is its name here"
+        if flag == "--metrics" and ("@" in next_word or next_word in METRICS):
+            return f"{text}; metrics have a comma between them: --metrics {value},{next_word}"
     return text
 
 
@@ -100,8 +103,9 @@ class Commands(click.Group):
         name, command, words = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing:
             context = click.Context(command, ctx, name)
-            *_, given = command.make_parser(context).parse_args(list(words))
-            twice = [name_of(x) for x in given if given.count(x) > 1 and not x.multiple]
+            _, _, given = command.make_parser(context).parse_args(list(words))  # the parameters
+            singles = [parameter for parameter in given if not parameter.multiple]
+            twice = [name_of(parameter) for parameter in singles if singles.count(parameter) > 1]
             if twice:
                 raise click.UsageError(f"{twice[0]} is given twice, and one would count", context)
         return name, command, words

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -30,7 +31,7 @@ from .output import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..inference import Comparisons
 
@@ -68,20 +69,22 @@ def is_text(path: str) -> bool:
 
 def read_rows(path: str) -> list[tuple[int, list[str]]]:
     """Read the lines of a file of ranks, with their numbers; the first one names the columns."""
-    between = "," if path.lower().removesuffix(".gz").endswith(".csv") else "\t"
-    return list(options.read_fields("scores", path, between)) or [(0, [])]
+    separator = "," if path.lower().removesuffix(".gz").endswith(".csv") else "\t"
+    return list(options.read_fields("scores", path, separator)) or [(0, [])]
 
 
 def check_names(path: str, names: Sequence[str], candidates: Any) -> None:
     """Refuse a first line that does not name the columns of ranks."""
     expected = ""
+    rank_columns = set(names) & {"rank", "optimistic", "pessimistic"}
+    has_column, has_option = "candidates" in names, candidates is not None
     if set(names).isdisjoint(COLUMNS):
         expected = NO_HEADER
     elif not set(names) <= set(COLUMNS) or len(set(names)) < len(names):
         expected = f"columns of {', '.join(COLUMNS)}, each once"
-    elif set(names).intersection(NUMBERS) - {"candidates"} not in RANKS:
+    elif rank_columns not in RANKS:
         expected = "a column rank, or the two columns optimistic and pessimistic"
-    elif ("candidates" in names) == (candidates is not None):
+    elif has_column == has_option:
         expected = "either a column candidates, or --candidates N, those of each task"
     if expected:
         raise InputValueError("scores", expected=expected, got=", ".join(names), place=path)
@@ -100,9 +103,9 @@ def read_column(path: str, name: str, fields: Mapping[int, str]) -> list[Any]:
     return list(map(int, fields.values()))
 
 
-def read_ranks(path: str, rows: Sequence[tuple[int, list[str]]], candidates: Any) -> tr.Ranks:
+def read_ranks(path: str, lines: Sequence[tuple[int, list[str]]], candidates: Any) -> tr.Ranks:
     """Read the ranks of another tool from the lines of a file, as `Ranks.from_ranks` takes them."""
-    (_, names), *rows = rows
+    (_, names), *rows = lines
     check_names(path, names, candidates)
     for number, fields in rows:
         if len(fields) != len(names) or not all(fields):
@@ -113,12 +116,15 @@ def read_ranks(path: str, rows: Sequence[tuple[int, list[str]]], candidates: Any
     columns: dict[str, Any] = {"candidates": candidates}
     for i, name in enumerate(names):
         columns[name] = read_column(path, name, {number: fields[i] for number, fields in rows})
-    ranks = columns.pop("rank" if "rank" in names else "optimistic")
+    best_ranks = columns.pop("rank" if "rank" in names else "optimistic")
     try:
-        return tr.Ranks.from_ranks(ranks, **columns)
+        return tr.Ranks.from_ranks(best_ranks, **columns)
     except InputError as error:
-        line = f": line {rows[error.place][0]}" if isinstance(error.place, int) else ""
-        error.place = f"{path}{line}"
+        if isinstance(error.place, int):  # the position of a task
+            line_number, _ = rows[error.place]
+            error.place = f"{path}: line {line_number}"
+        else:
+            error.place = path
         if error.argument in ("ranks", *names):
             error.argument = "scores"
         raise
@@ -188,16 +194,8 @@ def evaluate(values: Values) -> None:
     if scores is None:
         raise click.UsageError("Missing argument 'SCORES'.")
     known_ranks, kind = open_ranks(scores, values)
-    if known_ranks is None:
-        with called(queries="--labels query"):
-            arguments = read_arguments(scores, values, labels)
 
-    def count() -> tr.Ranks:
-        if known_ranks is None:
-            ranks = tr.rank(**arguments)
-        else:
-            ranks = known_ranks
-            options.note_file(scores)  # Only now, as the same line may save ranks in it.
+    def add_facts(ranks: tr.Ranks) -> tr.Ranks:
         if labels:
             with called(queries="--labels query"):
                 ranks = ranks.with_labels(**labels)
@@ -208,15 +206,22 @@ def evaluate(values: Values) -> None:
         return ranks.with_protocol(filter=filtered_by)
 
     if known_ranks is not None:
-        show_report(count, values, kind, unit=unit_of(known_ranks))
+
+        def read_known() -> tr.Ranks:
+            options.note_file(scores)  # Only now, as the same line may save ranks in it.
+            return add_facts(known_ranks)
+
+        show_report(read_known, values, kind, unit=unit_of(known_ranks))
         return
-    partial = arguments.get("checkpoint")
-    show_report(count, values, "scores")
-    if partial is not None:
-        Path(partial).unlink(missing_ok=True)
+    with called(queries="--labels query"):
+        arguments = rank_arguments(scores, values, labels)
+    checkpoint = arguments.get("checkpoint")
+    show_report(lambda: add_facts(tr.rank(**arguments)), values, "scores")
+    if checkpoint is not None:
+        Path(checkpoint).unlink(missing_ok=True)
 
 
-def read_arguments(path: str, values: Values, labels: Values) -> Values:
+def rank_arguments(path: str, values: Values, labels: Values) -> Values:
     """Return the arguments of `rank`; labels and groups are checked, as a count may take long."""
     if "targets" not in values:
         ways = "truerank retrieval --qrels QRELS --lists RUN --candidates N"
@@ -225,12 +230,12 @@ def read_arguments(path: str, values: Values, labels: Values) -> Values:
     has_columns = values.get("axis") == "columns"
     store = open_store(path, **take(values, "member dtype io axis"))
     rules = take(values, "filter rows candidates order nan threads")
-    tasks = rows = store.shape[0]
-    of_tasks: Any = rules.get("rows", targets)
-    if np.ndim(of_tasks):  # A single target is that of every row.
-        tasks = len(of_tasks)
-    files = len(store.files)
-    if "rows" not in rules and not has_columns and files > 1 and tasks * files == rows:
+    rows, files = store.shape[0], len(store.files)
+    rows_or_targets: Any = rules.get("rows", targets)
+    # A single target is that of every row.
+    tasks = len(rows_or_targets) if np.ndim(rows_or_targets) else rows
+    has_row_for_each_file = "rows" not in rules and files > 1 and tasks * files == rows
+    if has_row_for_each_file and not has_columns:
         raise click.UsageError(
             f"expected {rows:,} targets, one for each row of the {files} files, got {tasks:,}; "
             "--shards columns says that each file has columns of the same rows"
@@ -342,22 +347,19 @@ def compare_files(values: Values) -> None:
     with called(metric="--metrics"):
         if margin is None:
             pairs = tr.compare(models, metric=metrics, seed=seed, **values)
+            show_result: Callable[[], None] = partial(show, pairs, printing)
         else:
             from ..inference.comparing import gate  # Other comparisons need none.
 
             base, new = models.values()
+            pairs, verdicts, losses = gate(base, new, metrics, margin, seed=seed, **values)
+            show_result = partial(show_verdicts, pairs, verdicts, losses, printing)
             models = {"base": base, "new": new}
-            gated = gate(base, new, metrics, margin, seed=seed, **values)
-            pairs = gated[0]
-            metrics = pairs.metrics
             values["allow_unlike"] = True  # What forbids a comparison has been refused by now.
     if page is not None:
         refuse_replaced("html", page, printing)
-        tr.page.save(page, models, metrics=metrics, command=command_line(), **values)
-    if margin is None:
-        show(pairs, printing)
-    else:
-        show_verdicts(*gated, printing)
+        tr.page.save(page, models, metrics=pairs.metrics, command=command_line(), **values)
+    show_result()
 
 
 def show_verdicts(
@@ -430,14 +432,15 @@ def _read_saved_or_text(
     refused = "candidates columns list_columns duplicates order nan"
     options.refuse(take(values, refused), "saved ranks")
     with called(scores="ranks", path="ranks"):
-        rows = {path: read_rows(path) for path in texts}
-        # A file that has the column does not need the number, beside one that lacks it.
-        lacking = [path for path in texts if "candidates" not in rows[path][0][1]] or texts
+        lines = {path: read_rows(path) for path in texts}
+        headers = {path: names for path, ((_, names), *_) in lines.items()}
+        # The number is for the files that lack the column; if none does, it is refused.
+        without_column = [path for path in texts if "candidates" not in headers[path]] or texts
         ranks = {}
         for name, path in files.items():
             if path in texts:
-                number = candidates if path in lacking else None
-                ranks[name] = read_ranks(path, rows[path], number)
+                number = candidates if path in without_column else None
+                ranks[name] = read_ranks(path, lines[path], number)
             else:
                 ranks[name] = tr.load(path)
         return ranks
@@ -528,15 +531,15 @@ def joined_ranks(paths: Sequence[str], repeats: Any) -> tr.Ranks:
     try:
         ranks = tr.concatenate(parts, repeats=repeats)
     except InputError as error:
-        name, _, number = error.argument.partition(": number ")
+        argument, _, number = error.argument.partition(": number ")
         if isinstance(error.place, int):
-            number = str(error.place)
-            error.place = ""
-        if name == "parts" and number.isdecimal():
+            number, error.place = str(error.place), ""
+        if argument == "parts" and number.isdecimal():
             error.argument = paths[int(number)]
         raise
     if ranks.origins:
         # Means over all tasks would mix sides that some units have and others lack.
-        for finding in tr.report(ranks).audit("missing rows", "missing sides"):
-            raise InputValueError("parts", finding.message)
+        findings = tr.report(ranks).audit("missing rows", "missing sides")
+        if findings:
+            raise InputValueError("parts", findings[0].message)
     return ranks

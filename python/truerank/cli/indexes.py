@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 
 SEARCH = "similarity bias filter candidates nan dtype threads layout"
 SHOWN = (1, 10, 100, 1000)  # The recall at these is shown, too, where --top is larger.
+ROWS_AT_ONCE = 1 << 16
 
 
 # -- what both commands take -----------------------------------------------------------------------
 
 
-def vectors_of_both(function: Any) -> Any:
-    """Declare what says which vectors are compared, and how many entities a list has."""
+def takes_queries_and_entities(function: Any) -> Any:
+    """Add the arguments QUERIES and ENTITIES to a command, and the options of its lists."""
     for declare in (
         option("--exclude-self exclude", None, "Query i is entity i: leave it out of its list."),
         option("--top", POSITIVE, "How many entities a list has.", required=True),
@@ -56,22 +57,23 @@ def take_search(values: Values) -> Values:
             raise click.UsageError(
                 "--exclude-self, or --filter, whose lists may have the query's own row"
             )
-        refuse_others(search["queries"], search["entities"])
+        check_first_entities_are_queries(search["queries"], search["entities"])
         count = len(search["queries"])
         search["filter"] = np.arange(count + 1), np.arange(count)
     return search
 
 
-def refuse_others(queries: Any, entities: Any) -> None:
-    """Refuse queries of which one is not the entity of its number."""
+def check_first_entities_are_queries(queries: Any, entities: Any) -> None:
+    """Refuse queries if one of them is not the entity of its number."""
     if isinstance(queries, tuple) or np.ndim(queries) != 2 or len(queries) > len(entities):
         raise click.UsageError("--exclude-self is of vectors, of which the first are the queries")
-    for top in range(0, len(queries), 1 << 16):
-        part = queries[top : top + (1 << 16)]
-        unlike = np.flatnonzero((part != entities[top : top + len(part)]).any(axis=1))
-        if len(unlike):
+    for start in range(0, len(queries), ROWS_AT_ONCE):
+        block = queries[start : start + ROWS_AT_ONCE]
+        is_unlike = (block != entities[start : start + len(block)]).any(axis=1)
+        if is_unlike.any():
             raise click.UsageError(
-                f"--exclude-self: query {top + unlike[0]} is not the entity of this number"
+                f"--exclude-self: query {start + is_unlike.argmax()} is not the entity of this "
+                "number"
             )
 
 
@@ -79,7 +81,7 @@ def refuse_others(queries: Any, entities: Any) -> None:
 
 
 @command("topk", SEARCH, "io part force")
-@vectors_of_both
+@takes_queries_and_entities
 @option(
     "--output",
     options.OUTPUT,
@@ -176,7 +178,7 @@ def merge_lists(paths: Sequence[str], values: Values) -> None:
 
 
 @command("recall", SEARCH, "io duplicates save", PRINTING)
-@vectors_of_both
+@takes_queries_and_entities
 @option(
     "--truth",
     options.INPUT,
@@ -217,7 +219,7 @@ def measure_recall(values: Values) -> None:
     keys = values.pop("labels", {}).get("entities")
     top = values.pop("top")
     measuring = take(values, "duplicates tolerance")
-    truth = values.pop("truth", None)
+    truth_file = values.pop("truth", None)
     save = values.pop("save", None)
     if save is not None and len(paths) > 1:
         raise click.UsageError(f"--save keeps what one index found, got {len(paths)} files")
@@ -238,25 +240,24 @@ def measure_recall(values: Values) -> None:
             )
         lists[path] = topk_evaluation.read_lists("found", path, shape, top, **reading)
     with called(truth="--truth"):
-        if truth is None:
-            truth = topk_evaluation.find_nearest(embeddings, job, top)
+        if truth_file is None:
+            measuring["truth"] = topk_evaluation.find_nearest(embeddings, job, top)
         else:
-            truth = topk_evaluation.read_truth(truth, embeddings, job)
-    measuring["truth"] = truth
+            measuring["truth"] = topk_evaluation.read_truth(truth_file, embeddings, job)
     rows, notes, report = measure_files(lists, top, search | measuring)
     if save is not None:
         write_last("save", save, printing, report.ranks.with_protocol(files=files_read()).save)
     names = ["recall", "low", "high", "to the first", "difference low", "difference high"]
     headings = ["recall", "95 % from", "to", "to the first", "95 % from", "to"]
     columns = ["file", "k", *map(partial(Column, decimals=4), names, headings)]
-    if len(paths) == 1:
+    if len(paths) == 1:  # There is no other file to compare it with.
         columns, rows = columns[:5], [row[:5] for row in rows]
     notes.insert(0, f"{shape[0]:,} queries, {shape[1]:,} entities, {search['similarity']}.")
     show(table_of(columns, rows, notes if style == "json" else ()), printing, lines=notes)
 
 
 def measure_files(
-    lists: dict[str, Array], top: int, options: Values
+    lists: dict[str, Array], top: int, measuring: Values
 ) -> tuple[list[list[Any]], list[str], Any]:
     """Return a row for each file and k, notes, and the last report.
 
@@ -268,15 +269,15 @@ def measure_files(
     for path, ids in lists.items():
         for k in [*(k for k in SHOWN if k < top), top]:
             with called(truth="--truth"):
-                report = tr.evaluate_topk(ids=ids[:, :k], **options)
+                report = tr.evaluate_topk(ids=ids[:, :k], **measuring)
             key = f"recall@{k}"
             recall = report.interval(key)
-            row = [path, k, recall.value, recall.low, recall.high, None, None, None]
+            to_the_first: list[float | None] = [None, None, None]
             first = first_reports.setdefault(k, report)
             if report is not first:
                 difference = tr.compare(report, first, metric=key)
-                row[5:] = [difference.estimate, difference.low, difference.high]
-            rows.append(row)
+                to_the_first = [difference.estimate, difference.low, difference.high]
+            rows.append([path, k, recall.value, recall.low, recall.high, *to_the_first])
             notes += [f"{path}: {note}" for note in recall.notes]
         findings = report.audit(*topk_evaluation.FINDINGS)
         notes += [f"{path}: {finding.message}" for finding in findings]

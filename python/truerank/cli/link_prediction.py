@@ -156,13 +156,14 @@ def predict_links(values: Values) -> None:
         if facts.get("duplicates") == "first":  # It is of the lists.
             values["duplicates"] = facts.pop("duplicates")
         model = {**model, "columns": values.pop("list_columns", None)}
-    sizes = count_candidates(kind, model, CANDIDATE_KIND) if facts.get("ids", is_npy(test)) else {}
+    are_ids = facts.get("ids", is_npy(test))
+    sizes = count_candidates(kind, model, CANDIDATE_KIND) if are_ids else {}
     check_candidates(facts, ["all", "typed", *known], values.get("seed", 0))
     with called(**of_labels):
         task = make_task(test, known, sizes | labels, facts)
     if not known and task.protocol.filter:
         click.echo(NO_KNOWN, err=True)
-    option_of_sides = f"--{kind}".replace("vectors", "queries")
+    option_of_sides = "--queries" if kind == "vectors" else f"--{kind}"
     names = {side: f"{option_of_sides} {side}" for side in SIDES} | {"columns": "--list-columns"}
     if kind != "vectors":  # Vectors are options of these names.
         names |= of_labels
@@ -176,7 +177,8 @@ def make_task(test: str, known: Values, vocabularies: Values, facts: Values) -> 
         return Task(test, known, **vocabularies, **facts)
     except InputValueError as error:
         name = error.argument
-        if name not in KINDS or name in vocabularies or not error.problem:
+        needs_vocabulary = name in KINDS and name not in vocabularies
+        if not needs_vocabulary or not error.problem:
             raise
         ways = f"--ids says that they are ids, --labels {name} their order"
         raise click.UsageError(f"{error.problem}; {ways}") from error

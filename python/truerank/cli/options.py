@@ -53,24 +53,31 @@ def wrong_word(option: str, expected: str, text: str) -> click.UsageError:
 
 
 def note_file(path: object) -> str:
-    """Remember a file that a command reads, and return its name.
+    """Remember a file that a command reads, and return the name by which it is opened.
 
-    Of a pipe, and of standard input (-), which can be read once, it is that of a copy, which is
-    there until the command ends.
+    A pipe, and standard input (-), can be read once: so a copy is opened, which is there until the
+    command ends.
     """
     name = str(path)
     context = click.get_current_context(silent=True)
     if context is None:
         return name
-    files: dict[str, str] = context.meta.setdefault(_FILES, {})
-    if is_pipe(name) and name not in files:
-        folder = context.find_root().with_resource(TemporaryDirectory(prefix="truerank-"))
-        files[name] = os.path.join(folder, os.path.basename(name).replace("-", "stdin"))
-        with click.open_file(name, "rb") as pipe, open(files[name], "wb") as copy:
-            shutil.copyfileobj(pipe, copy)
-    if name in files.values():  # It is the copy of a pipe.
+    opened_files: dict[str, str] = context.meta.setdefault(_FILES, {})
+    if name in opened_files:
+        return opened_files[name]
+    if name in opened_files.values():  # It is the copy of a pipe.
         return name
-    return files.setdefault(name, name)
+    opened_files[name] = copy_of_pipe(name, context) if is_pipe(name) else name
+    return opened_files[name]
+
+
+def copy_of_pipe(name: str, context: click.Context) -> str:
+    """Copy what a pipe has into a temporary file, and return its name."""
+    folder = context.find_root().with_resource(TemporaryDirectory(prefix="truerank-"))
+    path = os.path.join(folder, os.path.basename(name).replace("-", "stdin"))
+    with click.open_file(name, "rb") as pipe, open(path, "wb") as copy:
+        shutil.copyfileobj(pipe, copy)
+    return path
 
 
 def is_pipe(name: str) -> bool:
@@ -136,11 +143,12 @@ def read_vectors(argument: str, path: str) -> Any:
         arrays = read_members(argument, path, ("vectors", "indptr"))
         return arrays["vectors"], arrays["indptr"]
     file = index_files.file_of(path)
-    name = note_file(file) + path.removeprefix(file)
+    data_set = path.removeprefix(file)  # As :train of FILE.hdf5:train.
+    name = f"{note_file(file)}{data_set}"
     if index_files.has_vectors(name):
-        of_bin = index_files.dtype_of_bin(given.get("dtype"))
+        dtype_of_bin = index_files.dtype_of_bin(given.get("dtype"))
         with called(dtype="--dtype"):
-            return index_files.map_matrix(argument, name, io, of_bin)
+            return index_files.map_matrix(argument, name, io, dtype_of_bin)
     expected = "a .npy file" if is_npy(name) else index_files.FORMS
     return read_npy(argument, name, mapped=io == "map", expected=expected)
 
@@ -209,21 +217,24 @@ def read_names(argument: str, path: str) -> Sequence[str] | Sequence[int]:
     return read_vocabulary(argument, path).names or ()
 
 
-def read_fields(argument: str, path: str, between: str = "\t") -> Iterator[tuple[int, list[str]]]:
-    """Yield the numbers of lines of text and their fields; only between commas there are quotes."""
+def read_fields(argument: str, path: str, separator: str = "\t") -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of each line of text, and its fields; of commas, quotes are heeded."""
     from ..records.text import text_lines  # Scores alone do not need it.
 
     for number, line in text_lines(argument, path):
-        fields = line.split(between)
-        if between == ",":
-            try:
-                fields = next(csv.reader([line], strict=True, skipinitialspace=True))
-            except csv.Error as error:
-                expected = "csv, whose quotes are closed in their line, and doubled within"
-                got = f"{line!r} ({error})"
-                place = f"{path}: line {number}"
-                raise InputValueError(argument, expected=expected, got=got, place=place) from None
+        try:
+            fields = read_csv_line(line) if separator == "," else line.split(separator)
+        except csv.Error as error:
+            expected = "csv, whose quotes are closed in their line, and doubled within"
+            got = f"{line!r} ({error})"
+            place = f"{path}: line {number}"
+            raise InputValueError(argument, expected=expected, got=got, place=place) from None
         yield number, [field.strip(" \t") for field in fields]
+
+
+def read_csv_line(line: str) -> list[str]:
+    """Return the fields of a line, which may be in quotes."""
+    return next(csv.reader([line], strict=True, skipinitialspace=True))
 
 
 def read_words(option: str, text: str) -> list[str]:
@@ -314,7 +325,8 @@ class Value(click.ParamType):  # type: ignore[type-arg]  # No generic class befo
         if self.keys is None:
             return self.read(option, value)
         key, _, word = value.partition("=")
-        if not key or not word.strip() or key not in (self.keys or (key,)):
+        is_known = not self.keys or key in self.keys
+        if not key or not word.strip() or not is_known:
             names = f", a name of {', '.join(self.keys)}" if self.keys else ""
             self.fail(f"expected {self.name.upper()}{names}, got {value!r}", param, ctx)
         return key, self.read(f"{option} {key}", word)
@@ -509,40 +521,46 @@ def command(name: str, *keywords: str) -> Decorator:
     def decorate(function: Callable[[Values], None]) -> click.Command:
         @functools.wraps(function)
         def run(**every_value: Any) -> None:
-            names = dict(option_names)
-            values: Values = {}
-            for keyword, value in every_value.items():
-                if isinstance(value, dict):
-                    for key in value:
-                        names[f'{keyword}["{key}"]'] = f"{names[keyword]} {key}"
-                        names.setdefault(key, f"{names[keyword]} {key}")
-                is_empty = isinstance(value, (tuple, dict)) and not value
-                if value is not None and not is_empty:
-                    values[keyword] = value
-            names.setdefault("ids", names.get("lists", "ranks"))
-            with called(**names):
+            values = {key: value for key, value in every_value.items() if is_given(value)}
+            with called(**names_in_messages(values)):
                 function(values)
 
-        result: click.Command = click.command(name)(run)
+        made: click.Command = click.command(name)(run)
         for keyword in " ".join(keywords).split():
             flags = _SHARED[keyword]
-            option(flags, *OPTIONS[flags])(result)
-        option_names = {
-            str(parameter.name): name_of(parameter)
-            for parameter in result.params
-            if isinstance(parameter, click.Option)
-        }
-        return result
+            option(flags, *OPTIONS[flags])(made)
+        return made
 
     return decorate
 
 
+def is_given(value: Any) -> bool:
+    """Return whether the line has an option; one that may be given several times is else empty."""
+    return value is not None and not (isinstance(value, (tuple, dict)) and not value)
+
+
+def names_in_messages(values: Values) -> dict[str, str]:
+    """Return what messages call each argument of truerank: by its option, or its option and key.
+
+    With --lists tail=FILE these are, among others, lists: "--lists", and tail: "--lists tail".
+    """
+    parameters = click.get_current_context().command.params
+    options = [each for each in parameters if isinstance(each, click.Option)]
+    names = {str(each.name): name_of(each) for each in options}
+    for keyword, value in values.items():
+        for key in value if isinstance(value, dict) else ():
+            names[f'{keyword}["{key}"]'] = f"{names[keyword]} {key}"
+            names.setdefault(key, f"{names[keyword]} {key}")
+    names.setdefault("ids", names.get("lists", "ranks"))
+    return names
+
+
 @contextmanager
 def called(**names: str) -> Iterator[None]:
-    """Call arguments by these names in messages of the block, where errors become those of a line.
+    """Call arguments of truerank by these names in messages of the block.
 
-    Names of a block count before those of the blocks around it; a keyword is that of an argument or
-    of an option in Python.
+    Names of a block count before those of the blocks around it. An error of input within it ends
+    the command.
     """
     meta = click.get_current_context().meta
     names_before = meta.get(_NAMES, {})
@@ -564,14 +582,15 @@ def say(message: Exception) -> str:
     parameters = [] if context is None else context.command.params
     names: dict[str, str] = meta.get(_NAMES, {})
     files = {copy: file for file, copy in meta.get(_FILES, {}).items()}
-    # An argument may be called as one of the options that is none of this name: ids as --lists.
+    # A message advises only options of the command; other names may be of its arguments.
     flags = {name: names[name] for each in parameters if (name := str(each.name)) in names}
-
-    def rename(words: list[str]) -> list[str]:
-        first = words[:1] if isinstance(message, KeyError) else [names.get(x, x) for x in words[:1]]
-        return first + [files.get(word, word) for word in words[1:]]
-
-    return errors.message_text(message, functools.partial(write_option, flags), rename)
+    is_of_key = isinstance(message, errors.UnknownKeyError)  # A key is called as users wrote it.
+    return errors.message_text(
+        message,
+        write=functools.partial(write_option, flags),
+        name_argument=lambda name: name if is_of_key else names.get(name, name),
+        name_place=lambda place: files.get(place, place),
+    )
 
 
 def write_option(names: Mapping[str, str], option: errors.Option) -> str:
@@ -587,20 +606,20 @@ def write_option(names: Mapping[str, str], option: errors.Option) -> str:
     ('--allow-unlike', '')
     """
     flag = names.get(option.name, "")
-    is_of_command = flag.startswith("--") and " " not in flag  # --labels entities has files alone.
-    if not is_of_command or option.value == {}:  # Who has nothing to give leaves an option out.
-        return ""
     value: Any = option.value
+    if not flag.startswith("--") or " " in flag:  # An argument, or an option with a key.
+        return ""
+    if value == {}:  # On a line, an option without a value is left out.
+        return ""
     if value is True:
         return flag
     if value is False:
         return flag.replace("--", "--no-", 1)
     if option.name == "axis":
-        value = list(AXES)[value]
+        return f"{flag} {list(AXES)[value]}"
     if isinstance(value, dict):
-        value = list(map("{}={}".format, value, value.values()))
-    words = ",".join(map(str, value)) if isinstance(value, list) else value
-    return f"{flag} {words}"
+        value = [f"{key}={word}" for key, word in value.items()]
+    return f"{flag} {','.join(map(str, value)) if isinstance(value, list) else value}"
 
 
 def name_of(parameter: click.Parameter) -> str:

@@ -93,18 +93,20 @@ def _take_vectors(values: Values, names: Sequence[str], needs_all: bool) -> Valu
     return model
 
 
-def count_candidates(kind: str, model: Values, nouns: Mapping[str, str]) -> dict[str, int]:
-    """Return how many candidates of each kind a model has: "entities", or "relations".
+def count_candidates(
+    kind: str, model: Values, nouns_by_scores: Mapping[str, str]
+) -> dict[str, int]:
+    """Return how many candidates a model has, by their noun: "entities" or "relations".
 
-    The nouns say of which kind they are, by the names of scores.
+    Scores of a side have a column for each, as `nouns_by_scores` says; vectors have their noun.
     """
     if kind == "scores":
-        return {nouns[name]: store.shape[-1] for name, store in model.items()}
+        return {nouns_by_scores[name]: store.shape[-1] for name, store in model.items()}
     counts = {}
-    for name in nouns.values():
-        if name in model:
-            vectors = model[name]
-            counts[name] = len(vectors[1]) - 1 if isinstance(vectors, tuple) else len(vectors)
+    for noun in nouns_by_scores.values():
+        if noun in model:
+            vectors = model[noun]
+            counts[noun] = len(vectors[1]) - 1 if isinstance(vectors, tuple) else len(vectors)
     return counts
 
 
@@ -170,12 +172,9 @@ def show_report(
     rules = take(values, RULES[unit])
     refuse(values, what)
     keys: list[str] = [] if printing.get("metrics", "all") == "all" else printing["metrics"]
-    # Unknown keys are refused before a long count.
-    blank = tr.report(tr.Ranks([0], [1], 2, queries=[0]), unit=unit)
-    read_keys = [blank.read_key(key) for key in keys]
-    has_rows = any(key != key.column for key in read_keys)
+    have_rows = ask_for_rows(keys, unit)
     style = check_printing(printing, save=outputs.get("save"), html=outputs.get("html"))
-    if "kinds" in printing and (style == "json" or has_rows):
+    if "kinds" in printing and (style == "json" or have_rows):
         raise click.UsageError(
             "--kinds chooses rows of the report; beside JSON and keys of a kind name kinds in "
             "--metrics, as optimistic.mrr"
@@ -188,29 +187,38 @@ def show_report(
     if "save" in outputs:
         write_last("save", outputs["save"], printing, ranks.save)
     result = report_task(ranks, getattr(counted, "_task_findings", ()), **grouping)
-    findings = list(map(str, split_audit))
+    split_findings = list(map(str, split_audit))
     lines = list(told)
     if "audit" in outputs:
-        audit = result.audit()
+        findings = split_findings + list(map(str, result.audit()))
         if ranks.protocol.ties is not None:
             lines.append("One rank of each task is known, not what ties with it.")
-        every_finding = findings + list(map(str, audit))
-        lines += every_finding or ["Nothing was found that makes these numbers suspect."]
+        lines += findings or ["Nothing was found that makes these numbers suspect."]
     if "html" in outputs:
-        words: Values = {"title": title, "command": command_line(), "notes": findings}
-        words |= {"reports": result, "metrics": keys or None}
-        write_last("html", outputs["html"], printing, partial(tr.page.save, **words))
+        page: Values = {"title": title, "command": command_line(), "notes": split_findings}
+        page |= {"reports": result, "metrics": keys or None}
+        write_last("html", outputs["html"], printing, partial(tr.page.save, **page))
     if style == "json":
         content = content_of(result, keys, has_intervals="interval" in outputs)
         if "audit" in outputs and split_audit:
             content["split_audit"] = list(map(vars, split_audit))
         show(result, printing, content)
-    elif has_rows:
-        of_keys = {"percent": printing.pop("percent", False), "interval": "interval" in outputs}
-        table = table_of_keys(result, printing.pop("metrics"), **of_keys)
+    elif have_rows:
+        percent = take(printing, "metrics percent").get("percent", False)
+        table = table_of_keys(result, keys, percent=percent, interval="interval" in outputs)
         show(table, printing, lines=lines)
     else:
         show(result, {**printing, "interval": "interval" in outputs}, lines=lines)
+
+
+def ask_for_rows(keys: Sequence[str], unit: str) -> bool:
+    """Return whether keys have rows of their own, as tail.mrr; unknown ones are refused.
+
+    So they are before anything is counted.
+    """
+    blank = tr.report(tr.Ranks([0], [1], 2, queries=[0]), unit=unit)
+    read_keys = [blank.read_key(key) for key in keys]
+    return any(key != key.column for key in read_keys)
 
 
 def write_last(name: str, path: Path, printing: Values, save: Callable[[Path], object]) -> None:
@@ -276,18 +284,18 @@ def check_printing(printing: Values, **outputs: Path | None) -> str:
 
 
 def _style_of_file(output: Path, style: str | None) -> str:
-    """Return the style that the ending of a file means, if it is none other than asked for."""
+    """Return the style that is asked for, or else that the ending of a file means."""
     fitting = [name for name, ending in STYLES.items() if ending == output.suffix.lower()]
     if style is None and fitting:
         return fitting[0]
-    if style is None:
-        expected = f"one of {', '.join(dict.fromkeys(STYLES.values()))}"
-    elif fitting and style not in fitting:
-        expected = f"{STYLES[style]}, as {style} is asked for"
-    else:
+    if style is not None and (style in fitting or not fitting):
         return style
-    expected = f"expected a name that ends in {expected}, got {output}"
-    raise click.BadParameter(expected, param_hint="--output")
+    if style is None:
+        ending = f"one of {', '.join(dict.fromkeys(STYLES.values()))}"
+    else:
+        ending = f"{STYLES[style]}, as {style} is asked for"
+    problem = f"expected a name that ends in {ending}, got {output}"
+    raise click.BadParameter(problem, param_hint="--output")
 
 
 def check_outputs(paths: Mapping[str, Path | None], printing: Values) -> None:
@@ -306,7 +314,8 @@ def check_outputs(paths: Mapping[str, Path | None], printing: Values) -> None:
         for file in files:
             both_exist = os.path.exists(place) and os.path.exists(file)
             is_same = both_exist and os.path.samefile(place, file)
-            if is_same or Path(place).is_relative_to(file):
+            is_within = Path(place).is_relative_to(file)  # of a folder that is read
+            if is_same or is_within:
                 raise InputValueError(f"--{name}", f"{path} is one of the other files of this line")
         refuse_replaced(name, path, printing)
         files.append(place)
