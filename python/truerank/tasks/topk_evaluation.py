@@ -56,10 +56,12 @@ FINDINGS = {
     "ids from 1": "ids less 1 would have recall {:.2g} in the first 100 queries",
 }
 # What a place of a list has: no id, one that is no candidate, a wrong one, a right one that the
-# truth lacks, one that it has.
+# truth lacks, one that it has. From NEAR on it is right.
 MISSING, STRANGER, WRONG, NEAR, KNOWN = range(5)
-_FIRST = slice(100)  # These queries are asked whether their ids count from 1,
-_LOW, _GAIN = 0.5, 0.1  # if the recall of all is so low, and it is said if theirs gains so much.
+# If the recall is so low, it is measured in the first queries with ids less 1; a finding says so if
+# it is so much higher.
+_LOW_RECALL, _GAIN = 0.5, 0.1
+_FIRST = slice(100)
 _EXAMPLES = 100  # ids that contradict a truth, of which one must do so beyond rounding
 
 
@@ -185,56 +187,71 @@ def read_lists(
     The shape is that of the scores; as few ids as entities suffice. An id that comes again is
     refused, or -1 where it counts once. Those of files may be keys of the entities.
     """
-    count, size = shape
+    n_queries, n_entities = shape
+    array, place = _read_ids(argument, value, n_entities, keys)
+    width = array.shape[1] if array.ndim == 2 else 0
+    k = k or width
+    least = max(1, min(k, n_entities))
+    if width < least or len(array) != n_queries:
+        expected = f"a list of {format_count(least, 'id')} or more for each of "
+        expected += format_count(n_queries, "query")
+        got = f"shape {array.shape}"
+        raise InputValueError(argument, expected=expected, got=got, place=place)
+    ids = np.full((n_queries, k), PAD)
+    ids[:, :width] = array[:, :k]
+    expected = f"ids from 0 to {n_entities - 1:,}, or {PAD} for none"
+    refuse_where((ids < PAD) | (ids >= n_entities), argument, ids, expected, place)
+    are_repeats = _find_repeats(ids)
+    if choice("duplicates", duplicates, DUPLICATES) == "raise":
+        ways = [Option("duplicates", "first", "counts it once")]
+        refuse_where(are_repeats, argument, ids, "each id once", place, ways)
+    ids[are_repeats] = PAD
+    return ids
+
+
+def _read_ids(
+    argument: str, value: Any, n_entities: int, keys: Vocabulary | None
+) -> tuple[IntArray, str]:
+    """Return the ids of lists as integers, and the file that has them, if any."""
     place = ""
     if isinstance(value, TopK):
         value = value.ids
     elif isinstance(value, PATHS):
         place = path_name(argument, value)
-        value = index_files.read_ids(argument, place, None if keys else size)
+        value = index_files.read_ids(argument, place, None if keys else n_entities)
         if keys is not None:
-            value = keys.rows_of_keys(f"{argument}: {place}", value, size)
+            value = keys.rows_of_keys(f"{argument}: {place}", value, n_entities)
     refuse_mask(argument, value)
-    array = signed_ids(as_array(value, argument, "a list of ids for each query"), size)
+    array = signed_ids(as_array(value, argument, "a list of ids for each query"), n_entities)
     if array.dtype.kind not in "iu":
         raise InputTypeError(argument, expected="integers", got=f"dtype {array.dtype}")
-    width = array.shape[1] if array.ndim == 2 else 0
-    k = k or width
-    least = max(1, min(k, size))
-    if width < least or len(array) != count:
-        expected = f"a list of {format_count(least, 'id')} or more for each of "
-        expected += format_count(count, "query")
-        got = f"shape {array.shape}"
-        raise InputValueError(argument, expected=expected, got=got, place=place)
-    ids = np.full((count, k), PAD)
-    ids[:, :width] = array[:, :k]
-    ordered = np.sort(ids, axis=1)  # They are sorted many times faster than their places.
-    comes_again = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != PAD)
-    rows = np.flatnonzero(comes_again.any(axis=1))
-    repeats = np.zeros(ids.shape, np.bool_)
-    order = np.argsort(ids[rows], axis=1, kind="stable")
-    repeats[rows[:, None], order[:, 1:]] = comes_again[rows]
-    expected = f"ids from 0 to {size - 1:,}, or {PAD} for none"
-    refuse_first(argument, ids, (ids < PAD) | (ids >= size), expected, place)
-    if choice("duplicates", duplicates, DUPLICATES) == "raise":
-        ways = [Option("duplicates", "first", "counts it once")]
-        refuse_first(argument, ids, repeats, "each id once", place, ways)
-    ids[repeats] = PAD
-    return ids
+    return array, place
 
 
-def refuse_first(
+def _find_repeats(ids: IntArray) -> Flags:
+    """Return where a list has an id that it has before."""
+    in_order = np.sort(ids, axis=1)  # Ids are sorted many times faster than their places.
+    are_equal = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] != PAD)
+    rows = np.flatnonzero(are_equal.any(axis=1))
+    places_in_order = np.argsort(ids[rows], axis=1, kind="stable")
+    are_repeats = np.zeros(ids.shape, np.bool_)
+    are_repeats[rows[:, None], places_in_order[:, 1:]] = are_equal[rows]
+    return are_repeats
+
+
+def refuse_where(
+    are_wrong: Flags,
     argument: str,
     ids: IntArray,
-    are_wrong: Flags,
     expected: str,
     place: str = "",
     ways: Sequence[Option] = (),
 ) -> None:
-    """Refuse the first id of which this is true."""
-    for row, column in np.argwhere(are_wrong)[:1].tolist():
-        got = ids[row, column]
+    """Refuse lists if an id is wrong; the error names the first one."""
+    if are_wrong.any():
+        row, column = np.argwhere(are_wrong)[0]
         where = f"{place}: row {row}".removeprefix(": ")
+        got = int(ids[row, column])
         raise InputValueError(argument, expected=expected, got=got, place=where, remedies=ways)
 
 
@@ -249,12 +266,11 @@ def check_truth(nearest: IntArray, sizes: IntArray, job: Job) -> None:
     rows, places = np.nonzero(nearest != PAD)
     are_wrong = np.zeros(nearest.shape, np.bool_)
     are_wrong[rows, places] = ~are_candidates(job, rows, nearest[rows, places])
-    refuse_first("truth", nearest, are_wrong, "candidates of the query alone")
-    lengths = sizes
-    if job.rules.nan == "omit":  # Those whose similarity is NaN are none.
-        lengths = count_ids(nearest)
-    are_wrong = (nearest == PAD) & (np.arange(nearest.shape[1]) < lengths[:, None])
-    refuse_first("truth", nearest, are_wrong, "an id, as the query has more candidates")
+    refuse_where(are_wrong, "truth", nearest, "candidates of the query alone")
+    # With "omit", an entity whose similarity is NaN is no candidate: any length may be right.
+    lengths = count_ids(nearest) if job.rules.nan == "omit" else sizes
+    are_missing = (nearest == PAD) & (np.arange(nearest.shape[1]) < lengths[:, None])
+    refuse_where(are_missing, "truth", nearest, "an id, as the query has more candidates")
 
 
 # -- who is a candidate ----------------------------------------------------------------------------
@@ -305,45 +321,47 @@ def mark_answers(
     """
     first_keys = embeddings.shape[-1] * np.arange(len(lists))[:, None]
     truth_keys = (nearest + first_keys)[nearest != PAD]
-    are_known = are_among((lists + first_keys).ravel(), truth_keys).reshape(lists.shape)
-    are_known &= lists != PAD
-    rows, places = np.nonzero(~are_known & (lists != PAD))
-    ids = lists[rows, places]
-    marks = np.where(are_candidates(job, rows, ids), WRONG, STRANGER)
-    others = np.flatnonzero((marks == WRONG) & (count_ids(nearest)[rows] > 0))
-    scores, last_scores = score_others(embeddings, job, nearest, rows[others], ids[others])
-    refuse_unlike(embeddings, rows[others], ids[others], scores, last_scores)
-    is_near = (scores >= last_scores - tolerance) | np.isnan(last_scores)  # NaN is the worst score
-    marks[others[is_near]] = NEAR
+    has_id = lists != PAD
+    are_known = has_id & are_among((lists + first_keys).ravel(), truth_keys).reshape(lists.shape)
     answers = np.where(are_known, np.int8(KNOWN), np.int8(MISSING))
-    answers[rows, places] = marks
+    rows, places = np.nonzero(has_id & ~are_known)
+    is_candidate = are_candidates(job, rows, lists[rows, places])
+    answers[rows, places] = np.where(is_candidate, WRONG, STRANGER)
+    is_scored = is_candidate & (count_ids(nearest)[rows] > 0)
+    rows, places = rows[is_scored], places[is_scored]
+    ids = lists[rows, places]
+    scores, last_scores = score_beside_last(embeddings, job, nearest, rows, ids)
+    refuse_truth_that_lacks(embeddings, rows, ids, scores, last_scores)
+    is_near = (scores >= last_scores - tolerance) | np.isnan(last_scores)  # NaN is the worst score
+    answers[rows[is_near], places[is_near]] = NEAR
     return answers
 
 
-def score_others(
+def score_beside_last(
     embeddings: Embeddings, job: Job, nearest: IntArray, rows: IntArray, ids: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Score ids that the truth lacks, and the last id that it has for the same query, in one call.
+    """Score ids that the truth lacks, and for each the last id that it has for the same query.
 
     A NaN that the rule forbids is refused.
     """
-    most = count_ids(nearest)
-    queries = np.flatnonzero(most)
-    all_rows = np.append(queries, rows)
-    all_ids = np.append(nearest[queries, most[queries] - 1], ids)
+    lengths = count_ids(nearest)
+    queries = np.flatnonzero(lengths)
+    all_rows = np.append(rows, queries)
+    all_ids = np.append(ids, nearest[queries, lengths[queries] - 1])
     scores = embeddings.score(all_rows, all_ids, job.rules.num_threads)
-    is_nan = np.isnan(scores)
+    are_refused = np.isnan(scores) & (job.rules.nan != "worst")
     if job.rules.nan == "omit":  # Those that the truth lacks are then no candidates.
-        is_nan[len(queries) :] = False
-    for i in np.flatnonzero(is_nan & (job.rules.nan != "worst"))[:1].tolist():
-        place = f"a score at row {all_rows[i]}, column {all_ids[i]}"
+        are_refused[: len(rows)] = False
+    if are_refused.any():
+        first = int(are_refused.argmax())
+        place = f"a score at row {all_rows[first]}, column {all_ids[first]}"
         raise forbidden_nan("scores", place, job.rules.nan)
-    last = np.zeros(len(most))
-    last[queries] = scores[: len(queries)]
-    return scores[len(queries) :], last[rows]
+    last_scores = np.zeros(len(lengths))
+    last_scores[queries] = scores[len(rows) :]
+    return scores[: len(rows)], last_scores[rows]
 
 
-def refuse_unlike(
+def refuse_truth_that_lacks(
     embeddings: Embeddings, rows: IntArray, ids: IntArray, scores: FloatArray, limits: FloatArray
 ) -> None:
     """Refuse a truth if a candidate that it lacks is more similar than its last id.
@@ -358,18 +376,31 @@ def refuse_unlike(
     gaps = scores[above] - limits[above]
     if embeddings.similarity == "l2":  # Roots of small numbers differ more: squares are compared.
         gaps *= -scores[above] - limits[above]
-    pairs = ((embeddings.queries, rows[above]), (embeddings.entities, ids[above]))
-    vectors = [as_floats(each.with_array(each.array[places])) for each, places in pairs]
-    with np.errstate(over="ignore"):
-        squares = sum(np.linalg.norm(each, axis=1) for each in vectors) ** 2
-    if embeddings.similarity == "cosine":
-        squares = np.ones(len(above))
-    single = np.finfo(np.float32).eps * (8 + vectors[0].shape[1])
-    for i in above[gaps > single * (squares + np.abs(limits[above]))][:1].tolist():
+    roundings = rounding_of_floats(embeddings, rows[above], ids[above], limits[above])
+    are_beyond = gaps > roundings
+    if are_beyond.any():
+        i = above[are_beyond.argmax()]
         problem = f"query {rows[i]}: entity {ids[i]}, which it lacks, is more similar than its "
         problem += f"last id ({scores[i]:.6g} against {limits[i]:.6g}): it is of other vectors or "
         problem += "candidates, by another similarity or in less than single precision"
         raise InputValueError("truth", problem)
+
+
+def rounding_of_floats(
+    embeddings: Embeddings, rows: IntArray, ids: IntArray, limits: FloatArray
+) -> FloatArray:
+    """Return by how much float32 may round the scores of some pairs, or the squares of l2's."""
+    vectors = [
+        as_floats(part.with_array(part.array[places]))
+        for part, places in ((embeddings.queries, rows), (embeddings.entities, ids))
+    ]
+    with np.errstate(over="ignore"):
+        largest_sums: FloatArray = sum(np.linalg.norm(each, axis=1) for each in vectors) ** 2
+    if embeddings.similarity == "cosine":
+        largest_sums = np.ones(len(rows))
+    n_roundings = 8 + vectors[0].shape[1]
+    roundings: FloatArray = np.finfo(np.float32).eps * n_roundings * (largest_sums + np.abs(limits))
+    return roundings
 
 
 # -- the report ------------------------------------------------------------------------------------
@@ -380,29 +411,33 @@ def find_answers(
 ) -> tuple[IntArray, list[Finding]]:
     """Return how many right answers the list of each query has, and what its places have."""
     answers = mark_answers(embeddings, job, lists, nearest, tolerance)
-    most = count_ids(nearest)
+    n_right = count_ids(nearest)
     hits = np.count_nonzero(answers >= NEAR, axis=1)
     numbers: dict[str, Any] = {
-        "missing ids": np.maximum(most - count_ids(lists), 0).sum(),
+        "missing ids": np.maximum(n_right - count_ids(lists), 0).sum(),
         "no candidates": np.count_nonzero(answers == STRANGER),
         "tied lists": np.count_nonzero((answers == NEAR).any(axis=1)),
-        "without candidates": np.count_nonzero(most == 0),
+        "without candidates": np.count_nonzero(n_right == 0),
     }
-    shares = hits / np.maximum(most, 1)
-    if shares.sum() < _LOW * np.count_nonzero(most):
+    if mean_recall(hits, n_right) < _LOW_RECALL:
         less = np.where(lists > 0, lists - 1, PAD)[_FIRST]
         answers = mark_answers(embeddings, job, less, nearest[_FIRST], tolerance)
-        of_less = np.count_nonzero(answers >= NEAR, axis=1) / np.maximum(most[_FIRST], 1)
-        counted = max(1, np.count_nonzero(most[_FIRST]))
-        recall = of_less.sum() / counted
-        if recall - shares[_FIRST].sum() / counted > _GAIN:
-            numbers["ids from 1"] = recall
+        hits_of_less = np.count_nonzero(answers >= NEAR, axis=1)
+        recall_of_less = mean_recall(hits_of_less, n_right[_FIRST])
+        if recall_of_less - mean_recall(hits[_FIRST], n_right[_FIRST]) > _GAIN:
+            numbers["ids from 1"] = recall_of_less
     findings = [
         Finding(name, math.ceil(number), FINDINGS[name].format(number))
         for name, number in numbers.items()
         if number
     ]
     return hits, findings
+
+
+def mean_recall(hits: IntArray, n_right: IntArray) -> float:
+    """Return the mean recall of the queries that have right answers."""
+    n_queries = max(1, np.count_nonzero(n_right))
+    return float((hits / np.maximum(n_right, 1)).sum() / n_queries)
 
 
 def rank_hits(
@@ -412,9 +447,9 @@ def rank_hits(
 
     A query that finds nothing has a list all the same.
     """
-    most = count_ids(nearest)
-    rows = np.repeat(np.arange(len(most)), most)
-    places = join_ranges(np.zeros_like(most), most)
+    n_right = count_ids(nearest)
+    rows = np.repeat(np.arange(len(n_right)), n_right)
+    places = join_ranges(np.zeros_like(n_right), n_right)  # 0, 1, ... in each query
     are_listed = places < hits[rows]
     k = nearest.shape[1]
     counts = {
@@ -426,8 +461,9 @@ def rank_hits(
     }
     fields = {"similarity": embeddings.measure, "lists": HITS, "depth": k}
     ranks = job.ranks(counts, embeddings.dtype, embeddings.files, **fields)
-    is_first = np.arange(len(rows)) == 0
-    ranks = ranks._with({"without_answers": is_first * np.count_nonzero(most == 0)})
+    without_answers = np.zeros(len(rows), np.int64)
+    without_answers[:1] = np.count_nonzero(n_right == 0)
+    ranks = ranks._with({"without_answers": without_answers})
     return ranks.with_labels(queries=rows, targets=places, unit=rows)
 
 
@@ -435,14 +471,17 @@ def rank_hits(
 
 
 def open_search(
-    queries: Any, entities: Any, similarity: Similarity, **search: Any
+    queries: Any,
+    entities: Any,
+    similarity: Similarity,
+    *,
+    bias: Any = None,
+    filter: Any = None,
+    candidates: Any = None,
+    **options: Any,
 ) -> tuple[Embeddings, Job]:
-    """Open vectors, whose scores are in double precision, and a task for each query.
-
-    `search` has what else `evaluate_topk` takes of this.
-    """
-    bias, filter, candidates = map(search.pop, ("bias", "filter", "candidates"), [None] * 3)
-    rules = read_rules(search, SimilarityOptions, evaluate_topk)
+    """Open vectors, whose scores are in double precision, and a task for each query."""
+    rules = read_rules(options, SimilarityOptions, evaluate_topk)
     embeddings = Embeddings(
         queries, entities, similarity, bias, rules.dtype, layout=rules.layout, in_double=True
     )
@@ -460,14 +499,19 @@ def find_nearest(embeddings: Embeddings, job: Job, k: int, rows: IntArray | None
 
 def facts_of_search(embeddings: Embeddings, job: Job) -> dict[str, Any]:
     """Return what tells a search from others, by names for messages: numbers, words and digests."""
-    tokens = embeddings.tokens or (None, None)
+    tokens_of_queries, tokens_of_entities = embeddings.tokens or (None, None)
     facts: dict[str, Any] = {"similarity": embeddings.similarity, "precision": embeddings.dtype}
     facts |= {"queries": len(job.targets), "entities": embeddings.shape[-1]}
-    entities = embeddings.entities.array, tokens[1], embeddings.bias, embeddings.layout
-    queries = embeddings.queries.array, tokens[0]
-    candidates = job.candidates, job.filter, job.rules.nan
-    for name, parts in zip(index_files.DIGESTS, (queries, entities, candidates), strict=True):
-        facts[f"digest of {name}"] = sha256_of(*parts)[:16]
+    content = {
+        "queries": (embeddings.queries.array, tokens_of_queries),
+        "entities": (
+            *(embeddings.entities.array, tokens_of_entities),
+            *(embeddings.bias, embeddings.layout),
+        ),
+        "candidates": (job.candidates, job.filter, job.rules.nan),
+    }
+    for name in index_files.DIGESTS:
+        facts[f"digest of {name}"] = sha256_of(*content[name])[:16]
     return facts
 
 
@@ -476,30 +520,36 @@ def join_lists(argument: str, paths: Sequence[str]) -> tuple[dict[str, Any], Top
 
     Parts of other searches are refused, and queries that come twice or not at all.
     """
-    parts = [index_files.load_top(argument, path) for path in paths]
-    facts = parts[0][0]
-    for path, (others, _) in zip(paths, parts, strict=True):
+    facts_of_parts, members_of_parts = zip(
+        *(index_files.load_top(argument, path) for path in paths), strict=True
+    )
+    facts = facts_of_parts[0]
+    for path, facts_of_part in zip(paths, facts_of_parts, strict=True):
         for name, fact in facts.items():
-            if others[name] != fact and name != "ties":
+            got = facts_of_part[name]
+            if got != fact and name != "ties":
                 expected = f"{name} {fact}, as {paths[0]}"
-                raise InputValueError(argument, expected=expected, got=others[name], place=path)
+                raise InputValueError(argument, expected=expected, got=got, place=path)
     rows, ids, scores = (
-        np.concatenate([members[name] for _, members in parts])
+        np.concatenate([members[name] for members in members_of_parts])
         for name in ("rows", "ids", "scores")
     )
+    _check_each_row_once(argument, rows, facts["queries"])
     order = np.argsort(rows, kind="stable")
-    size = facts["queries"]
-    numbers = np.bincount(rows[(rows >= 0) & (rows < size)], minlength=size)
-    if len(rows) != size or (numbers != 1).any():
-        expected = f"each of {size:,} queries once"
-        got = f"{len(rows):,} lists"
-        missing = np.flatnonzero(numbers == 0)
-        if len(missing):
-            got += f"; missing: {describe_rows(missing, size)}"
-        raise InputValueError(argument, expected=expected, got=got)
-    return facts | {"ties": sum(others["ties"] for others, _ in parts)}, TopK(
-        ids[order], scores[order]
-    )
+    ties = sum(facts_of_part["ties"] for facts_of_part in facts_of_parts)
+    return facts | {"ties": ties}, TopK(ids[order], scores[order])
+
+
+def _check_each_row_once(argument: str, rows: IntArray, n_queries: int) -> None:
+    """Refuse rows unless each query has one."""
+    times = np.bincount(rows[(rows >= 0) & (rows < n_queries)], minlength=n_queries)
+    if len(rows) == n_queries and (times == 1).all():
+        return
+    missing = np.flatnonzero(times == 0)
+    got = f"{len(rows):,} lists"
+    if len(missing):
+        got += f"; missing: {describe_rows(missing, n_queries)}"
+    raise InputValueError(argument, expected=f"each of {n_queries:,} queries once", got=got)
 
 
 def check_form(argument: str, path: str, entities: int) -> None:
