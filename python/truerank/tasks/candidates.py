@@ -246,28 +246,37 @@ def _keys_of_skips(
 
 
 def _draw(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArray:
-    """Draw distinct numbers below `allowed` for each task, ascending; all if there are too few.
-
-    The distinct ones among numbers that are drawn one after the other are a uniform sample: so
-    those that repeat others are drawn again, where there are many to draw from. Where there are
-    few, the numbers with the least of random keys are taken.
-    """
+    """Draw distinct numbers below `allowed` for each task, ascending; all if there are too few."""
     drawn = rng.integers(0, np.maximum(allowed, 1)[:, None], (len(allowed), negatives))
-    few = allowed < 2 * negatives  # There are hardly more candidates than are drawn.
-    rows = np.flatnonzero(~few)
-    while len(rows):
-        part = np.sort(drawn[rows], axis=1)
-        row, place = np.nonzero(part[:, 1:] == part[:, :-1])
-        part[row, place] = rng.integers(0, allowed[rows[row]])
-        drawn[rows] = part
-        rows = rows[distinct(row)]
-    if not few.any():
+    has_few = allowed < 2 * negatives  # There are hardly more numbers than are drawn.
+    _draw_repeats_again(drawn, np.flatnonzero(~has_few), allowed, rng)
+    if not has_few.any():
         return drawn.reshape(-1)
-    keys = rng.random((np.count_nonzero(few), int(allowed[few].max(initial=negatives))))
-    # These keys are above all others, so they are drawn last.
-    keys[np.arange(keys.shape[1]) >= allowed[few, None]] = 2
-    drawn[few] = np.sort(np.argsort(keys, axis=1)[:, :negatives], axis=1)
+    drawn[has_few] = _draw_from_few(allowed[has_few], negatives, rng)
     return drawn[drawn < allowed[:, None]]
+
+
+def _draw_repeats_again(
+    drawn: IntArray, tasks: IntArray, allowed: IntArray, rng: np.random.Generator
+) -> None:
+    """Replace numbers that a task has drawn before, until all are distinct, and sort them.
+
+    The distinct ones among numbers that are drawn one after the other are a uniform sample.
+    """
+    while len(tasks):
+        numbers = np.sort(drawn[tasks], axis=1)
+        row, place = np.nonzero(numbers[:, 1:] == numbers[:, :-1])
+        numbers[row, place] = rng.integers(0, allowed[tasks[row]])
+        drawn[tasks] = numbers
+        tasks = tasks[distinct(row)]
+
+
+def _draw_from_few(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArray:
+    """Draw those with the least of random keys; where too few are allowed, also numbers beyond."""
+    keys = rng.random((len(allowed), int(allowed.max(initial=negatives))))
+    is_beyond = np.arange(keys.shape[1]) >= allowed[:, None]
+    keys[is_beyond] = 2  # above all others
+    return np.sort(np.argsort(keys, axis=1)[:, :negatives], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,14 +311,14 @@ class CandidateSet:
         >>> CandidateSet(np.array([5, 5]), np.array([3, 8]), np.array([0, 1, 2])).one_set
         array([5])
         """
-        ids: Any = self.pool
+        if isinstance(self.pool, str):
+            return None
         if self.indptr is None:
-            one: IntArray | None = ids
-            return one
+            return self.pool
         lengths = np.diff(self.indptr)
         if not len(lengths) or (lengths != lengths[0]).any():
             return None
-        lists: IntArray = ids.reshape(len(lengths), -1)
+        lists: IntArray = self.pool.reshape(len(lengths), -1)
         return lists[0] if (lists == lists[0]).all() else None
 
     def of_tasks(self, keys: IntArray, answers: IntArray, members: Vocabulary, noun: str) -> Any:
@@ -326,24 +335,24 @@ class CandidateSet:
                 problem = f"{len(missing):,} {noun} are not among the candidates, first {first!r}"
                 raise InputValueError(ARGUMENT, f"{problem}: add them")
             return ids
-        missing = distinct(keys[~are_among(keys, self.keys)])
+        without_list = distinct(keys[~are_among(keys, self.keys)])
+        if len(without_list):
+            names = first_names(self.key_names.list_labels(without_list[:4]))
+            problem = f"{len(without_list):,} {self.key_names.of} of the test have no list"
+            raise InputValueError(ARGUMENT, f"{problem} ({names})")
+        list_of_task = np.searchsorted(self.keys, keys)
+        list_of_candidate = np.repeat(np.arange(len(self.keys)), np.diff(self.indptr))
+        pairs = list_of_candidate * members.size + ids  # They ascend, as keys and their lists do.
+        missing = np.flatnonzero(~are_among(list_of_task * members.size + answers, pairs))
         if len(missing):
-            names = first_names(self.key_names.list_labels(missing[:4]))
-            problem = f"{len(missing):,} {self.key_names.of} of the test have no list ({names})"
-            raise InputValueError(ARGUMENT, problem)
-        places = np.searchsorted(self.keys, keys)
-        # Pairs of a key and a candidate ascend, as the keys and their lists do.
-        pairs = np.repeat(np.arange(len(self.keys)), np.diff(self.indptr)) * members.size + ids
-        wrong = np.flatnonzero(~are_among(places * members.size + answers, pairs))
-        if len(wrong):
-            answer = members.label_of(int(answers[wrong[0]]))
-            key = self.key_names.label_of(int(keys[wrong[0]]))
-            problem = f"{len(wrong):,} right answers are not among their candidates"
+            answer = members.label_of(int(answers[missing[0]]))
+            key = self.key_names.label_of(int(keys[missing[0]]))
+            problem = f"{len(missing):,} right answers are not among their candidates"
             problem += f", first {answer!r} for {key!r} of the {self.key_names.of}: add them"
             raise InputValueError(ARGUMENT, problem)
         if self.one_set is not None:
             return self.one_set
-        return lists_of_tasks((self.indptr, ids, places), np.arange(len(keys)))
+        return lists_of_tasks((self.indptr, ids, list_of_task), np.arange(len(keys)))
 
 
 def read_candidate_set(
@@ -351,26 +360,28 @@ def read_candidate_set(
 ) -> CandidateSet:
     """Read candidates whose answers are of one kind: a word, a sample, lists by key, or one set.
 
-    None is all. `per` says for what is drawn, if a sample does not; of words some are taken, and
-    the names of known splits are. `keys` names the relations or queries that have lists, and
-    `forms` further forms, for messages.
+    None is all. `per` is what is drawn for, if a sample does not say it. `words`, and known splits
+    among them, may be named. `keys` names the relations or queries that have lists, and `forms`
+    further forms, for messages.
     """
     if isinstance(value, Mapping):
         return read_keyed_lists(value, keys, members)
-    pool = ALL if value is None else value
-    sampled = None
-    if isinstance(value, Sampled):
-        sampled = check_sample(value, per)
-        pool = TYPED if sampled.typed else ALL
-        if sampled.among is not None:
-            pool = sampled.among
-    if not isinstance(pool, str):
+    sampled = check_sample(value, per) if isinstance(value, Sampled) else None
+    if value is None:
+        word = ALL
+    elif isinstance(value, str):
+        word = value
+    elif sampled is None:
         return CandidateSet(align_set(ARGUMENT, value, members, forms))
-    if pool not in words:
+    elif sampled.among is not None:
+        word = sampled.among
+    else:
+        word = TYPED if sampled.typed else ALL
+    if word not in words:
         expected = f"one of {', '.join(words)} (a known split by its name is one), "
         expected += f"{members.kind_of_elements}{forms}, or Sampled"
-        raise InputValueError(ARGUMENT, expected=expected, got=repr(pool))
-    return CandidateSet(pool, sampled=sampled)
+        raise InputValueError(ARGUMENT, expected=expected, got=repr(word))
+    return CandidateSet(word, sampled=sampled)
 
 
 def read_keyed_lists(
@@ -396,12 +407,12 @@ def read_keyed_lists(
 
     candidates = align(ARGUMENT, elements, members, place_of_candidate)
     order = np.argsort(ids, kind="stable")  # Lists are sorted by the ids of their keys.
-    place_of_list = np.empty(len(ids), dtype=np.int64)
-    place_of_list[order] = np.arange(len(ids))
-    list_of_entry, indices = distinct_rows([np.repeat(place_of_list, lengths), candidates])
-    indptr = indptr_of(np.bincount(list_of_entry, minlength=len(ids)))
-    repeated = len(candidates) - len(indices)
-    return CandidateSet(indices, ids[order], indptr, keys, repeated)
+    number_of_list = np.empty(len(ids), dtype=np.int64)
+    number_of_list[order] = np.arange(len(ids))
+    lists, pool = distinct_rows([np.repeat(number_of_list, lengths), candidates])
+    indptr = indptr_of(np.bincount(lists, minlength=len(ids)))
+    repeated = len(candidates) - len(pool)
+    return CandidateSet(pool, keys=ids[order], indptr=indptr, key_names=keys, repeated=repeated)
 
 
 def name_of_sets(sets: Sequence[CandidateSet]) -> str:
