@@ -39,20 +39,20 @@ def public(package: str) -> Callable[[T], T]:
     and no table.
     """
 
-    def show(target: T) -> T:
+    def make_public(target: T) -> T:
         if not isinstance(target, type):
             target.__module__ = package
             return target
         its_repr = vars(target).get("__repr__")
-        is_of_dataclass = hasattr(its_repr, "__wrapped__")
-        is_of_tuple = getattr(its_repr, "__module__", "") == "collections"
-        if is_of_dataclass or is_of_tuple:
+        is_by_dataclass = hasattr(its_repr, "__wrapped__")
+        is_by_namedtuple = getattr(its_repr, "__module__", "") == "collections"
+        if is_by_dataclass or is_by_namedtuple:
             setattr(target, "__repr__", _short_repr)  # noqa: B010
         if "__str__" in vars(target) and not hasattr(target, "_repr_html_"):
             setattr(target, "_repr_html_", _text_as_html)  # noqa: B010
         return target
 
-    return show
+    return make_public
 
 
 def names_when_used(
@@ -60,19 +60,17 @@ def names_when_used(
 ) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
     """Make `__all__`, `__getattr__` and `__dir__` of a package that loads its modules when used.
 
-    This is the one way in which anything of truerank is loaded later than its importer. Who needs a
-    name of such a package at times imports the package, and writes `inference.interval(...)` where
-    it is needed: only then its module is loaded.
+    A module that needs such a package only at times imports it, and writes
+    `inference.interval(...)`: only then the package's own module is loaded.
 
-    The names that the package offers stand by the module that has them, as imports write it
-    (".intervals", "..errors"); none of them is that of a module. The package's own modules among
-    these are found in the same way, but are not public, unlike the `modules` that it offers.
+    `names` has the public names of each module, which is written as in imports (".intervals",
+    "..errors"). `modules` are public themselves; the modules of `names` are found, but not public.
 
     >>> names_when_used("json", {".decoder": ["JSONDecoder"]})[0]
     ['JSONDecoder']
     """
     module_of = {name: module for module, offered in names.items() for name in offered}
-    every = sorted([*module_of, *modules])
+    public_names = sorted([*module_of, *modules])
 
     def find(name: str) -> Any:
         """Return the value of a name or a module of the package, which keeps it."""
@@ -85,7 +83,7 @@ def names_when_used(
         setattr(sys.modules[package], name, value)
         return value
 
-    return every, find, lambda: every
+    return public_names, find, lambda: public_names
 
 
 def printable(text: str, keep: str = "") -> str:

@@ -69,22 +69,27 @@ def codes_of(*columns: IntArray) -> Codes:
     values = row_keys(columns) if len(columns) > 1 else columns[0]
     low, span = _core.range_of(values)
     if span <= 2 * len(values) + _SMALL:
-        is_present = np.zeros(span, dtype=bool)
-        places = values - low if low else values
-        is_present[places] = True
-        distinct_values = np.flatnonzero(is_present)
-        code_of_place = np.cumsum(is_present, dtype=np.int64)
-        code_of_place -= 1
-        distinct_values += low
-        return Codes(distinct_values, code_of_place[places])
+        return _codes_by_table(values, low, span)
     ordered, order = sorted_with_order(values)
     is_new = are_new(ordered)
     distinct_values = ordered[is_new]
-    numbers = np.cumsum(is_new, out=ordered)
-    numbers -= 1
+    codes_in_order = np.cumsum(is_new, out=ordered)  # The sorted values are not needed any more.
+    codes_in_order -= 1
     codes = np.empty(len(values), dtype=np.int64)
-    codes[order] = numbers
+    codes[order] = codes_in_order
     return Codes(distinct_values, codes)
+
+
+def _codes_by_table(values: IntArray, low: int, span: int) -> Codes:
+    """Return the codes of values from `low` to `low + span` - 1."""
+    places = values - low if low else values
+    is_present = np.zeros(span, dtype=bool)
+    is_present[places] = True
+    code_of_place = np.cumsum(is_present, dtype=np.int64)
+    code_of_place -= 1
+    distinct_values = np.flatnonzero(is_present)
+    distinct_values += low
+    return Codes(distinct_values, code_of_place[places])
 
 
 class RowKeys:
@@ -143,23 +148,21 @@ def _extend_keys(keys: IntArray, column: IntArray, low: int, span: int) -> None:
 
 def _coded_rows(columns: Sequence[IntArray], ranges: Sequence[tuple[int, int]]) -> IntArray:
     """Return keys of rows whose columns have large ranges: of their codes, which are small."""
-    low, size = ranges[0]  # All keys are below the size.
-    if size > _LARGEST_KEY:
+    low, bound = ranges[0]  # All keys are below the bound.
+    if bound > _LARGEST_KEY:
         keys = codes_of(columns[0]).codes
-        size = len(keys)
+        bound = len(keys)
     else:
         keys = np.subtract(columns[0], low, dtype=np.int64)
     for column, (low, span) in zip(columns[1:], ranges[1:], strict=True):
-        if size * span > _LARGEST_KEY:
+        if bound * span > _LARGEST_KEY:
             distinct_keys, keys = codes_of(keys)
-            size = len(distinct_keys)
-        if size * span > _LARGEST_KEY:
-            distinct_values, codes = codes_of(column)
-            _extend_keys(keys, codes, 0, len(distinct_values))
-            size *= len(distinct_values)
-        else:
-            _extend_keys(keys, column, low, span)
-            size *= span
+            bound = len(distinct_keys)
+        if bound * span > _LARGEST_KEY:  # The column is coded, too.
+            distinct_values, column = codes_of(column)
+            low, span = 0, len(distinct_values)
+        _extend_keys(keys, column, low, span)
+        bound *= span
     return keys
 
 
@@ -258,21 +261,29 @@ def distinct_rows(columns: Sequence[IntArray]) -> list[IntArray]:
         first = codes_of(keys).first()
         return [column[first] for column in columns]
     # To sort keys and decode them is quicker than to gather rows from anywhere in memory.
-    keys = distinct_in_place(keys)
-    others = [np.empty(len(keys), np.int64) for _ in columns[1:]]
-    first_low, _ = rows.ranges[0]
+    return _decode_keys(distinct_in_place(keys), rows.ranges)
+
+
+def _decode_keys(keys: IntArray, ranges: Sequence[tuple[int, int]]) -> list[IntArray]:
+    """Return the columns of plain keys, which become the first column themselves.
+
+    The key of a row of two is (first - low_1) * span_2 + second - low_2, and so on.
+    """
+    columns = [keys, *(np.empty(len(keys), np.int64) for _ in ranges[1:])]
+    first_low, _ = ranges[0]
     for block in blocks_of(len(keys)):
-        prefixes = keys[block]
-        for column, (low, span) in reversed(list(zip(others, rows.ranges[1:], strict=True))):
-            shorter = prefixes // span  # This is several times as quick as a remainder.
-            np.subtract(prefixes, shorter * span - low, out=column[block])
-            prefixes = shorter
-        np.add(prefixes, first_low, out=keys[block])  # They become the first column.
-    return [keys, *others]
+        quotients = keys[block]
+        for i in range(len(ranges) - 1, 0, -1):
+            low, span = ranges[i]
+            keys_before = quotients
+            quotients = keys_before // span  # This is several times as quick as a remainder.
+            np.subtract(keys_before, quotients * span - low, out=columns[i][block])
+        np.add(quotients, first_low, out=keys[block])
+    return columns
 
 
 def count_prefixes(columns: Sequence[IntArray]) -> list[Occurrences]:
-    """Count the distinct rows of two columns, of three, ... that each value of the first begins.
+    """Count with how many rows of one further column, of two, ... each value of the first occurs.
 
     >>> ones = np.ones(3, np.int64)
     >>> pairs, rows = count_prefixes([np.array([5, 7, 5]), ones, np.arange(3)])
@@ -299,7 +310,7 @@ def count_prefixes(columns: Sequence[IntArray]) -> list[Occurrences]:
         if length > 2:  # The keys of rows without their last column are these.
             keys = keys // spans[length - 1]
             keys = keys[are_new(keys)]
-    return counts[::-1]
+    return list(reversed(counts))
 
 
 def look_up(among: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
@@ -330,20 +341,20 @@ def digest_of_rows(columns: Sequence[IntArray]) -> str:
     """
     total = 0
     for block in blocks_of(len(columns[0])):
-        total += int(mixed_rows([column[block] for column in columns]).sum())
+        total += int(hash_rows([column[block] for column in columns]).sum())
     return f"{total % (1 << 64):016x}"
 
 
-def mixed_rows(columns: Sequence[IntArray]) -> npt.NDArray[np.uint64]:
-    """Return a hash of each row, of 64 bits, so that sums are equal for the same rows alone."""
+def hash_rows(columns: Sequence[IntArray]) -> npt.NDArray[np.uint64]:
+    """Return a hash of 64 bits of each row; a sum of hashes tells sets of rows, but for chance."""
     factors = _odd_factors(len(columns))
-    mixed = np.zeros(len(columns[0]), np.uint64)
+    hashes = np.zeros(len(columns[0]), np.uint64)
     for column, factor in zip(columns, factors, strict=True):
-        mixed += column.view(np.uint64) * factor
-    for factor in factors[:2]:  # The upper bits are mixed into the lower ones, and back by factors.
-        mixed ^= mixed >> np.uint64(32)
-        mixed *= factor
-    return mixed
+        hashes += column.view(np.uint64) * factor
+    for factor in factors[:2]:  # Every bit comes to depend on all: xor of a shift, and a product.
+        hashes ^= hashes >> np.uint64(32)
+        hashes *= factor
+    return hashes
 
 
 @cache
@@ -365,21 +376,20 @@ def without(values: IntArray, others: IntArray) -> IntArray:
 def match_rows(
     rows: IntArray, others: IntArray
 ) -> tuple[IntArray, npt.NDArray[np.bool_], int | None]:
-    """Return the place of each row among others, which others are rows, and a row that is repeated.
+    """Return where each row is among others (or -1), which of these are rows, and a repeated row.
 
-    The rows are distinct; the place of one that is not there is -1.
+    The rows are distinct, the others need not be.
 
     >>> match_rows(np.array([[0, 5], [3, 1]]), np.array([[3, 1], [7, 7]]))
     (array([-1,  0]), array([ True, False]), None)
     """
-    number = len(rows)
+    n_rows = len(rows)
     both = row_keys([np.concatenate(pair) for pair in zip(rows.T, others.T, strict=True)])
-    where, rows_there = look_up(both[:number], both[number:])
-    places = np.full(number, -1)
-    places[rows_there] = where
+    positions, found_rows = look_up(both[:n_rows], both[n_rows:])
+    places = np.full(n_rows, -1)
+    places[found_rows] = positions
     is_used = np.zeros(len(others), np.bool_)
-    is_used[where] = True
-    repeated = None
-    if len(where) > np.count_nonzero(places >= 0):
-        repeated = int(np.bincount(rows_there).argmax())
+    is_used[positions] = True
+    times = np.bincount(found_rows, minlength=1)
+    repeated = int(times.argmax()) if times.max() > 1 else None
     return places, is_used, repeated

@@ -59,7 +59,8 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            if file.name != temporary:
+            has_name = file.name == temporary
+            if not has_name:
                 # Python follows a link only if a folder is given, which the path does not need.
                 source = f"/proc/self/fd/{file.fileno()}"
                 os.link(source, temporary, src_dir_fd=file.fileno())
@@ -71,10 +72,10 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             os.replace(temporary, place)
     except OSError as error:
         _remove(temporary)
-        names = (error.filename, error.filename2)  # the second one of a link
-        if error.errno is None or (error.filename and temporary not in names):
+        paths = (error.filename, error.filename2)  # the second one of a link
+        is_of_this_file = temporary in paths or not error.filename
+        if error.errno is None or not is_of_this_file:
             raise
-        # The system names the temporary file, or none.
         raise show_briefly(OSError(error.errno, error.strerror, place)) from error
     except BaseException:
         _remove(temporary)
@@ -82,7 +83,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def _open_temporary(folder: str, temporary: str, mode: int) -> IO[bytes]:
-    """Open a file without a name, or where none can be, one with a temporary name."""
+    """Open a file without a name, or where the system has none, one with a temporary name."""
     try:
         if os.path.isdir("/proc/self/fd"):  # By which it will get a name.
             return open(os.open(folder, os.O_TMPFILE | os.O_RDWR, mode), "w+b")
@@ -178,20 +179,9 @@ def open_archive(
     a missing member (KeyError) in the block is damage, too.
     """
     name = path_name(argument, path)
-    names, head = read_npz(argument, name, (HEADER,), what=_READABLE, compressed=False)
+    names, members = read_npz(argument, name, (HEADER,), what=_READABLE, compressed=False)
     try:
-        if HEADER not in head:
-            raise ValueError(f"not a file of truerank: it has no member {HEADER!r}")
-        with report_damage("damaged header"):
-            header = json.loads(head[HEADER].tobytes())
-        checked_fields("header", header, {"kind": (str,), "format": (int,), "members": (list,)})
-        if header["kind"] != kind:
-            raise ValueError(f"expected a file of kind {kind!r}, got {header['kind'][:80]!r}")
-        if header["format"] != _FORMAT:
-            raise ValueError(
-                f"written by another truerank, format {header['format']}; this version reads "
-                f"format {_FORMAT}"
-            )
+        header = _read_header(members, kind)
         names.remove(HEADER)
         unknown = [member for member in names if member.partition(".")[0] not in known]
         if unknown:
@@ -209,6 +199,23 @@ def open_archive(
         raise InputValueError(argument, str(error), place=name) from error
 
 
+def _read_header(members: Members, kind: str) -> dict[str, Any]:
+    """Return the header of a file of a kind, in this version's format; any other is refused."""
+    if HEADER not in members:
+        raise ValueError(f"not a file of truerank: it has no member {HEADER!r}")
+    with report_damage("damaged header"):
+        header: dict[str, Any] = json.loads(members[HEADER].tobytes())
+    checked_fields("header", header, {"kind": (str,), "format": (int,), "members": (list,)})
+    if header["kind"] != kind:
+        raise ValueError(f"expected a file of kind {kind!r}, got {header['kind'][:80]!r}")
+    if header["format"] != _FORMAT:
+        raise ValueError(
+            f"written by another truerank, format {header['format']}; this version reads "
+            f"format {_FORMAT}"
+        )
+    return header
+
+
 def checked_fields(place: str, value: Any, types: Mapping[str, tuple[type, ...]]) -> Any:
     """Check that a value of JSON is an object with fields of these types; it may have others."""
     if not isinstance(value, dict) or not types.keys() <= value.keys():
@@ -218,8 +225,7 @@ def checked_fields(place: str, value: Any, types: Mapping[str, tuple[type, ...]]
         if type(value[name]) not in allowed:
             expected = " or ".join(kind.__name__ for kind in allowed)
             got = type(value[name]).__name__
-            place = f"{place}.{name}"
-            raise InputValueError("damaged", expected=expected, got=got, place=place)
+            raise InputValueError("damaged", expected=expected, got=got, place=f"{place}.{name}")
     return value
 
 

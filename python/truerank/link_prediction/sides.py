@@ -16,7 +16,7 @@ from ..arrays.row_keys import (
     count_prefixes,
     distinct,
     distinct_rows,
-    mixed_rows,
+    hash_rows,
     occurrences_of,
     without,
 )
@@ -455,8 +455,8 @@ def _find_inverses(splits: SplitTables, test_rows: IntArray) -> list[FindingPart
     heads, relations, tails = (splits.rows[test_rows, column] for column in range(3))
     distinct_relations, codes = codes_of(relations)
     sums = np.zeros((2, len(distinct_relations)), np.uint64)
-    np.add.at(sums[0], codes, mixed_rows([heads, tails]))
-    np.add.at(sums[1], codes, mixed_rows([tails, heads]))
+    np.add.at(sums[0], codes, hash_rows([heads, tails]))
+    np.add.at(sums[1], codes, hash_rows([tails, heads]))
     hashes, hashes_exchanged = sums.view(np.int64)
     is_own_inverse = hashes == hashes_exchanged
     has_inverse = occurrences_of(hashes_exchanged).of(hashes) > is_own_inverse

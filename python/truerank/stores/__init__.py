@@ -186,30 +186,26 @@ def _open(
     member: str | None = None,
 ) -> Store:
     """Make the store of any source: of a file or an array, or of shards."""
-    pattern = ""
-    if isinstance(source, PATHS):
-        name = os.fsdecode(source)
-        # A pattern may be the name of a file that exists.
-        if any(wildcard in name for wildcard in _WILDCARDS) and not os.path.lexists(name):
-            pattern = name
-            numbers = matching_files(pattern)
-            source = list(numbers)
-    is_sharded = isinstance(source, (list, tuple))
-    parts = source if is_sharded else [source]
-    if not parts:
-        raise InputValueError("scores", expected="at least one shard", got="an empty list")
-    if is_sharded and all(isinstance(part, PATHS) for part in parts):
-        check_order("scores", list(map(os.fsdecode, parts)))
-    stores = []
-    for part in parts:
+
+    def open_one(part: Any) -> Store:
         scores = _read_one(part, dtype, dtypes, member)
-        stores.append(ArrayStore(scores) if isinstance(scores, Scores) else scores)
-    if not is_sharded:
-        return stores[0]
-    store = ShardStore(stores, axis)
-    if pattern:
-        _refuse_missing_shard(pattern, numbers, store)
-    return store
+        return ArrayStore(scores) if isinstance(scores, Scores) else scores
+
+    if isinstance(source, (list, tuple)):
+        if not source:
+            raise InputValueError("scores", expected="at least one shard", got="an empty list")
+        if all(isinstance(part, PATHS) for part in source):
+            check_order("scores", list(map(os.fsdecode, source)))
+        return ShardStore(list(map(open_one, source)), axis)
+    if isinstance(source, PATHS):
+        pattern = os.fsdecode(source)
+        # A pattern may be the name of a file that exists.
+        if any(wildcard in pattern for wildcard in _WILDCARDS) and not os.path.lexists(pattern):
+            numbers = matching_files(pattern)
+            store = ShardStore(list(map(open_one, numbers)), axis)
+            _refuse_missing_shard(pattern, numbers, store)
+            return store
+    return open_one(source)
 
 
 def _read_one(
@@ -243,7 +239,7 @@ def _read_one(
 def open_file(path: str, dtype: Any, dtypes: tuple[str, ...], member: str | None = None) -> Store:
     """Open a `.npy`, or a member of an `.npz` that is stored without compression.
 
-    What is no file of scores, as its dtypes tell, may also be one of vectors.
+    With the dtypes of vectors, files of vectors are opened, too.
     """
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in (".npy", ".npz"):
@@ -299,7 +295,7 @@ def _stored_member(file: BinaryFile, path: str, member: str | None) -> tuple[str
     with report_damage("scores", place, "cannot be read in place: "):
         if info.compress_type != zipfile.ZIP_STORED:
             raise ValueError("it is compressed; numpy.savez stores arrays as they are")
-        archive.open(info)  # This reads and checks its local header.
+        archive.open(info)  # This checks its local header, and leaves the file where data begin.
         return place, file.tell(), info.file_size
 
 
@@ -353,22 +349,26 @@ def matching_files(pattern: str) -> dict[str, int]:
     varying = [place for place, column in enumerate(columns) if len(set(column)) > 1]
     shards = columns[varying[0]] if varying else (0,) * len(names)
     numbers = dict(sorted(zip(names, shards, strict=True), key=itemgetter(1)))
-    odd = [name for name, text in zip(names, texts, strict=True) if text != texts[0]]
-    odd += [after for before, after in pairwise(numbers) if numbers[before] == numbers[after]]
-    if odd or len(varying) > 1:
+    unlike = [name for name, text in zip(names, texts, strict=True) if text != texts[0]]
+    unlike += [after for before, after in pairwise(numbers) if numbers[before] == numbers[after]]
+    if unlike or len(varying) > 1:
         expected = "files whose names differ in one number, which each has once, or a list of paths"
-        got = f"{(odd or names[1:])[0]} beside {names[0]}"
+        got = f"{(unlike or names[1:])[0]} beside {names[0]}"
         raise InputValueError("scores", expected=expected, got=got, place=pattern)
     # The number of a file that is alone may be any of those after its folder.
     n_of_folder = len(_split_at_numbers(os.path.dirname(names[0]))[1])
     for place in varying or range(n_of_folder, len(columns)):
-        if texts[0][place + 1].strip("-_.") == "of" and place + 1 < len(columns):
-            total = columns[place + 1][0]
-            first = min(columns[place])
-            if first > 1 or max(columns[place]) - first >= total or len(names) != total:
-                problem = f"expected {total} shards, as the names say (else list them)"
-                raise show_briefly(FileNotFoundError(errno.ENOENT, problem, pattern))
+        is_before_total = texts[0][place + 1].strip("-_.") == "of" and place + 1 < len(columns)
+        if is_before_total and not _are_all(columns[place], total=columns[place + 1][0]):
+            problem = f"expected {columns[place + 1][0]} shards, as the names say (else list them)"
+            raise show_briefly(FileNotFoundError(errno.ENOENT, problem, pattern))
     return numbers
+
+
+def _are_all(numbers: Sequence[int], total: int) -> bool:
+    """Return whether distinct numbers are 0 to total - 1, or 1 to total."""
+    first, last = min(numbers), max(numbers)
+    return len(numbers) == total and first <= 1 and last - first < total
 
 
 def check_order(argument: str, paths: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from ..arrays.row_keys import (
     codes_of,
     distinct_in_place,
     first_equals,
-    mixed_rows,
+    hash_rows,
 )
 from ..counting.driver import count_scores
 from ..counting.job import Job
@@ -566,7 +566,7 @@ def number_facts(columns: Iterable[tuple[IntArray, Any]]) -> IntArray:
             codes = codes_of(ids)
             digest = b"".join([digest_of(names[i]) for i in codes.distinct.tolist()])
             digests.append(np.frombuffer(digest, np.int64)[codes.codes])
-    return mixed_rows(digests).view(np.int64)
+    return hash_rows(digests).view(np.int64)
 
 
 def digest_of_names(vocabularies: Iterable[Vocabulary]) -> str:
