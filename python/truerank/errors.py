@@ -225,17 +225,17 @@ def show_briefly(error: OSError) -> OSError:
 
 
 def _lines_of_user(error: BaseException | None = None) -> list[str]:
-    """List the lines of code that led to an error, the package's own left out, and the message."""
+    """Return the lines of a traceback that shows the user's code alone, and the message."""
     shown = error or getattr(sys, "last_value", None) or sys.exc_info()[1]
-    hidden = {"truerank", "IPython", "ipykernel", *sys.stdlib_module_names}
+    hidden_packages = {"truerank", "IPython", "ipykernel", *sys.stdlib_module_names}
     lines = ["Traceback (most recent call last):"]
-    for frame, number in traceback.walk_tb(getattr(shown, "__traceback__", None)):
-        if str(frame.f_globals.get("__name__")).partition(".")[0] not in hidden:
+    for frame, line_number in traceback.walk_tb(getattr(shown, "__traceback__", None)):
+        package = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if package not in hidden_packages:
             path = frame.f_code.co_filename
-            # A cell has the name of a file that there is not.
-            place = f'File "{path}"' if os.path.isfile(path) else "Cell"
-            lines.append(f"  {place}, line {number}, in {frame.f_code.co_name}")
-            lines.append(f"    {linecache.getline(path, number).strip()}")
+            place = f'File "{path}"' if os.path.isfile(path) else "Cell"  # of a notebook
+            lines.append(f"  {place}, line {line_number}, in {frame.f_code.co_name}")
+            lines.append(f"    {linecache.getline(path, line_number).strip()}")
     return lines + "".join(traceback.format_exception_only(shown)).splitlines()
 
 

@@ -92,15 +92,16 @@ def open_input(
 ) -> Iterator[IO[bytes]]:
     """Open a regular file for reading bytes; the block's end closes it.
 
-    What is no regular file is a ValueError that names the argument, but a folder an OSError, as the
-    system raises it, with the name that was given.
+    A pipe, a socket or a device is a ValueError that names the argument; a folder is an OSError, as
+    the system raises it, with the name that was given.
     """
     name = path_name(argument, path)
     try:
         # This is asked before the file is opened, which may wait for somebody to write into a pipe.
-        # No file has a name with a NUL.
-        mode = 0 if "\0" in name else os.stat(name).st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        has_nul = "\0" in name  # No file has such a name.
+        mode = 0 if has_nul else os.stat(name).st_mode
+        is_special = not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+        if has_nul or is_special:
             expected = "a regular file, no pipe, socket or device"
             raise InputValueError(argument, expected=expected, place=name)
         with open(name, "rb", buffering) as file:
@@ -112,7 +113,7 @@ def open_input(
 
 @contextmanager
 def report_damage(argument: str, place: str = "", problem: str = "") -> Iterator[None]:
-    """Turn whatever libraries raise on damaged bytes into one kind of error, after a problem.
+    """Turn whatever libraries raise on damaged bytes into an error that begins with `problem`.
 
     The place is the file, if the argument does not name it.
     """
@@ -121,8 +122,9 @@ def report_damage(argument: str, place: str = "", problem: str = "") -> Iterator
     except (MemoryError, InputError):
         raise
     except Exception as error:
-        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
-            raise  # The disk is at fault; a damaged offset gives EINVAL.
+        is_of_disk = isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
+        if is_of_disk:  # A damaged offset gives EINVAL.
+            raise
         raise InputValueError(argument, f"{problem}{error}", place=place) from error
 
 

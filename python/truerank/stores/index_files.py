@@ -17,9 +17,10 @@ the first rows has its own, as `base.1B.u8bin.crop_nb_10000000`.
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any
 
@@ -109,11 +110,11 @@ def open_matrix(
     With `dtypes` they are vectors, as `dtype_name` takes them.
     """
     with open_input("scores", file_of(path)) as file:
-        layout = find_layout(file, path, of_bin)
-        name = dtype_name(layout.dtype, dtype, dtypes, path) if dtypes else layout.dtype.name
-        if isinstance(layout, NpyHeader):
-            return FileStore(file, path, layout, name)
-        return ArrayStore(Scores(layout, name, not layout.dtype.isnative), (file.name,))
+        found = find_layout(file, path, of_bin)
+        name = dtype_name(found.dtype, dtype, dtypes, path) if dtypes else found.dtype.name
+        if isinstance(found, NpyHeader):
+            return FileStore(file, path, found, name)
+        return ArrayStore(Scores(found, name, not found.dtype.isnative), (file.name,))
 
 
 def _find_dataset(file: IO[bytes], name: str, place: str) -> NpyHeader | Array:
@@ -159,33 +160,52 @@ def find_layout(file: IO[bytes], path: str, of_bin: np.dtype[Any]) -> NpyHeader 
     size = os.fstat(file.fileno()).st_size
     if ending in OF_ROWS:
         return _layout_of_rows(file, size, np.dtype(OF_ROWS[ending]))
-    rows, columns = _read_header(file, size)
+    shape = _read_header(file, size)
     dtype = np.dtype(OF_WHOLE.get(ending, of_bin))
-    whole = _HEADER_BYTES + rows * columns * dtype.itemsize
-    sizes = (whole, 2 * whole - _HEADER_BYTES) if dtype == ID else (whole,)
-    may_be_vectors = ending == ".bin" and dtype.kind == "f"
-    if size not in sizes:
-        expected = " or ".join(f"{each:,}" for each in sizes)
-        expected += f" bytes for {rows:,} rows of {columns:,} {dtype.name}"
-        ways = []
-        size_of_bytes = _HEADER_BYTES + rows * columns
-        n_rows, rest = divmod(size - _HEADER_BYTES, columns * dtype.itemsize)
-        if may_be_vectors:
-            expected += f", or {size_of_bytes:,} for int8 or uint8"
-        if may_be_vectors and size == size_of_bytes:
-            ways = [Option("dtype", "int8", "says that bytes have a sign")]
-            ways += [Option("dtype", "uint8", "that they have none")]
-        elif n_rows and not rest:
-            call = f"np.memmap(path, {dtype.str!r}, 'r', 8, ({n_rows}, {columns}))"
-            ways = [Option("", effect=f"maps the {n_rows:,} rows that are there", call=call)]
-        got = f"{size:,}"
-        raise InputValueError("scores", expected=expected, got=got, place=file.name, remedies=ways)
-    if may_be_vectors:  # The bits of an id, read as those of a float, are next to 0.
-        ids = np.frombuffer(file.read(columns * dtype.itemsize), ID)
-        if ids.any() and (ids >= -1).all() and (ids < 1 << 23).all():
-            got = f"ids, as {ids[:3].tolist()}"
-            raise InputValueError("scores", expected="vectors", got=got, place=file.name)
-    return NpyHeader((rows, columns), False, dtype, _HEADER_BYTES)
+    may_be_of_bytes = ending == ".bin" and dtype.kind == "f"
+    bytes_of_numbers = math.prod(shape) * dtype.itemsize
+    fitting_sizes = [_HEADER_BYTES + bytes_of_numbers]
+    if dtype == ID:  # As many distances may follow the ids.
+        fitting_sizes.append(_HEADER_BYTES + 2 * bytes_of_numbers)
+    if size not in fitting_sizes:
+        raise _wrong_size(file.name, size, fitting_sizes, shape, dtype, may_be_of_bytes)
+    if may_be_of_bytes:
+        _refuse_ids(file.name, np.frombuffer(file.read(shape[1] * dtype.itemsize), ID))
+    return NpyHeader(shape, False, dtype, _HEADER_BYTES)
+
+
+def _wrong_size(
+    place: str,
+    size: int,
+    fitting_sizes: Sequence[int],
+    shape: tuple[int, int],
+    dtype: np.dtype[Any],
+    may_be_of_bytes: bool,
+) -> InputValueError:
+    """Return the error of a file whose size is not that of its rows and columns."""
+    rows, columns = shape
+    expected = " or ".join(f"{fitting:,}" for fitting in fitting_sizes)
+    expected += f" bytes for {rows:,} rows of {columns:,} {dtype.name}"
+    ways = []
+    size_of_bytes = _HEADER_BYTES + rows * columns
+    whole_rows, rest = divmod(size - _HEADER_BYTES, columns * dtype.itemsize)
+    if may_be_of_bytes:
+        expected += f", or {size_of_bytes:,} for int8 or uint8"
+    if may_be_of_bytes and size == size_of_bytes:
+        ways = [Option("dtype", "int8", "says that bytes have a sign")]
+        ways += [Option("dtype", "uint8", "that they have none")]
+    elif whole_rows and not rest:
+        call = f"np.memmap(path, {dtype.str!r}, 'r', 8, ({whole_rows}, {columns}))"
+        ways = [Option("", effect=f"maps the {whole_rows:,} rows that are there", call=call)]
+    got = f"{size:,}"
+    return InputValueError("scores", expected=expected, got=got, place=place, remedies=ways)
+
+
+def _refuse_ids(place: str, row: Array) -> None:
+    """Refuse a first row of floats whose bits are those of ids: as floats these are next to 0."""
+    if row.any() and (row >= -1).all() and (row < 1 << 23).all():
+        got = f"ids, as {row[:3].tolist()}"
+        raise InputValueError("scores", expected="vectors", got=got, place=place)
 
 
 def _read_header(file: IO[bytes], size: int) -> tuple[int, int]:
@@ -210,17 +230,17 @@ def _layout_of_rows(file: IO[bytes], size: int, dtype: np.dtype[Any]) -> NpyHead
         expected = "rows that begin with the count of their numbers, in 4 bytes"
         got = f"a count of {columns}" if size >= _COUNT.itemsize else f"{size} bytes"
         raise InputValueError("scores", expected=expected, got=got, place=file.name)
-    between = _COUNT.itemsize + columns * dtype.itemsize
-    rows, rest = divmod(size, between)
+    row_bytes = _COUNT.itemsize + columns * dtype.itemsize
+    rows, rest = divmod(size, row_bytes)
     if rest:
-        expected = f"rows of {columns:,} {dtype.name}, as the first, of {between:,} bytes each"
+        expected = f"rows of {columns:,} {dtype.name}, as the first, of {row_bytes:,} bytes each"
         got = f"{size:,} bytes, {rest:,} behind {rows:,} rows"
         raise InputValueError("scores", expected=expected, got=got, place=file.name)
     sample = np.unique(np.linspace(0, rows - 1, _SAMPLE).astype(np.int64))
-    counts = read_single_scores(file, sample * between, _COUNT)
-    is_other = counts != columns
-    if is_other.any():
-        i = int(is_other.argmax())
+    counts = read_single_scores(file, sample * row_bytes, _COUNT)
+    is_unlike = counts != columns
+    if is_unlike.any():
+        i = int(is_unlike.argmax())
         place = f"{file.name}: row {sample[i]}"
         expected = f"{columns:,} numbers, as in the first"
         raise InputValueError("scores", expected=expected, got=f"{counts[i]:,}", place=place)

@@ -339,13 +339,13 @@ class FileStore(Store):
         part.shape = (len(rows), self.shape[1])
         part.nbytes = len(rows) * self.shape[1] * self.itemsize
         part.single_row = False
-        between_lines, in_line = self._strides
+        line_stride, score_stride = self._strides
         if self._by_columns:
-            part._offset += rows.start * in_line
-            part._strides = (between_lines, in_line * rows.step)
+            part._offset += rows.start * score_stride
+            part._strides = (line_stride, score_stride * rows.step)
         else:
-            part._offset += rows.start * between_lines
-            part._strides = (between_lines * rows.step, in_line)
+            part._offset += rows.start * line_stride
+            part._strides = (line_stride * rows.step, score_stride)
         part._step = self._step * rows.step
         part._facts = (part._offset, self._by_columns, part._step)
         return part
@@ -445,9 +445,9 @@ def read_single_scores(file: BinaryFile, offsets: Array, carrier: np.dtype[Any])
     for first in range(0, len(order), _PREFETCHED_READS):
         group = offsets[order[first : first + _PREFETCHED_READS]].tolist()
         with suppress(OSError, AttributeError):  # Not every system takes such hints.
-            for offset in [] if _is_cached(descriptor, group[-1]) else group:
-                # The system can fetch them all at once.
-                os.posix_fadvise(descriptor, offset, size, os.POSIX_FADV_WILLNEED)
+            if not _is_cached(descriptor, group[-1]):
+                for offset in group:  # The system can fetch them all at once.
+                    os.posix_fadvise(descriptor, offset, size, os.POSIX_FADV_WILLNEED)
         if hasattr(os, "pread"):
             data += b"".join([os.pread(descriptor, size, offset) for offset in group])
             continue
