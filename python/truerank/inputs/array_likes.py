@@ -197,15 +197,15 @@ def index_array(name: str, value: object, *, copy: bool = True, what: str = "an 
 
 
 def native_indices(name: str, value: object) -> npt.NDArray[Any]:
-    """Return contiguous int32 or int64 in the machine's byte order, without a copy if they are."""
+    """Return contiguous int32 or int64 in native byte order, without a copy where possible."""
     array = as_array(value, name)
     if array is not value:  # A masked array is never taken as it is.
         refuse_mask(name, value)
-    if not array.flags.c_contiguous:
+    if not array.flags.c_contiguous:  # It is copied.
         check_size(name, array.size)
     if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)):
         if not array.size:
-            array = array.copy()  # An empty one may be aligned for numpy alone.
+            array = array.copy()  # To numpy, an empty one is aligned wherever it lies.
         return np.require(array, requirements=["C", "A"])
     return index_array(name, value)
 
@@ -292,12 +292,12 @@ def dtype_name(
     name = known or dtype.name
     if stated is not None:
         stated_name, _ = named_dtype(stated)
-        are_scores = dtypes == DTYPES
-        # Of vectors "bfloat16" and "float16" say only what raw bits are.
-        is_expected = are_scores or stated_name not in _NARROW
-        if stated_name in _NARROW and name in _RAW_BITS:
+        is_narrow = stated_name in _NARROW
+        are_vectors = dtypes != DTYPES
+        says_only_what_bits_are = is_narrow and are_vectors
+        if is_narrow and name in _RAW_BITS:
             name = stated_name
-        elif is_expected and PARTS.get(name, name) != stated_name:
+        elif not says_only_what_bits_are and PARTS.get(name, name) != stated_name:
             expected = f"the dtype that was named, {stated_name}"
             raise InputTypeError("scores", expected=expected, got=f"dtype {dtype}", place=place)
     if name not in dtypes:
@@ -325,9 +325,9 @@ def named_dtype(dtype: Any) -> tuple[str, np.dtype[Any]]:
         text = str(dtype).removeprefix("torch.")
         name = text.lstrip("<>")  # numpy takes no byte order before these names.
         if name in DTYPES:
-            order: Any = text.removesuffix(name) or "="
+            byte_order: Any = text[: -len(name)] or "="
             carrier = "uint16" if name == "bfloat16" else name
-            return name, np.dtype(carrier).newbyteorder(order)
+            return name, np.dtype(carrier).newbyteorder(byte_order)
         plain = np.dtype(dtype)
         if plain.name in DTYPES:
             return plain.name, plain

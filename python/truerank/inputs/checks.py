@@ -93,7 +93,7 @@ def integer(
     most: int | None = None,
     expected: str = "",
 ) -> int:
-    """Check an integer, which no bool is, and return it as a Python int, whose sums do not wrap.
+    """Return an integer as a Python int, whose sums do not wrap; a bool is refused.
 
     `most` is given only beside `least`.
     """
@@ -185,7 +185,7 @@ def distinct_names(name: str, words: Any) -> tuple[str, ...]:
             if not isinstance(word, str):
                 got = f"{type(word).__name__} at position {i}"
                 raise InputTypeError(name, expected="str", got=got)
-        names = tuple(map(str, items))
+        names = tuple(map(str, items))  # Some are of a subclass of str.
     refuse_repeated(name, names)
     return names
 
@@ -356,10 +356,10 @@ def without_index(value: Any) -> Any:
 def by_position(name: str, value: Any, rows: Axis = NUMBERED, columns: Axis = NUMBERED) -> Any:
     """Compare the names of rows and columns with those of axes, and return an array without them.
 
-    Every door of values goes through this function, and what has no names is returned as it is. A
-    RangeIndex from 0 by 1 is none, nor are columns that polars or pandas has numbered; another
-    length is an error of its own. A missing number is NaN. Refused are missing bools, and frames of
-    several dtypes, whose common one might change the order.
+    Every door of values goes through this function. A value without names is returned as it is; a
+    RangeIndex from 0 by 1, and columns that polars or pandas has numbered, are no names. A missing
+    number becomes NaN. Missing bools are refused, and frames of several dtypes, whose common dtype
+    might change the order.
     """
     if isinstance(value, np.ndarray):  # This is the usual case.
         return value
@@ -439,22 +439,32 @@ def _are_no_names(names: Any, labels: Any = ()) -> bool:
 
 
 def _check_names(name: str, kind: str, names: Any, rows: Axis, columns: Axis) -> None:
-    """Refuse names of an index, of rows or of columns that are not those of an axis, in order."""
-    words = _name_words(kind)
-    axis = columns if words["names"] else rows
+    """Refuse names of an index, of rows or of columns that are not those of an axis, in order.
+
+    Another number of names is refused later, as that of rows or columns.
+    """
+    are_of_columns = bool(_name_words(kind)["names"])
+    axis = columns if are_of_columns else rows
     if _are_no_names(names, axis.whole or ()):
         return
     names = tuple(names)
-    has_whole = axis.some is not None and len(axis.some) != len(names) == axis.height
-    if has_whole:
+    is_part = axis.some is not None and len(axis.some) != len(names)
+    if is_part and len(names) == axis.height:  # The names are those of the whole.
         axis = axis._replace(some=None)
     labels = axis.labels or tuple(range(len(names)))
     # Bools and floats are no labels, though True == 1.
     types = set(map(type, names)) - {str, int}
     are_labels = all(issubclass(each, (str, np.integer)) for each in types)
-    if len(names) != len(labels) or (are_labels and names == labels):
-        return
+    are_equal = are_labels and names == labels
+    if len(names) == len(labels) and not are_equal:
+        raise _misplaced_name(name, kind, names, labels, axis, are_labels)
 
+
+def _misplaced_name(
+    name: str, kind: str, names: Any, labels: Any, axis: Axis, are_labels: bool
+) -> InputValueError:
+    """Return the error of names that are not the labels of an axis, or not in their order."""
+    words = _name_words(kind)
     expected = f"{words['noun']} numbered 0, 1, 2, ..."
     put_in_order = words["sort"]
     if axis.labels:
@@ -467,4 +477,4 @@ def _check_names(name: str, kind: str, names: Any, rows: Axis, columns: Axis) ->
         if put_in_order and set(names) == set(labels):
             ways = f"{put_in_order}, or {ways}"
     got = f"{names[i]!r} at position {i}, where {labels[i]!r} belongs; give {ways}"
-    raise InputValueError(name, expected=expected, got=got)
+    return InputValueError(name, expected=expected, got=got)

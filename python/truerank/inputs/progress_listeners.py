@@ -168,23 +168,22 @@ def bar() -> Listener:
     # In a notebook without ipywidgets `tqdm.auto` warns that they are missing, and draws in text.
     module = "tqdm.auto" if find_spec("ipywidgets") else "tqdm"
     tqdm = import_extra(module, "progress=True", "progress").tqdm
-    drawn: list[Any] = []
+    current: Any = None
 
     def draw(progress: Progress) -> None:
-        if not drawn:
+        nonlocal current
+        if current is None:
             unit = {"unit": "B", "unit_scale": True}
             if progress.unit != BYTES:
                 unit = {"unit": f" {progress.unit}"}
             # A widget takes the total only when it is made.
-            drawn.append(tqdm(None, "truerank", progress.total, initial=progress.done, **unit))
-        (current,) = drawn
+            current = tqdm(None, "truerank", progress.total, initial=progress.done, **unit)
         current.total = progress.total or None
         current.update(progress.done - current.n)
-        # A count without a total goes on, unless it has nothing to do.
-        has_end = progress.total > 0 or progress.done == 0
-        if has_end and progress.done >= progress.total:
+        is_without_total = progress.total == 0 and progress.done > 0
+        if progress.done >= progress.total and not is_without_total:
             current.close()
-            drawn.clear()
+            current = None
 
     return draw
 

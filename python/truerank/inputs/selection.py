@@ -209,10 +209,10 @@ def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selecti
         return _of_arrays(name, value)
     if isinstance(value, AbstractSet) and may_be_shared:
         value = list(value)
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        is_shared = may_be_shared and len(value) > 0 and isinstance(value[0], _FLAT)
-        if not is_shared:
-            return _of_lists(name, value, tasks, columns)
+    is_sequence = isinstance(value, Sequence) and not isinstance(value, str)
+    is_one_list = is_sequence and may_be_shared and len(value) > 0 and isinstance(value[0], _FLAT)
+    if is_sequence and not is_one_list:
+        return _of_lists(name, value, tasks, columns)
     array = as_array(value, name)
     if array.dtype.kind == "O" and array.ndim == 1:  # It is a column of lists.
         return _of_lists(name, array, tasks, columns)
@@ -238,14 +238,16 @@ def _shared_by_all(name: str, values: npt.NDArray[Any], columns: int) -> Selecti
 def _way_out(name: str, array: npt.NDArray[Any], tasks: int, columns: int) -> str:
     """Say how numbers that are no selection become what they may be meant as.
 
-    Numbers below 0 beside 0 are added to scores: they leave out. Of both signs nothing is said.
+    Numbers of 0 and below are an additive mask, which is added to scores.
     """
     if array.shape in ((tasks, columns), (columns,)) and array.dtype.kind in "iuf":
-        if not (array < 0).any():
+        has_negative, has_positive = (array < 0).any(), (array > 0).any()
+        if has_negative and has_positive:
+            return ""
+        if not has_negative:
             return "; a mask is mask > 0"
-        is_added = not (array > 0).any()
         line = "mask < 0" if name == "filter" else "mask == 0"
-        return f"; a mask is {line}, where numbers below 0 leave out" if is_added else ""
+        return f"; a mask is {line}, where numbers below 0 leave out"
     if array.ndim != 2 or array.dtype.kind not in "iu":
         return ""
     if array.shape[1] == 2 and len(array) != tasks:
@@ -263,10 +265,11 @@ def refuse_mask_of_integers(name: str, indices: npt.NDArray[Any], columns: int) 
 
 
 def _of_mask(name: str, mask: npt.NDArray[Any]) -> Selection:
-    """Read a mask; one that leaves most candidates out may be true at what is to be ranked."""
+    """Read a mask; a filter that leaves most candidates out is refused, as it may be inverted."""
     tasks, columns = mask.shape
     indptr = indptr_of(np.count_nonzero(mask, axis=1))
-    if name == "filter" and 2 * int(indptr[-1]) > mask.size:
+    leaves_most_out = 2 * int(indptr[-1]) > mask.size
+    if name == "filter" and leaves_most_out:
         problem = f"leaves out {indptr[-1] / tasks:.4g} of {columns} candidates on average"
         ways = [
             Option("", effect="leaves out the others", call="filter=~mask"),
@@ -274,14 +277,15 @@ def _of_mask(name: str, mask: npt.NDArray[Any]) -> Selection:
         ]
         raise InputValueError(name, problem, remedies=ways)
     indices = np.empty(indptr[-1], np.int32 if columns < 2**31 else np.int64)
-    step = max(1, _MASK_CELLS // max(1, columns))
-    for top in range(0, tasks, step):
-        ends = indptr[top : top + step + 1]
-        indices[ends[0] : ends[-1]] = mask[top : top + step].nonzero()[1]
+    height = max(1, _MASK_CELLS // max(1, columns))
+    for top in range(0, tasks, height):
+        bounds = indptr[top : top + height + 1]
+        indices[bounds[0] : bounds[-1]] = mask[top : top + height].nonzero()[1]
     return Selection(indptr, indices, None, False)
 
 
 def _of_arrays(name: str, members: tuple[Any, ...]) -> Selection:
+    """Read (indptr, indices) or (indptr, indices, lists); a tuple of lists could be either."""
     are_lists = all(isinstance(member, (list, tuple, range, AbstractSet)) for member in members)
     if are_lists or len(members) not in (2, 3):
         expected = "arrays as (indptr, indices) or (indptr, indices, lists), or a list of lists"
