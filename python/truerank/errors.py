@@ -62,11 +62,11 @@ class InputError(Exception):
     expected : str
         What would have been right.
     got : object, optional
-        What came; the message shows its `str`, of which a very long one is cut.
+        What came; the message shows its `str`, cut where it is very long.
     place : str or int, optional
         The file, line or other part of the argument that is wrong, or the position of an element.
     remedies : sequence of Option, optional
-        Options that lead out, each of which follows the sentence with what it does.
+        Options that help. Each follows the sentence, with what it does.
 
     Attributes
     ----------

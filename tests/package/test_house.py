@@ -27,6 +27,7 @@ pytestmark = [
 FOLDERS = ("python/truerank", "tests", "fuzz", "bench")
 MOST_LINES = 60  # of code in a function: no docstrings, comments and blank lines
 LONG_LINES = 5  # of more than 100 characters, in the package
+MOST_WORDS = 1200  # of a docstring: what more there is to say is on a page
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DOCUMENTED = (ast.Module, ast.ClassDef, *FUNCTIONS)
 
@@ -64,6 +65,17 @@ def test_functions_of_at_most_60_lines_of_code(folder: str) -> None:
                 number = len(code.intersection(range(node.lineno, (node.end_lineno or 0) + 1)))
                 if number > MOST_LINES:
                     longer[f"{name_of(path)}:{node.name}"] = number
+    assert longer == {}
+
+
+def test_docstrings_of_at_most_1200_words() -> None:
+    longer = {}
+    for path in files_of("python/truerank"):
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, DOCUMENTED):
+                number = len((ast.get_docstring(node) or "").split())
+                if number > MOST_WORDS:
+                    longer[f"{name_of(path)}:{getattr(node, 'name', '')}"] = number
     assert longer == {}
 
 

@@ -5,8 +5,8 @@ loops, `recbole` for RecBole's trainers, `ir_measures` for measures by its names
 retrieval tasks, and `sentence_transformers` for evaluations and trainers. No module is imported
 before it is used.
 
-They are written as users would write them, from the public names of truerank. Few need more, where
-they share what users have no use for; a test counts such names.
+They are written from the public names of truerank, as users would write them; a test counts the few
+others.
 """
 
 from ..naming import import_extra as import_extra

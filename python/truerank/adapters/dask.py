@@ -293,7 +293,7 @@ def rank(
         As in `truerank.rank`. Each chunk is sent the lists of its own rows, 4 or 8 bytes an entry.
         A chunk whose rows no task reads is not computed.
     candidates : None
-        Others are refused: rank ``scores[:, candidates]``, or leave out others by a filter.
+        Candidates are refused: rank ``scores[:, candidates]``, or leave the others out by a filter.
     threads : int, optional
         The number of threads of each Dask task. Default: one, because Dask runs as many tasks at
         once as its workers have threads.
@@ -313,13 +313,13 @@ def rank(
         candidates, and as `truerank.rank`.
     ValueError
         As `truerank.rank`, for chunks of unknown sizes, and if a true score changes when its chunk
-        is computed again. Of several NaN, the error names the first one in the whole matrix.
+        is computed again. The error names the first NaN of the whole matrix.
 
     Notes
     -----
     A chunk may be a tensor of torch, also on a device of its worker, where it is counted: the array
-    then says a dtype of NumPy (that of ml_dtypes for bfloat16), and nothing but what makes the
-    tensor may come before this function.
+    then says a dtype of NumPy (that of ml_dtypes for bfloat16), and only what makes the tensor may
+    come before this function.
 
     For each task, ``above``, ``tied`` and ``candidates`` are sums of integers over the chunks of
     its row, so the order of the chunks does not matter. The true candidate is not part of these

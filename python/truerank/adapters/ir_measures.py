@@ -46,13 +46,13 @@ class RankProvider(base.Provider):
 
     Notes
     -----
-    The formulas are those of trec_eval, as of the provider pytrec_eval: a document is relevant from
+    The formulas are those of trec_eval, as in the provider pytrec_eval: a document is relevant from
     the relevance `rel` on, a query without a relevant document or without a list has the value 0,
-    lists of other queries are not used, and
-    relevant documents that a list does not have add nothing. nDCG takes relevances above 0 as
-    gains, after its mapping `gains`; with ``dcg="exp-log2"``, 2^g - 1. With ``judged_only``,
-    documents that are not judged leave the lists; one whose relevance is negative, after that
-    mapping, is not judged. NaN scores are a ValueError.
+    lists of other queries are not used, and relevant documents that a list does not have add
+    nothing. nDCG takes relevances above 0 as gains, after its mapping `gains`; with
+    ``dcg="exp-log2"``, 2^g - 1. With ``judged_only``, documents that are not judged leave the
+    lists; one whose relevance is negative, after that mapping, is not judged. NaN scores are a
+    ValueError.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class RankedRuns(base.Evaluator):
     Attributes
     ----------
     reports : dict of measure to Report
-        Those of the last run, of the queries that have a list and a relevant document. Measures
+        Those of the last run, for the queries that have a list and a relevant document. Measures
         that read qrels alike share theirs.
     """
 

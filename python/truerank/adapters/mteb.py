@@ -30,7 +30,7 @@ SIMILARITIES |= {"MaxSim": "maxsim"}
 
 
 class ExactSearchIndex:
-    """An `index_backend` of MTEB's `SearchEncoderWrapper`, as `FaissSearchIndex` is one.
+    """An `index_backend` of MTEB's `SearchEncoderWrapper`, like `FaissSearchIndex`.
 
     Documents are scored by `truerank.topk_embeddings`: in blocks, so that no matrix of scores is
     stored, each pair by one sum in one order, so that equal documents have equal scores. Those with
@@ -47,8 +47,8 @@ class ExactSearchIndex:
     Attributes
     ----------
     tied : ndarray of bool, shape (queries,)
-        Of the last search: whether two of a query's k documents, or its last one and the next that
-        is left out, have equal scores. Another order of them may have other metrics.
+        For the last search: whether two of a query's k documents, or its last one and the next that
+        is left out, have equal scores. Another order of these may give other metrics.
 
     Raises
     ------

@@ -371,8 +371,8 @@ def evaluate_model(
     triples : TriplesFactory, or array_like of int, shape (n, 3)
         The triples to rank, without inverse ones, by which some models predict heads.
     known : mapping of str to triples, sequence of triples, or None
-        Others, ``{"train": dataset.training}``, that are left out as answers of the same query,
-        with those in `triples`. None: unfiltered.
+        Other known triples, ``{"train": dataset.training}``; like those in `triples`, they are left
+        out as answers of the same query. None: unfiltered.
     sides : sequence of {"head", "tail"}
         The predicted sides.
     candidates, split : optional

@@ -36,8 +36,8 @@ class RankEvaluator(recbole.Collector):
     Parameters
     ----------
     config : recbole.config.Config
-        As RecBole's `Collector` and `Evaluator` take it. Of its metrics MRR, NDCG, Hit, MAP,
-        Recall, Precision, GAUC and AUC come from ranks.
+        As RecBole's `Collector` and `Evaluator` take it. MRR, NDCG, Hit, MAP, Recall, Precision,
+        GAUC and AUC come from ranks.
     nan, threads
         As in `truerank.rank`.
 
@@ -49,13 +49,13 @@ class RankEvaluator(recbole.Collector):
 
     Notes
     -----
-    Items that score -inf are masked, as RecBole masks the padding and the history of a user, and
-    in sampled evaluation all that is not sampled: these are no candidates, unless they are
-    positive. Of the formulas of RecBole (`recbole.evaluator.metrics`) `map@k` divides by min(k, R)
-    for R positive items, and `auc` is that of all scores as one list. `gauc` is the mean of the AUC
-    of each user, weighted by R, without users all of whose items are positive; that of a report is
-    weighted by candidates. Positive items that tie with others get the mean over all orders of the
-    tie; RecBole has the order of `torch.topk`, but takes the mean for GAUC and AUC.
+    Items that score -inf are masked, as RecBole masks the padding and the history of a user, and in
+    sampled evaluation all that is not sampled: these are no candidates, unless they are positive.
+    In RecBole's formulas (`recbole.evaluator.metrics`) `map@k` divides by min(k, R) for R positive
+    items, and `auc` is that of all scores as one list. `gauc` is the mean of the AUC of each user,
+    weighted by R, without users whose items are all positive; in a report it is weighted by
+    candidates. Positive items that tie with others get the mean over all orders of the tie; RecBole
+    takes the order of `torch.topk`, but the mean for GAUC and AUC.
 
     Examples
     --------

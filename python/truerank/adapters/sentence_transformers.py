@@ -43,9 +43,9 @@ SIMILARITIES |= {library.util.maxsim: "maxsim", library.util.mean_maxsim: "maxsi
 class RankEvaluator(evaluation.InformationRetrievalEvaluator):
     """An `InformationRetrievalEvaluator` that counts ranks, and has a report of each query.
 
-    Relevant documents are ranked among all documents, of which no list is made; the cutoffs need
-    not be known before. It can be called with a `SentenceTransformer` or a `MultiVectorEncoder`,
-    and given to a trainer.
+    Relevant documents are ranked among all documents, without a list of these; the cutoffs need not
+    be known before. It can be called with a `SentenceTransformer` or a `MultiVectorEncoder`, and
+    given to a trainer.
 
     Parameters
     ----------
@@ -71,21 +71,21 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
     Warns
     -----
     UserWarning
-        Of a `MultiVectorEncoder` for documents without tokens, which score -inf.
+        For a `MultiVectorEncoder`'s documents without tokens, which score -inf.
 
     Notes
     -----
-    Names and values are those of `InformationRetrievalEvaluator`, where documents do not tie: a
-    value here is the mean over all orders of a tie, and theirs that of the order of names. Also the
-    mean and the median over queries of the rank of the first relevant document are returned
+    Names and values are those of `InformationRetrievalEvaluator`, where documents do not tie: in a
+    tie, a value here is the mean over all orders, there it is that of the order of names. Further
+    values are the mean and the median over queries of the rank of the first relevant document
     (``first_rank_mean``, ``first_rank_median``), and the bounds of the 95 % confidence interval of
     nDCG at the largest cutoff (``ndcg@10_low``, ``ndcg@10_high``).
 
-    The similarities of sentence-transformers (cosine, dot, euclidean, manhattan; of a
+    The similarities of sentence-transformers (cosine, dot, euclidean, manhattan; for a
     `MultiVectorEncoder` maxsim and meanmaxsim) are counted on the processor without storing scores;
     other score functions are called with some queries and all documents, and their scores are
     counted on the device of the embeddings. The embeddings of all documents are kept while they are
-    ranked, those of tokens end to end, so that `corpus_chunk_size` has no use.
+    ranked, those of tokens end to end: `corpus_chunk_size` is not used.
 
     Examples
     --------

@@ -40,8 +40,8 @@ class TrueRankMetric(Metric):
     ----------
     metrics : str or sequence of str
         The keys of the result of `compute`, as in a `Report`: "mrr", "tail.hits@10", "macro.amri".
-        Of one key that is given as a str, `compute` returns a scalar tensor, which Lightning's
-        ``self.log("mrr", metric)`` takes; otherwise a dict of floats by key.
+        For a single str, `compute` returns a scalar tensor, which Lightning's ``self.log("mrr",
+        metric)`` takes; else a dict of floats by key.
     sides : sequence of str
         The values that `side` may have in `update`, in the same order in every process.
     by : str, optional
@@ -183,8 +183,8 @@ class TrueRankMetric(Metric):
         Returns
         -------
         tensor of float64, shape (), or dict of str to float
-            A scalar if the metric was made for one key; otherwise the values by key. It is on the
-            device of the metric (of float32 on "mps", which has no float64).
+            A scalar if the metric was made for one key, else the values by key. It is on the device
+            of the metric (of float32 on "mps", which has no float64).
         """
         measured = report(self.ranks, by=self.by)
         values = {key: float(measured[key]) for key in self.metrics}
@@ -205,7 +205,7 @@ class TrueRankMetric(Metric):
         Returns
         -------
         tuple
-            The figure (None if `ax` is given) and the axes, as of any metric of torchmetrics.
+            The figure (None if `ax` is given) and the axes, as for any metric of torchmetrics.
 
         Raises
         ------
@@ -230,7 +230,7 @@ class TrueRankMetric(Metric):
 
     @property
     def higher_is_better(self) -> bool | None:
-        """Whether higher values are better; None for several keys, and where it is neither."""
+        """Whether higher values are better; None for several keys, and where neither is."""
         if len(self.metrics) > 1:
             return None
         return parse(self.metrics[0]).increasing

@@ -72,7 +72,7 @@ def csls_means(
     Raises
     ------
     TypeError, ValueError, OSError
-        As `rank_embeddings` does, and for `k` below 1 and for candidates that are no ids.
+        As `rank_embeddings` does, for `k` below 1, and for candidates that are not ids.
 
     Notes
     -----
@@ -85,10 +85,10 @@ def csls_means(
     case, under ``nan="omit"``, and small splits should need no k of their own. Slices of sorted
     scores, which other code takes, do the same.
 
-    OpenEA's code takes the k highest as ``-np.partition(-s, k + 1)[:, :k]``. These are k of the
-    k + 1 highest scores, and which one is missing depends on the version of numpy and on the
-    processor. Its means lie between that of the 1st to k-th score and that of the 2nd to
-    (k + 1)-th; only the same call on the whole matrix reproduces them.
+    OpenEA's code takes the k highest as ``-np.partition(-s, k + 1)[:, :k]``. These are k of the k +
+    1 highest scores; the version of numpy and the processor decide which one is missing. Its means
+    lie between that of the 1st to k-th score and that of the 2nd to (k + 1)-th; only the same call
+    on the whole matrix reproduces them.
 
     References
     ----------

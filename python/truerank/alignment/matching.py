@@ -89,8 +89,8 @@ def infer(
         As in `rank_embeddings`; for a matrix `dtype` says what raw 16-bit numbers are.
     progress : callable or bool, optional
         True: a bar of tqdm. A callable is called with a `Progress` while means and most similar
-        entities are looked for, in bytes of the scores of all passes, of which a number of
-        neighbours takes one more, and "mutual", too. All else is reported when it is done.
+        entities are looked for, in bytes of the scores of all passes: `csls` as a number adds one,
+        and "mutual" another. All else is reported when it is done.
 
     Returns
     -------
@@ -102,12 +102,12 @@ def infer(
     Raises
     ------
     TypeError
-        For embeddings and scores that are no numbers, and options of another type.
+        For embeddings and scores that are not numbers, and options of another type.
     ValueError
         For shapes that do not fit, an unknown name, a NaN if the rule is "raise" (with its
-        entities), +inf for "optimal", what belongs to embeddings beside a matrix, and damaged
-        files. For a matrix whose rows are ids or ranks, and where all vectors of the one side stand
-        in the other, in their order, so that every entity is paired with itself.
+        entities), +inf for "optimal", options of embeddings beside a matrix, and damaged files. For
+        a matrix whose rows are ids or ranks, and where all vectors of one side stand in the other,
+        in their order, so that every entity is paired with itself.
     OSError
         For files that are missing or cannot be read.
     MemoryError
@@ -127,11 +127,11 @@ def infer(
     optimal   a matching with the highest sum of scores
     ========  ======================================================================================
 
-    A score of -inf makes no pair, with any method. But for it, NaN and the threshold "stable" and
-    "optimal" match the whole smaller side.
+    A score of -inf makes no pair, with any method. But for such scores, NaN and the threshold,
+    "stable" and "optimal" match the whole smaller side.
 
     "stable" and "optimal" hold all scores, and the order of each row or a copy in float64: 1.4 and
-    2.9 GB for 15,000 entities a side. The others hold no matrix but the one that is given.
+    2.9 GB for 15,000 entities a side. The others hold no matrix but a given one.
 
     "stable" is deferred acceptance (Gale and Shapley, College admissions and the stability of
     marriage, 1962). Both sides see the same scores: ordered by score, left id and right id, all

@@ -77,10 +77,10 @@ class Task(SidedTask):
         (of pandas, polars or Arrow, or a structured array) has the columns left and right. Rows are
         an array of ints or of labels, of shape (m, 2), or a list of tuples. A path ending in .npy
         is such an array, one ending in .csv has commas and csv's quoting, any other file is
-        tab-separated text; perhaps gzipped. What an element names is said by `left` and `right`: a
-        str is a label, an int a label where labels are int, else a position. Where a label is the
-        str "7", an int could mean either, and is refused. Text holds labels, or integers where
-        `left` (or `right`) is an int or has labels that are int.
+        tab-separated text; perhaps gzipped. `left` and `right` decide what an element names: a str
+        is a label; an int is a label where labels are int, else a position, and refused where a str
+        label looks like an int. Text holds integers where `left` (or `right`) is an int or has
+        labels that are int, else labels.
     left, right : int, sequence of str or of int, mapping of these to int, or path
         The number of entities of each graph, including those without a counterpart: the
         number of vectors, or of rows and columns of scores. Or their labels in that order, or a
@@ -89,10 +89,9 @@ class Task(SidedTask):
         The entities of the other graph among which a counterpart is ranked. "all": every entity,
         including exclusive ones. "test": those of the test pairs; the fewer they are, the easier
         the task. "unaligned": all except those in a known pair (an entity of a test pair stays,
-        even if a known pair has it). Or ids or labels for each side, as
-        ``{"left_to_right": right_ids, "right_to_left": left_ids}``; the protocol names them by
-        their numbers and a digest, as "selection of 40 x 52 (3f2a91c0)". Of a side that the task
-        lacks all take part.
+        even if a known pair has it). Or ids or labels for each side, as ``{"left_to_right":
+        right_ids, "right_to_left": left_ids}``; the protocol names them by their numbers and a
+        digest, as "selection of 40 x 52 (3f2a91c0)". For a side that the task lacks all take part.
     sides : sequence of {"left_to_right", "right_to_left"}
         The sides to predict, in this order in Ranks.
     known : dict of str to split, list of splits, one split, or None
@@ -103,7 +102,7 @@ class Task(SidedTask):
     split : str
         The name of the evaluated split.
     duplicates, leaks : {"keep", "drop", "raise"}
-        What to do with test pairs that repeat an earlier one, and that a known split also has.
+        What to do with test pairs that repeat an earlier one, and that a known split has, too.
         Those that are kept cause a warning.
     columns : dict of str to (str or int), optional
         The name or the number of the column of "left" and "right", in all splits; others are left
@@ -118,10 +117,10 @@ class Task(SidedTask):
         Also as `left_to_right` and `right_to_left`. Their queries are entities, (m, 1).
     protocol : Protocol
     audit : Findings
-        What is worth knowing about the pairs before numbers are believed, of the whole task:
-        ``print(task.audit)``. Each has a `name`, a `count` and a `message`: how many
-        pairs are ranked, "duplicates" and "leaks" with what was done with them, the pairs of a
-        known split that share an entity where others do not, and what is "left out" of files.
+        What is worth knowing about the pairs before numbers are believed: ``print(task.audit)``.
+        Each finding has a `name`, a `count` and a `message`: how many pairs are ranked;
+        "duplicates" and "leaks", with what was done about them; a known split whose pairs share an
+        entity where others do not; and what is "left out" of files.
     pairs : ndarray of int64, shape (n, 2), read-only
         The test pairs that are ranked, as ids.
     left, right : tuple of str, tuple of int, or None
@@ -149,9 +148,9 @@ class Task(SidedTask):
     if both graphs have names, else by id; and "unit" (the row of `pairs`), which both directions
     share: the two ranks of a pair come from one score, and are one unit of intervals and tests.
 
-    In practice, all entities of the other graph are candidates. Most published numbers use those of
-    the test pairs alone, and rise as the test shrinks (Berrendorf, Faerman, Vermue, Tresp: On the
-    ambiguity of rank-based evaluation of entity alignment or link prediction methods, 2020).
+    In practice, all entities of the other graph are candidates. Most published numbers use only
+    those of the test pairs, and rise as the test shrinks (Berrendorf, Faerman, Vermue, Tresp: On
+    the ambiguity of rank-based evaluation of entity alignment or link prediction methods, 2020).
 
     Examples
     --------
@@ -266,14 +265,14 @@ class Task(SidedTask):
         Warns
         -----
         UserWarning
-            If all vectors of the one side stand, in order, in the other, and are candidates of
+            If all vectors of one side stand, in order, in the other, and are candidates of
             themselves, as where one matrix has both graphs.
 
         Notes
         -----
         With CSLS (see `csls_means`) the score of x and y is 2 s(x, y) - (r_left(x) + r_right(y)).
         r_left(x) is the mean of the k highest similarities of x to the right candidates of the
-        protocol, r_right(y) that of y to the left candidates; if there are fewer, of all.
+        protocol, and r_right(y) that of y to the left candidates; if there are fewer, of all.
         Similarities are added best first in float64, and means are rounded to the dtype of the
         scores; the sum of the two means is rounded once, and so is the difference, so both
         directions count the same bits. With ``nan="raise"``, a NaN similarity of two candidates is
@@ -392,8 +391,8 @@ class Task(SidedTask):
         Parameters
         ----------
         left_to_right, right_to_left : mapping, table, path, or TopK
-            By key: ``{left: {right: score}}``, or ``{left: [right, ...]}``, the best first; the
-            other way round from right to left. Or a table or a text file with the columns left,
+            By key: ``{left: {right: score}}``, or ``{left: [right, ...]}``, the best first; for
+            `right_to_left` the other way round. Or a table or a text file with the columns left,
             right and, perhaps, score. A query without a list has an empty one. Or what
             `truerank.topk_embeddings` returns, a row for each entity of the graph.
 

@@ -89,8 +89,8 @@ class Convention:
     itself : {"no", "always", "as filtered"}
         Whether the true candidate is also among its own negatives.
     rank : str
-        The place of the true candidate in its tie. By column it is exact for scores in columns, and
-        anywhere in the tie for bare scores.
+        The place of the true candidate in its tie. A place by column is exact for scores in
+        columns; for bare scores it is anywhere in the tie.
     mean : str
         The arithmetic of the average.
 

@@ -209,7 +209,7 @@ class CompatReport(Mapping[str, float], AsTable):
     exact : Report
         The report of the exact counts of the same tasks (``nan="worst"``), for any key.
     steps : tuple of Step
-        What it does otherwise, in turn; the last one arrives at its numbers.
+        What it does differently, in turn; the last one arrives at its numbers.
     first, last : ndarray of float64, shape (tasks,)
         The first and the last place that the true candidate of each task can take.
     figures : dict of str to float
@@ -340,8 +340,8 @@ class CompatReport(Mapping[str, float], AsTable):
     def table(self, metrics: Names = None, **options: Any) -> Table:
         """Return a row for each number: by realistic ranks, after each step, and the toolkit's.
 
-        People read the steps that change the place of a task. `metrics` are names of the toolkit;
-        other options are those of `Table.table`.
+        It shows people only the steps that change the place of a task. `metrics` are names of the
+        toolkit; other options are those of `Table.table`.
 
         Examples
         --------
@@ -475,7 +475,7 @@ def report(
 ) -> CompatReport:
     """Evaluate scores as a toolkit does, and show how its numbers depart from the exact ones.
 
-    Exact counts come from `rank`, or of sampled negatives from `rank_against`. If a toolkit's
+    Exact counts come from `rank`, for sampled negatives from `rank_against`. If a toolkit's
     convention changes the counts themselves (a tolerance, a transform, another score for filtered
     candidates), they are counted again in plain NumPy, block by block. The scores must be in memory
     or in a memory map.
@@ -492,8 +492,7 @@ def report(
         A row of `PRESETS`, or a preset of your own.
     others : array_like, shape (tasks, k) or (1, k), or (indptr, values), optional
         The bare scores of each task's sampled negatives, or of one list for all, as in
-        `rank_against`. They have no columns, so that there are no targets, rows, filter and
-        candidates.
+        `rank_against`. They have no columns: targets, rows, filter and candidates are not given.
     order : {"descending", "ascending"}, optional
         "descending", the default, if higher scores are better. It describes `scores`, not the
         toolkit.

@@ -61,7 +61,7 @@ class RankCounter:
     The true scores must be known before. Each block is compared with them and can then be
     forgotten; after all blocks, `ranks` returns the same integers as `rank` for the whole matrix.
     Several threads may call `update` at once. Counters of disjoint blocks, also from other
-    processes or machines, can be merged, or their `counts` be summed.
+    processes or machines, can be merged, or their `counts` summed.
 
     Parameters
     ----------
@@ -81,8 +81,8 @@ class RankCounter:
     order, nan, dtype, threads, audit
         As in `rank`.
     progress : callable or bool, optional
-        Called with a `Progress` after each update, in columns of those in all; not where
-        candidates have no columns. True: a bar of tqdm. It is not saved.
+        Called with a `Progress`, in columns, after each update; not where candidates have no
+        columns. True: a bar of tqdm. It is not saved.
 
     Attributes
     ----------
@@ -292,7 +292,7 @@ class RankCounter:
         return counts["differing"].copy()
 
     def counts(self) -> IntArray:
-        """Return what has been counted as integers, which may be summed over processes.
+        """Return what has been counted, as integers that may be summed over processes.
 
         Counters of disjoint columns, with the same true scores, targets, filter and rules, add up:
         the sum of their arrays, given to the `ranks` of any of them, gives the ranks of all
@@ -301,16 +301,16 @@ class RankCounter:
         Returns
         -------
         ndarray of int64, shape (7, tasks)
-            Partial counts, without the true candidates: scores greater than the true score, equal
-            to it, all, NaN, and whether the target's own differed; the number of columns; and a
-            number by which `ranks` sees that the sum is of the same tasks and of each column once.
-            Sums of it wrap around. Without targets, candidates have no columns, and the last two
-            rows are 0: what is summed is not checked.
+            Partial counts, without the true candidates, a row each: scores above the true score;
+            equal to it; all; NaN; whether the target's own differed; the number of columns; and a
+            checksum, by which `ranks` sees that the sum has the same tasks, and each column once.
+            Its sums wrap around. Without targets, candidates have no columns: the last two rows are
+            0, and the sum is not checked.
 
         Raises
         ------
         ValueError
-            With ``audit=True``, since the best scores are no sums; `merge` joins such counters.
+            With ``audit=True``, since best scores cannot be summed; `merge` joins such counters.
 
         Examples
         --------
@@ -354,8 +354,8 @@ class RankCounter:
         TypeError
             If `counts` are not integers.
         ValueError
-            If columns are missing; the first one is named. If `counts` are no sum over all columns,
-            each counted once, for the same true scores, targets, filter and rules.
+            If columns are missing; the first one is named. If `counts` do not sum all columns, each
+            once, for the same true scores, targets, filter and rules.
 
         Warns
         -----
@@ -404,7 +404,7 @@ class RankCounter:
     # -- merging ---------------------------------------------------------------------------------
 
     def merge(self, other: RankCounter) -> RankCounter:
-        """Add what another counter of the same tasks has counted; the order of merges is free.
+        """Add what another counter of the same tasks has counted; counters merge in any order.
 
         Parameters
         ----------

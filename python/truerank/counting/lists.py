@@ -228,12 +228,12 @@ def rank_lists(
     """Count, for every task, what is above its target and tied with it, from a top-k list.
 
     A list has some of a query's n candidates, such as the best hundred that rules, a language model
-    or a reranker give. What is not listed counts as below all that is. So for a task whose
-    candidates are S, those of n that the filter does not leave out, and the target:
+    or a reranker give. What is not listed counts as below all that is. Let S be the candidates of a
+    task: those of n that the filter does not leave out, and the target.
 
     - A target that is listed counts as usual among the listed scores: ``above`` = #{b listed in S :
       b > a}, ``tied`` = #{b listed in S : b == a}.
-    - A target that is not listed, a miss, is tied with all that are neither listed nor filtered:
+    - A target that is not listed is a miss, and tied with all that are neither listed nor filtered:
       ``above`` = #{listed in S}, ``tied`` = #S - above, itself included. So its optimistic and
       pessimistic ranks are the bounds of its rank in the full ranking.
 
@@ -258,7 +258,8 @@ def rank_lists(
     rows : array_like of int, shape (tasks,), optional
         The list that each task reads, in any order and with repeats. Default: task i reads list i.
     filter : selection, optional
-        Candidates to leave out, per task, listed or not, as in `rank`. The target never is.
+        Candidates to leave out, per task, listed or not, as in `rank`. The target is never left
+        out.
     progress : callable or bool, optional
         Called with a `Progress` at the start, when ids are checked and when all is counted, in
         bytes of ids and scores. True: a bar of tqdm.
@@ -270,8 +271,8 @@ def rank_lists(
     Returns
     -------
     Ranks
-        ``ranks.listed`` says which tasks have their target in their list, and the protocol that the
-        counts are from lists.
+        ``ranks.listed`` says which tasks have their target in their list; the protocol says that
+        the counts are from lists.
 
     Raises
     ------
@@ -281,20 +282,20 @@ def rank_lists(
         For an id that a list has twice or that is out of range, a list that is longer than
         `candidates`, a pad that is not at the end, unlike shapes of ids and scores, and a NaN that
         the rule forbids; the error names the list and the position. Also as `rank` does. Without
-        `order`, for scores that fall in no list and rise in each of three entries and more, 12 in
-        all: "ascending" says that they are distances, "descending" that the best is last; and for
-        those that are 1 to n, or 0 to n - 1, in each list of n, and rise somewhere: places, or
-        points.
+        `order`, for scores that fall in no list and rise in every list of three entries and more,
+        12 entries in all: say "ascending" for distances, "descending" where the best is last; and
+        for places or points: scores that are 1 to n, or 0 to n - 1, in each list of n, and rise
+        somewhere.
 
     Notes
     -----
-    Beside what is handed over, this takes some integers per task, and 8 bytes for every id that is
-    listed and filtered, once for tasks that share a list and a list of the filter; a matrix with
-    pads is copied without them.
+    Beside its input, this takes some integers per task, and 8 bytes for every id that is listed and
+    filtered; tasks that share both lists share these bytes. A matrix with pads is copied without
+    them.
 
     Examples
     --------
-    Of ten candidates the list has three; the second task's target is not among them.
+    The list has three of ten candidates; the second task's target is not among them:
 
     >>> import truerank as tr
     >>> ranks = tr.rank_lists([[4, 7, 1]], [[0.9, 0.5, 0.5]], [7, 2], candidates=10, rows=[0, 0])
@@ -303,7 +304,7 @@ def rank_lists(
     >>> ranks.listed
     array([ True, False])
 
-    In order alone, and with a filter that leaves out the best of the list and one unlisted.
+    Without scores, and with a filter that leaves out the best of the list and an unlisted one:
 
     >>> tr.rank_lists([[4, 7, 1]], None, [2], candidates=10, filter=[[4, 9]]).pessimistic
     array([8])
@@ -523,7 +524,7 @@ def rank_against(
     others : array_like, shape (tasks, k) or (1, k), or (indptr, values)
         The scores of each task's other candidates, of the same dtype: a matrix with as many rows as
         there are tasks has a list for each, and a single row is one list for all, as OGB has it for
-        ogbl-ppa, collab and ddi (there as one dimension: give ``others[None]``). One dimension is
+        ogbl-ppa, collab and ddi (there in one dimension: give ``others[None]``). One dimension is
         the list of a single task. If their number differs from task to task, ``values`` of shape
         (entries,) has those of task i in ``values[indptr[i]:indptr[i + 1]]``.
     order, nan, dtype, threads, audit
@@ -546,7 +547,7 @@ def rank_against(
     Notes
     -----
     A list for all tasks is sorted once, and the true scores are looked up in it: n tasks and k
-    others take (n + k) log(k) steps, not n k, and some 8-byte integers for each of both.
+    others take (n + k) log(k) steps, not n k, and some 8-byte integers for each task and score.
 
     Examples
     --------

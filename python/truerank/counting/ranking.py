@@ -49,32 +49,31 @@ def rank(
         One column per entity. float16, bfloat16, float32, float64 or integers of 8 to 64 bits, in
         any layout: Fortran order, slices, broadcasts, read-only arrays, memory maps. Anything with
         `__array__`, the buffer protocol or DLPack; torch tensors on the CPU or on a device, where
-        they are counted (see Notes), as ``torch.from_dlpack(x)`` is of an array of JAX. Or the path
+        they are counted (see Notes). For an array of JAX give ``torch.from_dlpack(x)``. Or the path
         of a `.npy` file or of an uncompressed `.npz`; a list of paths or of matrices, or a pattern
-        (``"part-*.npy"``), of which each has the next rows; or what `open_scores` returns, as for
-        files that follow each other by columns. Or a DataFrame, a table of Arrow or an array of
-        xarray of one dtype whose rows and columns are only numbered (a missing number is NaN); of
-        others give ``.to_numpy()``.
+        (``"part-*.npy"``), each with the next rows; or what `open_scores` returns, as for files
+        with the next columns. Or a DataFrame, a table of Arrow or an array of xarray of one dtype
+        whose rows and columns are only numbered (a missing number is NaN); for others give
+        ``.to_numpy()``.
     targets : array_like of int, shape (tasks,), or int
         The column of each task's true candidate; one for all tasks.
     rows : array_like of int, shape (tasks,), optional
         The row that each task reads, in any order and with repeats. Default: task i reads row i; if
         there is a single row, (columns,) or (1, columns), all tasks read it.
     filter : selection, optional
-        Columns to leave out, per task: ``(indptr, indices)`` as in a CSR matrix;
-        ``(indptr, indices, lists)``, where task i has list ``lists[i]``; a scipy.sparse matrix of
-        shape (tasks, columns), whose stored entries count; a mask of that shape, of bool, True at
-        the columns to leave out, at most half of all; a list, or a pandas or polars column, of one
+        Columns to leave out, per task: ``(indptr, indices)`` as in a CSR matrix; ``(indptr,
+        indices, lists)``, where task i has list ``lists[i]``; a scipy.sparse matrix of shape
+        (tasks, columns), whose stored entries count; a mask of that shape, of bool, True at the
+        columns to leave out, at most half of all; a list, or a pandas or polars column, of one
         index array, list or set for each task. Repeats and disorder change nothing. The target is
-        never left out. A tuple of two or three plain lists, which may be read in both ways, is
-        refused.
+        never left out. A tuple of two or three plain lists, which could mean either, is refused.
     candidates : selection, or array_like of int, optional
         The only columns to let in: a selection as in `filter`, or one index array, set, or mask of
         shape (columns,) for all tasks. The target must be among them.
     order : {"descending", "ascending"}
-        "descending": higher scores are better. "ascending": lower ones, as for distances. Scores
-        of ten columns and more, each of whose rows has 0 to n - 1, or 1 to n, also as floats, are
-        refused unless one of both is named: ids (argsort), ranks and Borda's points look so.
+        "descending": higher scores are better. "ascending": lower ones, as for distances. Scores of
+        ten columns and more whose rows all hold 0 to n - 1, or all 1 to n, also as floats, are
+        refused unless `order` is given: ids (argsort), ranks and Borda's points look like this.
     nan : {"raise", "worst", "omit"}
         The rule for a NaN in S; any other NaN is ignored. "raise": an error. "worst": a candidate
         that is never above and never tied; a true score that is NaN has above = candidates - 1 and
@@ -92,17 +91,17 @@ def rank(
         How files are read. Default: as they were opened, else "map". "map": as memory maps, whose
         sizes are checked before every tile; if another process truncates a file while a tile is
         read, this process is killed. "read": into small buffers, where that is an ordinary error.
-        Of a file, only a tile at a time, or the buffers, count as resident memory of the process. A
-        part of a numpy.memmap is an array in memory.
+        Only one tile of a file, or the buffers, count as resident memory of the process. A part of
+        a numpy.memmap is an array in memory.
     progress : callable or bool, optional
         Called with a `Progress` on this thread, at the start and after every tile of scores. True:
         a bar of tqdm, in a terminal or a notebook.
     checkpoint : path-like, optional
         A file that keeps what has been counted. It is written every few seconds and when the call
         ends early. If it exists, the call goes on from it, with the same integers as result; it
-        must come from the same call and unchanged scores. It is not removed. Files are
-        told by their sizes, times of modification and of change, and inodes: the checkpoint of a
-        file that was replaced, copied, moved or touched since is refused.
+        must come from the same call and unchanged scores. It is not removed. Files are recognised
+        by their sizes, times of modification and of change, and inodes: if one was replaced,
+        copied, moved or touched since, the checkpoint is refused.
 
     Returns
     -------
@@ -126,12 +125,12 @@ def rank(
     Scores are compared exactly, in their own dtype: no tolerance, no conversion. Infinities are
     ordinary scores, and -0.0 equals 0.0.
 
-    Scores on a device are counted there, on the stream that makes them, with the same integers:
-    by a kernel of Triton, or operations of torch where it has none, in at most 256 MB beside the
-    scores and the selections (``TRUERANK_DEVICE`` chooses). Targets, rows and selections may be on
-    the device, too: they are copied to the host, checked, and copied back with the others. The call
-    waits for the counts. What a device cannot count, and scores of a call with a checkpoint, are
-    copied to the host block by block. ``ranks.protocol.device`` says what counted them.
+    Scores on a device are counted there, on the stream that makes them, with the same integers: by
+    a kernel of Triton, or by operations of torch where there is no Triton, in at most 256 MB beside
+    the scores and the selections (``TRUERANK_DEVICE`` chooses). Targets, rows and selections may be
+    on the device, too: they are copied to the host, checked, and copied back. The call waits for
+    the counts. What a device cannot count, and scores of a call with a checkpoint, are copied to
+    the host block by block. ``ranks.protocol.device`` says what counted them.
 
     Examples
     --------

@@ -50,74 +50,62 @@ def rank_embeddings(
     ----------
     queries : array_like, shape (q, d) or (d,), or path
         float16, bfloat16, float32 or float64, in any layout, as `rank` takes scores: slices,
-        read-only arrays, torch tensors, memory maps, a column of Arrow of lists of one length, the
-        path of a file: `.npy`, `.fvecs`, `.bvecs`, `.fbin`, `.f16bin`, `.u8bin`, `.i8bin`, `.bin`
-        of DiskANN, also with `.crop_nb_1000` behind it, or ``FILE.hdf5:NAME``, a dataset. Or int8,
-        uint8 or bool, queries and entities alike: quantised vectors, as the numbers that they are.
-        With "complex_l1" also complex64 and complex128. A single vector, (d,) or (1, d), is the
-        query of all tasks unless `rows` are given. If a model makes its query of a head and a
-        relation, this is the vector that is compared with the tails: head * relation for DistMult,
-        head + relation for TransE.
+        read-only arrays, torch tensors, memory maps, a column of Arrow of lists of one length, or
+        the path of a file: `.npy`, `.fvecs`, `.bvecs`, `.fbin`, `.f16bin`, `.u8bin`, `.i8bin`,
+        `.bin` of DiskANN, also with `.crop_nb_1000` behind it, or ``FILE.hdf5:NAME``. Or int8,
+        uint8 or bool, queries and entities alike: quantised vectors, taken as numbers. With
+        "complex_l1" also complex64 and complex128. A single vector, (d,) or (1, d), is the query of
+        all tasks unless `rows` are given. Where a model makes its query of a head and a relation,
+        give the vector that it compares with the tails: head * relation for DistMult, head +
+        relation for TransE.
 
-        With "maxsim" a list of vectors for each query, its tokens, as a pair ``(vectors, indptr)``:
-        vectors of shape (tokens, d), those of all queries one after the other, and where the tokens
-        of each query begin and those of the last one end, so that query i has
-        ``vectors[indptr[i]:indptr[i + 1]]``: integers from 0 to the number of tokens, of shape (q +
-        1,), or the path of a `.npy` file of them. Of lists of arrays x, one for each query, it is
-        ``np.concatenate(x), np.cumsum([0, *map(len, x)])``.
+        With "maxsim" a pair ``(vectors, indptr)``: the tokens of all queries, one after the other,
+        of shape (tokens, d); and q + 1 integers, or the path of a `.npy` file of them, so that
+        query i has the tokens ``vectors[indptr[i]:indptr[i + 1]]``. A list x of arrays, one for
+        each query, becomes ``np.concatenate(x), np.cumsum([0, *map(len, x)])``.
 
         Tensors on a device are copied to the host, and ranked there; with "maxsim" they are
-        refused. Scores that the device itself makes are counted there by `rank`, or from a
-        callable of a task.
+        refused. Scores made on a device are counted there, by `rank`.
     entities : array_like, shape (n, d), or path
         The candidates, in the same forms; with "maxsim" a pair of n lists. A file or a memory map
-        is read in place, however large it is. Its size is checked first; if another
-        process truncates the file meanwhile, this process is killed.
+        is read in place, however large it is; if another process truncates it meanwhile, this
+        process is killed.
     targets : array_like of int, shape (tasks,), or int
         The entity that is each task's true candidate; one integer for all tasks.
     similarity : str
         "dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare", "inverse_l1", "inverse_l2" or
         "maxsim": how a query and an entity are scored; see Notes.
     layout : {"interleaved", "halves"}, optional
-        How real vectors hold complex numbers; required with "complex_l1" unless all vectors are
-        complex, and refused with anything else. "interleaved": real and imaginary parts in turn, as
-        in ``.view(np.float32)`` of a complex64 array and ``torch.view_as_real(x).flatten(-2)``.
-        "halves": first all real parts, then all imaginary parts, as in RotatE's and DGL-KE's
-        checkpoints. If queries or entities are complex, it says how the others hold theirs.
+        How real vectors hold complex numbers. "interleaved": real and imaginary parts in turn, as
+        in ``.view(np.float32)`` of a complex64 array. "halves": all real parts, then all imaginary
+        parts, as in RotatE's and DGL-KE's checkpoints. Required with "complex_l1" unless all
+        vectors are complex, and refused with anything else.
     bias : array_like of float, shape (n,), optional
         Added to the scores of each entity as the last step, as in ConvE (Dettmers et al. 2018). A
-        bias of a wider dtype than the scores is rounded to theirs. Not with "maxsim".
+        wider dtype is rounded to that of the scores. Not with "maxsim".
     csls : CSLS, optional
         Means from `truerank.alignment.csls_means`: a score s becomes 2 s - (m + n), where m is the
         mean of the query and n that of the entity. The sum is rounded once, the result once more.
         Not with "maxsim".
     rows : array_like of int, shape (tasks,), optional
-        The query of each task, in any order and with repeats. Default: task i is query i; if there
-        is a single query, it is that of all tasks.
+        The query of each task, in any order and with repeats. Default: task i is query i; a single
+        query is that of all tasks.
     filter : selection, optional
         Entities to leave out, per task, in the forms of `rank`. The target is never left out.
     candidates : selection, or array_like of int, optional
         The only entities to let in, per task or one array for all. The target must be among them.
     nan : {"raise", "worst", "omit"}
-        The rule for scores that are NaN, as in `rank`. Scores of entities that are not candidates
-        of a task are ignored.
+        The rule for scores that are NaN, as in `rank`.
     dtype : str or dtype, optional
-        What raw 16-bit vectors are, as "bfloat16", and bytes in `.bin`, "int8" or "uint8"; others
-        keep their dtype. Or "float32" or "float64", if all vectors are expected to have it. Vectors
-        are never converted.
+        What raw 16-bit vectors are ("bfloat16"), and bytes in `.bin` ("int8", "uint8"). Or the
+        dtype that all vectors are expected to have. Vectors are never converted.
     checkpoint : path-like, optional
-        As in `rank`, a file that keeps what has been counted, from which a stopped call goes on.
-        Pairs are then counted in tiles of at most 1 GB of scores.
-    threads : int, optional
+        As in `rank`. Pairs are then counted in tiles of at most 1 GB of scores.
+    threads, audit
         As in `rank`.
-    audit : bool
-        Also count, per task, the candidates that are NaN or infinite, and those at the best score;
-        the counts are in ``Ranks.audit``.
     progress : callable or bool, optional
-        True: a bar of tqdm. A callable is called with a `Progress` on this thread, ten
-        times a second at most; what it raises ends the call. When all is counted,
-        ``progress.bounds`` says which certified bounds were used, and what share of the pairs they
-        left open.
+        True: a bar of tqdm. A callable is called with a `Progress` on this thread, at most ten
+        times a second; what it raises ends the call. The last one says what bounds spared.
 
     Returns
     -------
@@ -128,15 +116,15 @@ def rank_embeddings(
     Raises
     ------
     TypeError
-        For vectors of another dtype, for quantised ones beside vectors of a dtype that is not
-        theirs, for indices that are not integers, and for lists of vectors in another form than
-        ``(vectors, indptr)``, or with another similarity than "maxsim".
+        For vectors of another dtype, quantised vectors beside others, indices that are not
+        integers, and lists of vectors in another form than ``(vectors, indptr)``, or without
+        "maxsim".
     ValueError
-        For shapes that do not fit, vectors of length 0, odd lengths with complex_l1, no `layout`
-        where it is needed, or one where it is not, an unknown similarity, an indptr that does not
-        fit, a query or an entity without tokens, indices out of range, a target that is not among
-        its candidates, a NaN that the rule forbids (the error names the first query as a row, and
-        its entity as a column), and files that are damaged or too short.
+        For shapes that do not fit, vectors of length 0, odd lengths with complex_l1, a `layout`
+        that is missing or not needed, an unknown similarity, an indptr that does not fit, a query
+        or an entity without tokens, indices out of range, a target that is not among its
+        candidates, a NaN that the rule forbids (the error names the first query as a row, and its
+        entity as a column), and files that are damaged or too short.
     OSError
         For files that are missing or cannot be read.
 
@@ -161,20 +149,16 @@ def rank_embeddings(
     ============  ==================================================================================
 
     Scores are float64 if queries or entities are float64 or quantised, else float32; narrower
-    vectors are widened exactly. **The score of a pair is a function of its two vectors alone, and
-    has the same bits on every machine**, for any number of threads and any instruction set, so that
-    equal vectors tie exactly. The page "What a score is, to the bit" has the rounding of each
-    similarity. The real part of the sum of q[j] times the conjugate of e[j], ComplEx's score, is
-    the dot of the real vectors, in either layout.
+    vectors are widened exactly. **The score of a pair depends only on its two vectors, and has the
+    same bits on every machine**, for any number of threads and any instruction set, so that equal
+    vectors tie exactly. ComplEx's score is the dot of the real vectors, in either layout. The page
+    "Embeddings: ranks and the top k" has the rounding of each similarity, and what overflows.
 
-    Of quantised vectors dot, l1 and sql2 are exact integers, and l2 orders and ties candidates as
-    sql2 does. Of floats, candidates that differ under sql2 may tie under l2, never the other way
-    round, and likewise under inverse_l1 and l1, and under inverse_l2 and l2.
+    Floats that differ under sql2 may tie under l2, never the other way round; so may those under
+    inverse_l1 that differ under l1, and those under inverse_l2 that differ under l2.
 
     An infinite component can make a score NaN (inf - inf, 0 inf), even of equal vectors; then the
-    rule `nan` applies. Distances whose squares are beyond the largest float32, from 1.8e19 on
-    (float64: 1.3e154), are infinite, and tie; differences below 2.6e-23 (float64: 1.5e-162), whose
-    squares are too small, count as 0. Multiply such vectors by a power of two first.
+    rule `nan` applies.
 
     Examples
     --------
@@ -185,16 +169,6 @@ def rank_embeddings(
     (array([1, 1]), array([2, 2]))
     >>> rank_embeddings(queries, entities, [2, 3], filter=[[3], []]).optimistic
     array([1, 1])
-
-    A query of two tokens and one of one, with entities of one and of two:
-
-    >>> tokens = (np.array([[1.0, 0], [0, 1], [1, 1]]), [0, 2, 3])
-    >>> lists = (np.array([[2.0, 0], [1, 0], [0, 3]]), [0, 1, 3])
-    >>> score_embeddings(tokens, lists, similarity="maxsim")
-    array([[2., 4.],
-           [2., 3.]])
-    >>> rank_embeddings(tokens, lists, [0, 1], similarity="maxsim").optimistic
-    array([2, 1])
     """
     rules = read_rules(options, EmbeddingOptions, rank_embeddings)
     embeddings = Embeddings(

@@ -96,7 +96,7 @@ class CSLS(NamedTuple):
     ----------
     queries, entities : ndarray of float32 or float64, shape (q,) and (n,)
         The mean score of each query with its k most similar entities, and of each entity with its k
-        most similar queries. NaN for those that took no part.
+        most similar queries; NaN where one took no part.
     k : int
         The number of scores that each mean is of.
     """

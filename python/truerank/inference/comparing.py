@@ -101,21 +101,21 @@ class Comparison:
     estimate : float
         The difference a - b, or the ratio a / b, as `effect` says.
     low, high : float
-        Its interval. The models are equal within it exactly if the p-value exceeds 1 - level. nan
-        where fewer units differ than a test could reject (6 at 95 %), and where all that differ do
-        so by the same.
+        Its interval. It holds equality exactly if the p-value exceeds 1 - level. nan where too few
+        units differ for the test to reject (fewer than 6 at 95 %), and where all that differ do so
+        by the same.
     level : float
     p_value : float
         The two-sided p-value.
     wins, ties, losses : int
-        The numbers of units in which a is better than b by this metric, as good, and worse; of
-        folds those of folds.
+        The numbers of units in which a is better than b by this metric, as good, and worse; for
+        folds, the numbers of folds.
     method : str
-        "exact sign flips", where at most 30 units differ, or all by one size; otherwise "t"; for
-        several runs "t of runs and units", for folds "t of folds".
+        "exact sign flips", where at most 30 units differ, or all by one size; "t" where more do;
+        for several runs "t of runs and units", for folds "t of folds".
     units : int
     unit : str
-        The name of a unit, as that of an interval: "triple", "pair", "query", "task", ...
+        The name of a unit, as in an interval: "triple", "pair", "query", "task", ...
     pairing : str
         How the tasks were matched: "query and target names" (where entities have names, in another
         order), "query and target ids", "query ids", "target ids" or
@@ -136,7 +136,7 @@ class Comparison:
         How many are printed, or more where the bounds are close.
     deviation : float
         The standard deviation s of the differences of the u units: s / sqrt(u) is the standard
-        error of the estimate, of gmr that of its logarithm.
+        error of the estimate; for gmr, that of its logarithm.
     """
 
     metric: str
@@ -342,30 +342,30 @@ def compare(
     """Compare a metric of two models over the same tasks, unit by unit.
 
     Where at most 30 units differ, the test flips the signs of their differences in all ways: the
-    p-value is the share by which the difference is as large. Of more it is the paired t test,
-    `scipy.stats.ttest_rel` over the values of the units. The interval holds the differences that
-    the test does not reject.
+    p-value is the share of ways in which the difference is as large. Where more differ, it is the
+    paired t test, `scipy.stats.ttest_rel` over the values of the units. The interval holds the
+    differences that the test does not reject.
 
-    Of several runs of each model, the variance over runs (Welch) and that over units add, with
-    Satterthwaite's degrees of freedom. Of runs over unlike tasks, as folds, it is the paired t test
+    For several runs of each model, the variance over runs (Welch) and that over units add, with
+    Satterthwaite's degrees of freedom. For runs over unlike tasks (folds), it is the paired t test
     over the values of the folds.
 
     Parameters
     ----------
     a : Ranks, Report, a list of those, or mapping of str to those
         A Report stands for its ranks, with the weights of the report. Reports of retrieval are
-        compared query by query. A list has several runs of one model, such as training seeds. Of a
-        mapping all pairs are compared, and p-values are corrected by Holm's rule.
+        compared query by query. A list has several runs of one model, such as training seeds. A
+        mapping has models of which all pairs are compared, and p-values are corrected by Holm's
+        rule.
     b : Ranks, Report, or a list of those
-        The same tasks. They are paired by the labels that both models have (side, relation,
-        query, target), repeats in the order in which they occur. Where these do not tell tasks
-        apart, as without query and target, they are paired by position, and a note says so; labels
-        and units that differ there are refused. Of Tasks of the same facts whose entities are in
-        another order, they are paired by names, and a note says so. Several runs where a has
-        several; if the runs of a have unlike tasks, they are folds, and b has the same. Not given
-        with a mapping.
+        The same tasks. They are paired by the labels that both models have (side, relation, query,
+        target), repeats in their order. Where these labels do not tell tasks apart, as without
+        query and target, tasks are paired by position, and a note says so; labels and units that
+        differ there are refused. Tasks of the same facts whose entities are in another order are
+        paired by names, and a note says so. Give several runs where `a` has several; if the runs of
+        `a` have unlike tasks, they are folds, and `b` has the same folds. Not given with a mapping.
     metric : str, or list of str
-        Keys of a report that are means over units; and gmr, whose effect is a ratio. For several
+        Keys of a report that are means over units, and gmr, whose effect is a ratio. For several
         keys, p-values are corrected by Holm's rule.
     unit : str, labels or None
         The units, as in `interval`.
@@ -374,13 +374,13 @@ def compare(
     seed : int
         The seed of the kind "random" of Ranks; a Report has its own.
     allow_unlike : bool
-        Also compare ranks whose protocols, candidates or units differ, of which one lacks lists
-        that the other has, or whose queries or targets cannot be compared where the other label
-        pairs the tasks; a note says what differs. The tasks and the weights must agree in any case.
+        Also compare where protocols, candidates or units differ, where one model lacks lists that
+        the other has, or where queries or targets cannot be compared, and the other label pairs the
+        tasks; a note says what differs. The tasks and the weights must agree in any case.
     common : bool
         Compare only what all models but the last were asked, and have lists for, as where queries
-        were added after the others were run; a note says how many are left out. What the last model
-        has no list for is its loss. Labels as `unit` are of all tasks of the first model.
+        were added after the others were run; a note says how many are left out. A list that the
+        last model lacks is its loss. Labels given as `unit` are of all tasks of the first model.
 
     Returns
     -------
@@ -391,9 +391,9 @@ def compare(
     ------
     ValueError
         If the tasks, weights, candidates, comparable fields of the protocols, or units differ; the
-        message lists the differences. If one model has no list, or an empty one, of what the other
-        has a list of, or ranks without lists. For ranks of a report of retrieval, if a query has
-        several right answers: compare its report. For metrics that are no means over units: compare
+        message lists the differences. If one model has no list, or an empty one, where the other
+        has a list, or ranks without lists. For ranks of a report of retrieval, if a query has
+        several right answers: compare the report. For metrics that are no means over units: compare
         mrr for hmr, mr for imr, and any mean for medians and spreads.
     KeyError
         For an unknown key.
@@ -403,8 +403,8 @@ def compare(
     Notes
     -----
     A model with longer lists has more places to be right in. So where the longest lists of one have
-    at least twice as many entries as those of the other, a note says so of each metric that looks
-    deeper than the shorter ones: not of ndcg@10 where they have 20, but of recall@100, map and mrr.
+    at least twice as many entries as those of the other, a note names each metric that looks deeper
+    than the shorter ones: where these have 20 entries, recall@100, map and mrr, but not ndcg@10.
 
     Examples
     --------

@@ -74,16 +74,16 @@ class Interval:
     level : float
         The share of such intervals that should contain the value of the population.
     method : str
-        "t", "wilson", "bootstrap"; of several runs "t of runs and units", of folds "t of folds"; or
-        "none" where there are no bounds.
+        "t", "wilson", "bootstrap"; for several runs "t of runs and units", for folds "t of folds";
+        or "none" where there are no bounds.
     units : int
         The number of units.
     unit : str
         What a unit is: "triple", "pair", "query" or "task"; "relation" or another label; "unit" for
         units of your own, and "group" for labels without a name.
     notes : tuple of str
-        That fewer than 200 units, or a few of them, carry the result, or why there is no interval;
-        and that heads and tails of one fact are counted apart.
+        That fewer than 200 units, or a few of them, carry the result; why there is no interval;
+        that heads and tails of one fact are counted apart.
     decimals : int
         How many are printed, or more where the bounds are close.
 
@@ -186,13 +186,13 @@ def interval(
 
     Means have the t interval with u - 1 degrees of freedom for u units, on the scale where tasks
     add up (gmr: logarithms; hmr: reciprocals). hits@k has that of Wilson, and so has any metric
-    between 0 and 1 whose units are all 0 or 1, of equal weight, as recall@1 of single answers and a
-    perfect mrr. Medians, mad and extreme power means have the percentiles of 1,000 resamples of the
-    units. Ends are cut to the range of the metric.
+    between 0 and 1 whose units are all 0 or 1, of equal weight, such as recall@1 of single answers
+    and a perfect mrr. Medians, mad and extreme power means have percentiles of 1,000 resamples of
+    the units. Ends are cut to the range of the metric.
 
-    Of several runs of a model it is the interval of their mean over other runs and other units: t,
-    whose squared error is that of runs and of units. Runs of unlike tasks are folds, whose values
-    have the t interval.
+    For several runs of a model, it is the t interval of their mean over other runs and other units,
+    whose squared error is the sum of those of runs and of units. Runs over unlike tasks are folds:
+    their values have the t interval.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def interval(
         A Report stands for its ranks, with the weights of the report. A list has several runs of
         one model, such as training seeds.
     metric : str
-        Any key of a report but macro averages, whose groups have intervals, and z; of several runs
+        Any key of a report but z and macro averages, whose groups have intervals; for several runs
         a function of a mean.
     unit : str, labels or None
         What was drawn when the test set was made. "unit": the label "unit", which every Task
@@ -209,8 +209,8 @@ def interval(
     level : float
         Between 0 and 1.
     weights : array_like of float, shape (n,), or str, optional
-        Used instead of the weights of the ranks; "query", "relation", ... as in a report. Queries
-        have none: each counts once.
+        Used instead of the weights of the ranks; "query", "relation", ... as in a report. Not for
+        queries: each counts once.
     seed : int
         The seed of the resamples, and of the kind "random" of Ranks. A Report has its own for that.
 
@@ -223,7 +223,7 @@ def interval(
     KeyError
         For an unknown key.
     TypeError, ValueError
-        For arguments that are no ranks, no level, or no labels of these ranks; for weights of
+        For arguments that are not ranks, not a level, or not labels of these ranks; for weights of
         queries, a macro average and z.
 
     Examples

@@ -58,20 +58,19 @@ class Progress:
     Attributes
     ----------
     done, total : int
-        Bytes of scores, or what `unit` says; `done` includes those from a checkpoint. A total of 0
-        is not known yet.
+        Bytes of scores, or what `unit` says; `done` includes what a checkpoint had. A total that is
+        not known yet is 0.
     seconds : float
         The time since the call began to count.
     resumed : int
         Bytes of scores that were already counted in the checkpoint.
     bounds : tuple, optional
-        Of embeddings, whose scores are not stored: what certified bounds spared in this call. Its
-        ``levels`` are "int8", "int16" or "off"; ``pairs`` of a task and a candidate there were in
-        all, of which ``bounded`` went by bounds, of which the levels left ``open`` some, of which
-        some had to be ``scored``.
+        For embeddings, what certified bounds spared in this call. ``levels`` is "int8", "int16" or
+        "off". The others are numbers of pairs of a task and a candidate: all ``pairs``; those that
+        were ``bounded``; of these, those that bounds left ``open``; and those that were ``scored``.
     unit : str
-        "bytes" of scores; "columns" of a `RankCounter`, "tasks" of `rank_against`, "passes" of
-        Dask, "queries" of a model that is called.
+        "bytes" of scores; "columns" for a `RankCounter`, "tasks" for `rank_against`, "passes" for
+        Dask, "queries" for a model that is called.
     """
 
     done: int
@@ -83,7 +82,7 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Bytes, or others of the unit, per second in this call; 0 at the start.
+        """How much is done per second in this call, in the unit; 0 at the start.
 
         Examples
         --------

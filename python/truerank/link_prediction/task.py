@@ -76,10 +76,10 @@ def read_triples(
     ----------
     triples : path, table, rows, or tuple of columns
         Head, relation, tail, then any further columns, in a form that `Task` takes; or a file of
-        OpenKE (``train2id.txt``), whose first line counts the others, of head, tail and relation in
-        this order. What an element names is said by `entities` and `relations`, as in `Task`. Text
-        holds labels, unless `entities` is an int or has labels that are int: then it holds
-        integers, and integers of relations too unless `relations` names them.
+        OpenKE (``train2id.txt``), whose first line is the number of the others, and whose columns
+        are head, tail and relation. `entities` and `relations` decide what an element names, as in
+        `Task`. Text holds labels, unless `entities` is an int or has labels that are int: then it
+        holds integers, and integers of relations too unless `relations` names them.
     entities, relations : None, int, sequence of str or of int, mapping of these to int, or path
         None: the labels that occur, in ascending order (by code point), or ids from 0 to the
         largest; an error if all labels are numbers written like ids. An int: the number of ids.
@@ -139,93 +139,76 @@ class Task(SidedTask):
     ----------
     test : path, table, rows, or tuple of columns
         The triples to rank: head, relation, tail, and behind them what `keys` says. A table (of
-        pandas, polars or Arrow, or a structured array) has its columns by the names head, relation
-        and tail, or h, r and t. Rows are an array of ints or of labels (str or objects), of shape
-        (n, 3+), or a list of tuples. A path ending in .npy is such an array, one ending in .csv has
-        commas and csv's quoting, any other file is tab-separated text; perhaps gzipped. What an
-        element names is said by `entities` and `relations`: a str is a label, an int a label where
-        labels are int, else a position. Where a label is the str "7", an int could mean either, and
-        is refused. Text holds labels, or integers where `entities` is an int or has labels that are
-        int, and integers of relations too unless `relations` names them. If `entities` is None,
-        labels that are all numbers ("0", "17") are an error.
+        pandas, polars or Arrow, or a structured array) has the columns head, relation and tail, or
+        h, r and t. Rows are an array of ints or of labels, of shape (n, 3+), or a list of tuples. A
+        path ending in .npy is such an array, one ending in .csv has commas and csv's quoting, any
+        other file is tab-separated text; perhaps gzipped. `entities` and `relations` decide what an
+        element names: a str is a label; an int is a label where labels are int, else a position,
+        and refused where a str label looks like an int. Text holds integers where `entities` is an
+        int or has labels that are int (those of relations too, unless `relations` names them), else
+        labels; all numbers ("0", "17") are an error if `entities` is None.
     known : dict of str to split, list of splits, one split, or None
-        The other splits of known triples; those of a list of paths, frames or arrays are named
-        known_0, known_1, ... All known answers of a query, the test's included, are left out of its
-        candidates, but never the right answer of the task. None: nothing is left out (unfiltered),
-        which the audit and the protocol say. An empty dict: the test's own answers alone, as on the
-        command line. The split named "train" is the one that `unseen` refers to. The audit counts
-        the test triples that occur in these splits, and lists each example once. If `test` is a
-        sample, the split of its name, as in ``{"train": train, "test": whole}``, has the other
-        answers: those that are ranked are then neither leaks nor seen, and the protocol is that of
-        ``Task(whole, {"train": train})[positions]``, which ranks the same.
+        The other splits of known triples; those of a list are named known_0, known_1, ... All known
+        answers of a query, the test's included, are left out of its candidates, but never the right
+        answer of the task. None: nothing is left out (unfiltered). An empty dict: only the test's
+        own answers are left out. `unseen` refers to the split named "train". If `test` is a sample,
+        give the whole test as the known split of its name: the ranks are then those of
+        ``Task(whole, ...)[positions]``.
     entities, relations : None, int, sequence of str or of int, mapping of these to int, or path
         None: the labels of all splits in ascending order, or ids from 0 to the largest. An int: the
-        number of ids. Labels in the order of the columns of scores, or a mapping to ids. A file
-        of labels, a line each, or of labels and ids, as ``entities.dict``, ``entity2id.txt`` and
-        ``entity_to_id.tsv.gz``.
+        number of ids. Labels in the order of the columns of scores, a mapping to ids, or a file of
+        labels, or of labels and ids, such as ``entity2id.txt``.
     sides : sequence of {"head", "tail", "relation"}
         The sides to predict; in Ranks, head comes before tail, and tail before relation.
     candidates : None, "all", "typed", name of a split, entities, mapping, lists, Sampled
-        None or "all": all entities. A known split, as "train" or the graph on which an inductive
-        model infers: its entities ("test": those of the whole test, where `known` has it); a test
-        answer outside it is an error, unless it is "train" and ``unseen="drop"``. "typed": those
-        that occur in that position of that relation, in any
-        split. An array of ids or labels: these entities; their name in the protocol has their
-        number and a digest, as "selection of 40 (3f2a91c0)". A mapping of relations to such arrays:
-        those of each relation of the test, for sides that predict entities; or of all sides of the
-        task to any of these, as ``{"tail": ["a", "b"], "head": {"likes": ["c"]}}``. A tuple
-        ``(indptr, indices)``, as the candidates of one side: a list for each test triple as it was
-        given, those from ``indptr[i]`` to ``indptr[i + 1]``, the right answer among them.
-        `Sampled`: some negatives for each task, never known answers (nor those of the test if
-        ``known=None``). A right answer that is not among its candidates is an error.
+        None or "all": all entities. A known split, such as "train": its entities. "typed": those
+        that occur in that position of that relation, in any split. An array of ids or labels:
+        these, under a name like "selection of 40 (3f2a91c0)" in the protocol. A mapping: such
+        arrays by relation; or any of these by side, as ``{"tail": ["a", "b"], "head": {"likes":
+        ["c"]}}``. A tuple ``(indptr, indices)``, for one side: a list for each test triple as it
+        was given. `Sampled`: negatives that are drawn for each task, never known answers. A right
+        answer that is not among its candidates is an error, unless candidates are "train" and
+        ``unseen="drop"``. The page "Candidates: all, some, sampled, listed" has more.
     split : str
         The name of the evaluated split.
     keys : sequence of int, optional
         The further columns, from 3 on, that are part of every query, such as a time; (): none, but
-        all are part of the facts. Columns with names have these numbers in their order behind head,
-        relation and tail. Default: a further column is refused, unless it has one value in all
-        splits: it is left out.
+        all are part of the facts. Named columns are numbered in their order behind head, relation
+        and tail. Default: a further column is left out if it has one value in all splits, else
+        refused.
     filter : {"query", "triple", "fact", "none"}, optional
         Which known answers are left out. "query" (default): those of the same query, with its
-        `keys`. "triple": whatever the further columns hold. "fact": those of facts that agree in
-        all further columns, also if the query has not all of them. "none": nothing, as with
-        ``known=None``. With "fact", triples are equal if all their columns are; otherwise `keys`
-        say which further ones must be.
+        `keys`. "triple": those, whatever further columns hold. "fact": those of facts that agree in
+        all further columns, and triples are then equal only if all their columns are. "none":
+        nothing, as with ``known=None``.
     duplicates, leaks, unseen : {"keep", "drop", "raise"}
-        What to do with test triples that repeat an earlier one, that a known split also has, and
-        that have an entity or relation that the split named "train" lacks (or, if no known split
-        has that name, that all of them lack). Duplicates and leaks that are kept cause a warning.
+        What to do with test triples that repeat an earlier one; that a known split has, too; and
+        that have an entity or relation that the split named "train" lacks (all known splits, if
+        none has that name).
     columns : dict of str to (str or int), optional
         The name or the number of the column of "head", "relation" and "tail", in all splits. Others
-        are left out, unless `keys` is given: they follow in their order. Default: by names, and in
-        this order where columns have none.
+        are left out, or with `keys` follow in their order. Default: by names, or in this order.
     header : bool, optional
-        Whether the first line of each text file names its columns. Default: it does not. A first
-        line that has the names of the roles is then refused, and so is one none of whose fields
-        occurs again, or in `entities` or `relations`, in a file of ten lines and more whose
-        relations mostly recur.
+        Whether the first line of each text file names its columns. Default: it does not, and a
+        first line that looks like names is refused.
     ids : bool
-        Whether integers are ids of `entities` and `relations`, whatever the labels are: in files,
-        also of lists, as in LibKGE's ``test.del`` beside ``entity_ids.del``, OpenKE's
-        ``test2id.txt`` beside ``entity2id.txt``; in arrays and tables. Results have the labels.
+        Whether integers in files, arrays and tables are ids of `entities` and `relations`, whatever
+        the labels are, as in OpenKE's ``test2id.txt`` beside ``entity2id.txt``. Results have the
+        labels.
 
     Attributes
     ----------
     sides : dict of str to Side
-        Each is an attribute, too: `head`, `tail`, `relation`. Queries of a tail are rows (head,
-        relation, ...), of a head (relation, tail, ...), those of a relation (head, tail, ...).
+        Each is an attribute, too: `head`, `tail`, `relation`. Queries are rows: for a tail (head,
+        relation, ...), for a head (relation, tail, ...), for a relation (head, tail, ...).
     protocol : Protocol
     audit : Findings
-        What is worth knowing about the triples before numbers are believed, of the whole task:
-        ``print(task.audit)``. Each has a `name`, a `count` and a `message`: how many
-        triples are ranked, "duplicates" and "leaks" with what was done with them, the triples of a
-        known split that share a query where others do not, columns and headers that are "left
-        out", what was "found" in all splits, entities and relations "in no fact", the triples,
-        entities and relations that are "unseen" in the split named "train", or else in all known
-        ones, the "relations of" the test that a known split lacks and another one has, and triples
-        of "inverse relations", which are ranked twice. If there are as many
-        relations as heads or tails, the columns may be swapped. If few of the ids occur, labels may
-        have been read as ids.
+        What is worth knowing about the triples before numbers are believed: ``print(task.audit)``.
+        Each finding has a `name`, a `count` and a `message`: "duplicates", "leaks" and "unseen",
+        with what was done about them; what was "found" in all splits, and "left out" of files;
+        entities "in no fact"; relations of the test that a known split lacks; "inverse relations",
+        whose triples are ranked twice; and what looks like swapped columns, or like labels that
+        were read as ids.
     test : ndarray of int64, shape (n, 3+)
         The test triples that are ranked, as ids.
     entities, relations : tuple of str, tuple of int, or None
@@ -243,23 +226,21 @@ class Task(SidedTask):
     Warns
     -----
     UserWarning
-        For duplicates and leaks that are kept, and for a known split of 100 triples and more none
-        of which has a query of the test: nothing is filtered by it. Without it in `known` nothing
-        is said; nor where it has the candidates. By the methods that evaluate, if labels have no
-        order: `entities` was None, and the attribute of that name, which tells the order, was not
-        read. By `evaluate` also of `relations`, and of further columns (`qualifiers`), whose ids
-        callables are asked for, unless the `queries` of the side were read.
+        For duplicates and leaks that are kept, and for a known split of 100 triples and more that
+        has no query of the test (unless it has the candidates): it filters nothing. Where
+        `entities` was None, the methods that evaluate warn unless the attribute `entities`, which
+        tells the order of labels, was read; `evaluate` does the same for `relations` and
+        `qualifiers`, unless the side's `queries` were read.
 
     Notes
     -----
-    Every task has the labels "head", "relation" and "tail" (those of its triple, by their names),
-    "queries" and "targets" (as ids: a query of heads or tails is relation * entities + entity),
+    Every task has the labels "head", "relation" and "tail" (those of its triple, by name),
+    "queries" and "targets" (ids: a query of heads or tails is relation * entities + entity),
     "category" (of the relation: 1-1, 1-n, n-1 or n-n), "head_degree" and "tail_degree" (the number
-    of distinct known triples of the entity), "degree" (that of the predicted entity, or the number
-    of triples of the predicted relation, as "0", "1", "2-3", "4-7", ...), "fact" (a number of the
-    triple by names, whatever their order), and "unit" (the row of `test` as it was given, which all
-    sides share). ``ranks.to_pandas()`` has a column for each.
-    Reports can be grouped by any of them.
+    of distinct known triples of the entity), "degree" (that of the predicted entity or relation, as
+    "0", "1", "2-3", "4-7", ...), "fact" (a number of the triple by names, whatever their order),
+    and "unit" (the row of `test` as it was given, which all sides share). Reports can be grouped by
+    any of them; ``ranks.to_pandas()`` has a column for each.
 
     Examples
     --------
@@ -272,22 +253,6 @@ class Task(SidedTask):
     split test, unfiltered, all candidates, nan raise
     >>> print(Task(task.test, {}, entities=3).protocol)
     split test, filtered by test, all candidates, nan raise
-
-    Candidates of each relation:
-
-    >>> task = Task(
-    ...     [("a", "likes", "c")], {}, entities=["a", "b", "c"], sides=["tail"],
-    ...     candidates={"likes": ["c", "b"]},
-    ... )
-    >>> task.tail.candidates
-    array([1, 2])
-
-    A list for each test triple, its right answer among them:
-
-    >>> lists = [0, 2, 5], [1, 3, 2, 3, 4]
-    >>> task = Task([(0, 0, 1), (1, 0, 2)], {}, entities=9, sides=["tail"], candidates=lists)
-    >>> task.tail.candidates
-    (array([0, 2, 5]), array([1, 3, 2, 3, 4]), array([0, 1]))
     """
 
     head: Side
@@ -469,12 +434,12 @@ class Task(SidedTask):
         Parameters
         ----------
         tail, head, relation : array_like, shape (q, d)
-            Those of each side, whose rows are as in `evaluate_scores`. With the similarity
+            The vectors of each side's queries, in rows as in `evaluate_scores`. With the similarity
             "maxsim" all vectors are lists of them, ``(vectors, indptr)``, as
             `truerank.rank_embeddings` takes them.
         entities, relations : array_like, shape (columns, d), or path
-            Those of entities, and of relations for the side "relation". The index of a frame must
-            be the labels in their order.
+            The vectors of entities, and of relations for the side "relation". The index of a frame
+            must be the labels in their order.
         bias : array_like, or mapping of str to array_like, optional
             As in `truerank.rank_embeddings`: one for all sides, or one by side, as in
             ``{"tail": bias}``; a side that the mapping lacks has none.
@@ -484,8 +449,8 @@ class Task(SidedTask):
         Warns
         -----
         UserWarning
-            If rows of one query give other scores, by more than rounding makes: they may be those
-            of another side, or in another order than the test.
+            If rows of one query differ in their scores by more than rounding: they may be of
+            another side, or in another order than the test.
 
         Examples
         --------
@@ -523,8 +488,8 @@ class Task(SidedTask):
         Parameters
         ----------
         tail, head, relation : array_like, or files
-            Those of each side, of shape (rows, columns). Row i belongs to ``test[i]`` as it was
-            given, or to the query ``row_queries["tail"][i]``. Rows of one query may differ. The
+            The scores of each side, of shape (rows, columns). Row i belongs to ``test[i]`` as it
+            was given, or to the query ``row_queries["tail"][i]``. Rows of one query may differ. The
             columns of a frame must be the labels in their order.
         row_queries : dict of str to keys, optional
             By side: the query of each row, in any order, as ``{"tail": task.tail.queries}``. A key
@@ -570,15 +535,14 @@ class Task(SidedTask):
         Parameters
         ----------
         tail, head, relation : mapping, table, path, or TopK
-            Those of each side. By key: ``{(head, relation): {tail: score}}``, or ``{(head,
+            The lists of each side. By key: ``{(head, relation): {tail: score}}``, or ``{(head,
             relation): [tails]}``, the best first; keys are as for `row_queries`, (relation, tail)
             for heads. A table or a text file with the columns head, relation, tail, those of `keys`
-            and score, in any order where they have names: keys have those that the test gives them,
-            or their numbers; one key alone may have any. Without scores, the order of rows says
-            all. A query without a list has an empty one, and lists of other queries are not used.
-            Or what `truerank.topk_embeddings` returns, whose ids are positions, and whose rows are
-            those of `evaluate_embeddings`. Where triples of a query have lists of their own, with
-            other scores or none, these are rows of such a `TopK`.
+            and score, in any order where they have names: keys have the names that the test gives
+            them, or their numbers; a single key may have any. Without scores, the order of rows
+            decides. A query without a list has an empty one, and lists of other queries are not
+            used. Or what `truerank.topk_embeddings` returns: ids are positions, and rows are those
+            of `evaluate_embeddings`. Such a `TopK` can also hold a list for each triple of a query.
         row_queries : dict of str to keys, optional
             The query of each row of a `TopK`, as in `evaluate_scores`.
 

@@ -37,7 +37,7 @@ def chance(
     - gmr, igmr: products over the tasks of the moments of r^w and r^-w.
 
     The literature prints the variance of the mean rank with 1/n for 1/n^2, and a continuous
-    approximation of H_N / N. Metrics that are no means and no products (hmr, imr, medians, power
+    approximation of H_N / N. Metrics that are neither means nor products (hmr, imr, medians, power
     means) are refused: docs/chance.md draws them.
 
     Parameters
@@ -62,8 +62,8 @@ def chance(
         For an unknown metric, one whose mean and variance under chance are not both computed, and
         for a key with side, kind or adjustment.
     TypeError, ValueError
-        For invalid candidates or weights; where more than 2**31 ranks would be added up: those of
-        ndcg@k up to k, and of gmr and igmr those of tasks with at most 1 % of the weight.
+        For invalid candidates or weights, and where more than 2**31 ranks would be added up: for
+        ndcg@k those up to k, for gmr and igmr those of tasks with at most 1 % of the weight.
 
     Notes
     -----
@@ -121,7 +121,7 @@ class Adjusted:
 
     Notes
     -----
-    Where tasks share queries they are not independent, as the model takes them to be.
+    Tasks that share queries are not independent, as the model assumes.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def adjust(
 ) -> Adjusted:
     """Adjust a published number for chance, without the model or its ranks.
 
-    Only the number of candidates of each task is needed. Of a filtered ranking it is
+    It needs only the number of candidates of each task: for a filtered ranking,
     `task.evaluate(...).ranks.candidates`.
 
     Parameters
@@ -173,7 +173,8 @@ def adjust(
         How many tasks there are, where `candidates` is one number. A test triple whose head and
         tail are both predicted makes two tasks.
     weights : array_like of float, shape (n,), optional
-        The weight of every task in the published mean, or that of each task with a value.
+        The weight of every task in the published mean; for `(values, multiplicities)`, that of each
+        task with the value.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""Reports as a page: one HTML file with tables and plots, which needs no other and no network.
+"""Reports as a page: one HTML file with tables and plots, which needs no other file and no network.
 
-`save` is all that there is. `page.html` is the frame of every page and `page.css` its style; they
-are filled with results, plots, findings, what was evaluated, and the numbers.
+`save` writes it. `page.html` is the frame of every page and `page.css` its style; they are filled
+with results, plots, findings, what was evaluated, and the numbers.
 """
 
 from __future__ import annotations
@@ -107,8 +107,9 @@ def save(
 ) -> None:
     """Write one report, or several models beside each other, as one HTML file.
 
-    It fetches nothing. Its one script sorts a table by a click on a heading, or by a key: the best
-    first, then the worst, then as before. The page's policy lets no other script run.
+    It fetches nothing. Its one script sorts a table by a click on a heading, or by a key of the
+    keyboard: the best first, then the worst, then as before. The page's policy lets no other script
+    run.
 
     Parameters
     ----------

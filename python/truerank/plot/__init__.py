@@ -5,9 +5,9 @@
 Every function draws into the given axes, or into those of a new ``matplotlib.figure.Figure``, and
 returns them: ``hits_curve(report).figure.savefig("hits.svg")``. Axes of a new figure that end a
 notebook's cell are shown as a picture. No window opens and no state of pyplot changes; for a plot
-in a window, pass ``ax=pyplot.subplots()[1]``. Several axes of one figure have one legend, beside
-them, where each would repeat it; a figure without a layout gets the constrained one. Several models
-are given as a mapping of names to Reports; where their protocols differ the legend says in what.
+in a window, pass ``ax=pyplot.subplots()[1]``. Axes of one figure that would repeat a legend share
+one, beside them; a figure without a layout gets the constrained one. Give several models as a
+mapping of names to Reports; where their protocols differ, the legend says in what.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def rank_distribution(
     Parameters
     ----------
     reports : Report, or mapping of name to Report or to several
-        Each model is a line: of several runs the mean.
+        Each model is a line; several runs have their mean.
     side : str, optional
         The side of the tasks. Default: all that are pooled.
     kind : str
@@ -243,9 +243,9 @@ def hits_curve(
     Parameters
     ----------
     reports : Report, or mapping of name to Report or to several
-        Each model is a line: of several runs the mean. Those of retrieval have success@k of each
-        query: the CMC curve of identification, whose realistic line is the mean over all orders of
-        ties.
+        Each model is a line; several runs have their mean. Reports of retrieval have success@k of
+        queries, the CMC curve of identification, whose realistic line is the mean over all orders
+        of ties.
     side, kind, ax
         As in `rank_distribution`.
     band : bool

@@ -76,8 +76,8 @@ class Ranks(Immutable):
     """The ranks of n tasks, as counts of the candidates above the true one and tied with it.
 
     Ranks are immutable. They are sliced like an array, joined over tasks by `concatenate`, saved by
-    `save` and read by `load`. They are equal (``==``) if all but the provenance in their protocols
-    is: what was counted, not which files, dtype or version it came from.
+    `save` and read by `load`. Two are equal (``==``) if all is equal but the provenance in their
+    protocols, such as files, dtype and version.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Ranks(Immutable):
         test set as an integer, so that its sides share units.
     labels : mapping of str to labels, optional
         Labels of any other names, such as {"category": [...], "head_degree": [...]}. A name must be
-        an identifier, and no other word for one of those above, as "query" is.
+        an identifier, and not another word for one of those above, such as "query".
     audit : Audit or three arrays of int, optional
         Per task, the number of NaN, of inf, and of candidates at the best score.
     listed : array_like of bool, shape (n,), optional
@@ -115,31 +115,32 @@ class Ranks(Immutable):
     audit : Audit or None
     listed : ndarray of bool, shape (n,), read-only, or None
     masked : ndarray of bool, shape (n,), read-only, or None
-        Whether the true score is the last that there can be: -inf, or in ascending order inf. None
-        where no such score was seen, and not looked for where there are few tasks. Ranks that
-        differ in nothing else are equal.
+        Whether the true score is the worst that there is: -inf, or inf in ascending order. None
+        where no such score was seen; it is not looked for among few tasks. Ranks that differ only
+        in it are equal.
     gains : ndarray of float64, shape (n,), read-only, or None
         In retrieval, the grade of each right answer, from the judgements that a
         `truerank.retrieval.Task` was given; None: all are 1.
     answers : ndarray of int64, shape (n,), read-only, or None
-        In ranks of a report of retrieval, how many right answers were ranked with the query.
+        In ranks of a report of retrieval, the number of right answers that were ranked for the
+        query.
     as_good : ndarray of int64, shape (n,), read-only, or None
-        Likewise, how many of these have at least the gain of each; None: there are no gains.
+        Likewise, how many of these have at least the gain of this one; None: there are no gains.
     origin : ndarray of int64, shape (n,), read-only, or None
-        Of retrieval, a number of the Task of each query, where ranks of several tasks were joined,
-        or units are the user's.
+        In retrieval, a number for the Task of each query, where ranks of several Tasks were joined,
+        or where the user gave the units.
     without_answers : ndarray of int64, shape (n,), read-only, or None
-        In retrieval, how many queries without a right answer are counted with a task: all with the
-        first one, so that parts add up.
+        In retrieval, the number of queries without a right answer, at the first task; 0 at the
+        others, so that parts add up.
     lengths : ndarray of int64, shape (n,), read-only, or None
-        Of lists, how many candidates the list of each task has; -1 where nothing was handed over:
-        there is no list, or an empty one.
+        For lists, the number of candidates in the list of each task; -1 where there is none, or an
+        empty one.
     protocol : Protocol
 
     Raises
     ------
     TypeError
-        If counts are not integers (floats with integral values included).
+        If counts are not integers; floats with integral values are not, either.
     ValueError
         If a shape or length differs, if a count is impossible (the error names the first position),
         if `labels` has a name that is not allowed, and if the protocol has a relevance level above
@@ -236,10 +237,10 @@ class Ranks(Immutable):
     ) -> Ranks:
         """Take the ranks that another tool computed: above = rank - 1.
 
-        Where a task has two ranks, tied = pessimistic - ranks + 1. Where it has one, nothing is
-        known of ties: tied is 1, all kinds of rank are that one, and the protocol says
-        ``ties="unknown"``, as reports do. Which answers were left out is said by
-        ``with_protocol(filter="train", split="test")``.
+        Where a task has two ranks, tied = pessimistic - ranks + 1. Where it has one, ties are
+        unknown: tied is 1, all kinds of rank are equal, and the protocol says ``ties="unknown"``,
+        as reports do. Say which answers were left out by ``with_protocol(filter="train",
+        split="test")``.
 
         Parameters
         ----------
@@ -250,8 +251,8 @@ class Ranks(Immutable):
         candidates : array_like of int, shape (n,), or int
             The number of candidates of each task, the true one included; >= the last rank.
         side, query, target, unit, relation : labels, optional
-            Labels per task, as `Ranks` takes them. Models are compared by those of side, relation,
-            query and target.
+            Labels per task, as `Ranks` takes them. `compare` pairs tasks by side, relation, query
+            and target.
 
         Returns
         -------
@@ -260,8 +261,8 @@ class Ranks(Immutable):
         Raises
         ------
         TypeError
-            If ranks are not integers. One that is the middle of a tie, as 2.5, has an optimistic
-            and a pessimistic one.
+            If ranks are not integers. In place of the middle of a tie, such as 2.5, give the
+            optimistic and the pessimistic rank.
         ValueError
             For a rank below 1, for a pessimistic one below the optimistic one, and for fewer
             candidates than ranks.
@@ -338,7 +339,7 @@ class Ranks(Immutable):
 
     @property
     def origins(self) -> tuple[Origin, ...]:
-        """The tasks whose rows the units are; none where units are the user's."""
+        """The Tasks whose rows are the units; empty where the user gave the units."""
         return self._origins() if callable(self._origins) else self._origins
 
     def _task_numbers(self) -> IntArray:
@@ -541,8 +542,8 @@ class Ranks(Immutable):
         Returns
         -------
         Ranks
-            Labels that are not mentioned stay. Ranks of retrieval whose queries have other names
-            are of another task: `concatenate` joins them with those of the same answers.
+            Labels that are not mentioned stay. Ranks of retrieval whose queries are renamed become
+            those of another Task: `concatenate` joins them with ranks of the same answers.
 
         Raises
         ------
@@ -589,8 +590,8 @@ class Ranks(Immutable):
     def with_protocol(self, **fields: Any) -> Ranks:
         """Return the same ranks with some fields of the protocol changed.
 
-        This names the filter that was given to `rank`. To name one for ranks that truerank counted
-        without any, among all candidates, is a warning: nothing was left out of them.
+        This names the filter that was given to `rank`. It warns where truerank counted the ranks
+        among all candidates without a filter: nothing was left out of them.
 
         Raises
         ------
@@ -659,7 +660,7 @@ class Ranks(Immutable):
         pandas.DataFrame
             The columns above, tied, candidates, optimistic, realistic and pessimistic; weights,
             listed, gains, answers and labels, where the ranks have them. Labels are decoded; one
-            with the name of another column is called as in "labels.above".
+            with the name of another column gets a prefix, as in "labels.above".
 
         Raises
         ------

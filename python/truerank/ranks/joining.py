@@ -62,12 +62,13 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule | None = None) ->
     A unit of the ranks of a `Task` is a row of the facts that it ranks. Ranks of one task, as of
     ``task[p::n]``, are joined in the order of these rows, whatever the order of the parts, and
     equal those of the whole once all are there; while some rows, or sides of some, are missing, the
-    audit of a report says which. Tails and heads of one test share their units.
-    Tasks that were made apart, as of folds or of several data sets, are joined only where `repeats`
-    is said, and have units of their own. In retrieval their queries are apart, too, whatever they
-    are called: (task, name) where several tasks have one name, the first task being 0. Queries of
-    triples are one where they have one name, or one number among the same entities. Where ranks are
-    of no task, equal units are one unit, in whichever part they stand.
+    audit of a report says which. Tails and heads of one test share their units. Ranks of Tasks that
+    were made apart, as for folds or several data sets, are joined only where `repeats` is given,
+    and have units of their own. In retrieval their queries are apart, too, whatever they are
+    called: where several tasks have one name, it becomes (task, name), the first task being 0.
+    Queries of triples are one query where they have one name, or one number among the same
+    entities. Ranks of no Task share a unit where they have the same one, in whichever part they
+    stand.
 
     Parameters
     ----------
@@ -81,11 +82,11 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule | None = None) ->
         side, query and target (those of retrieval have no side). A sampler that fills its last
         batch hands some rows out again, folds may share facts, and every mean would count them
         twice. "drop" keeps the first of each, and requires that all have the same counts; "keep"
-        keeps all in the given order, as for several runs of one model. Default: they are refused,
-        and so are tasks that were made apart. In retrieval "drop" leaves out whole queries, and
-        several runs are no ranks to be joined, but a list, as `compare` and `table` take it: "keep"
-        is refused. Data sets that share queries and right answers, as the same qrels in several
-        languages, have other names first: ``ranks.with_labels(queries=[f"de/{query}" for query in
+        keeps all in the given order, as for several runs of one model. Default: repeats are
+        refused, and so are tasks that were made apart. In retrieval "drop" leaves out whole
+        queries, and "keep" is refused: several runs are a list, which `compare` and `table` take.
+        Where data sets share queries and right answers, as the same qrels in several languages,
+        rename the queries first: ``ranks.with_labels(queries=[f"de/{query}" for query in
         ranks.queries])``.
 
     Returns
@@ -97,7 +98,7 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule | None = None) ->
     ValueError
         If there are no parts, if parts were counted under different protocols (the error lists the
         differences), and if only some have weights, labels of a name, an audit, or units that are
-        rows of a task. For tasks that were made apart where `repeats` is not said, and for those
+        rows of a task. For tasks that were made apart where `repeats` is not given, and for those
         that rank the same facts among other entities or with other known facts. For repeats, unless
         they are kept or dropped, for dropped ones whose counts differ or that are not all right
         answers of their query, and for queries that are kept.

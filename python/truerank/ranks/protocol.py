@@ -35,12 +35,12 @@ class Protocol:
         set: the order does not matter, repeats are dropped. Empty: unfiltered. A str is one split.
     filter_rule : str, optional
         Comparable. Which facts of these splits count where facts have further columns, such as a
-        time: "fact", those that agree in all of them; "triple", whatever they hold; "columns 4",
-        those that agree in these. None: facts have no further columns.
+        time: "fact", those that agree in all of them; "triple", all, whatever they hold; "columns
+        4", those that agree in column 4. None: facts have no further columns.
     candidates : str or None
         Comparable. The name of the candidate set: "all", "typed", "selection of 40 (3f2a91c0)", ...
-        None: lists were ranked among all, and nobody said that these were there to order. Reports
-        of retrieval refuse what depends on it; otherwise it is "all".
+        None: lists were ranked, and nobody said among which candidates; all are assumed, and
+        reports of retrieval refuse what depends on them.
     sampled : bool
         Comparable. Whether the candidates were sampled.
     nan : {"raise", "worst", "omit"}
@@ -48,36 +48,36 @@ class Protocol:
     split : str, optional
         Comparable. The split that was evaluated, such as "test".
     gain, misses, answerless : str, optional
-        Comparable. How the answers of queries count in a report. `gain` is what becomes of grades g
-        in dcg and ndcg: "linear", g; "exponential", 2^g - 1 (g is at most 1000); "binary", 1.
-        `misses` is what a right answer counts for that its list misses: "zero", nothing, as in
-        trec_eval and ranx; otherwise all places that the list leaves are equally likely, and the
-        kinds optimistic and pessimistic have the first and the last of them ("bounds"), or concern
-        what is listed alone ("expected"). `answerless` is what becomes of queries without a right
-        answer: "omit", they are left out of the means of the metrics of right answers, or "zero",
-        they count as 0, as in trec_eval, but in those that they do not have (auc, gauc, mr,
-        median). None: the first of these.
+        Comparable. How the answers of queries count in a report. `gain`: what a grade g counts in
+        dcg and ndcg, "linear" g, "exponential" 2^g - 1 (g is at most 1000), "binary" 1. `misses`:
+        what a right answer counts that its list misses. "zero": nothing, as in trec_eval and ranx.
+        "bounds", "expected": the mean over all places that the list leaves; under "bounds" the
+        kinds optimistic and pessimistic give it the first and the last of these places, under
+        "expected" they concern only listed answers. `answerless`: what queries without a right
+        answer count. "omit": they are left out of means. "zero": 0, as in trec_eval, except in auc,
+        gauc, mr and median, which they do not have. None: the first of these.
     relevance_level : float, optional
-        Comparable. From which grade on an answer is right; others have their gains in dcg, ndcg and
-        err, and are wrong for all other metrics. None: all that have a grade above 0 are right.
+        Comparable. The grade from which on an answer is right. Answers of lower grades have their
+        gains in dcg, ndcg and err, and are wrong for all other metrics. None: all grades above 0
+        are right.
     order : {"descending", "ascending", "mixed"}
         Provenance. "descending": higher scores are better. "mixed": joined parts differ.
     dtype, similarity, version : str, optional
         Provenance. The dtype of the scores, the similarity that made them, truerank's version.
     lists : str, optional
-        Provenance. What lists of candidates gave, "scores" or "order alone", if the counts are from
-        lists (`rank_lists`), whose misses are bounded, not ranked; of lists of an index "hits".
+        Provenance. For counts from lists (`rank_lists`), whose misses are bounded, not ranked: what
+        the lists had, "scores" or "order alone"; for lists of an index "hits".
     depth : int, optional
-        Provenance. Of lists, how many entries the longest of them had as it was handed over, known
-        ones among them. Of joined ranks it is the greatest, and protocols that differ in nothing
-        else are equal. None: the ranks are not from lists, or from empty ones alone.
+        Provenance. The number of entries of the longest list, as it was handed over; of joined
+        ranks the greatest. Protocols that differ only in it are equal. None: there were no lists,
+        or only empty ones.
     ties : str, optional
-        Provenance. "unknown": the ranks are of another tool, one of each task, which does not say
-        what ties (`Ranks.from_ranks`). None: the counts say it.
+        Provenance. "unknown": another tool gave one rank for each task, and does not say what ties
+        (`Ranks.from_ranks`). None: the counts say it.
     device : str, optional
         Provenance. The device of the scores and what counted them there, "triton" or "torch"; or
         "host" if they, or the vectors that make them, were copied to the host. None: they were in
-        the host's memory. Protocols that differ in nothing else are equal, since the counts are.
+        the host's memory. Protocols that differ only in it are equal, since the counts are.
     files : sequence of str
         Provenance. The files that were read.
 
@@ -179,7 +179,7 @@ class Protocol:
         """Return the protocol of ranks that are joined over tasks.
 
         The comparable fields are this one's. A provenance field in which the two differ becomes
-        "mixed", but `depth` the greatest, and `files` lists the files of both.
+        "mixed"; `depth` becomes the greater one, and `files` lists the files of both.
 
         Raises
         ------

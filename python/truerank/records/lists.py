@@ -96,17 +96,17 @@ def read_qrels(
     line), or fewer values than the third while no relevance is 1,000 or more. Other files begin
     with a header, which names the columns query (query-id, user), document (corpus-id, item) and,
     perhaps, relevance (score), in any order; or `columns` says which are meant. Without a column of
-    relevance all are right answers. ``source`` of the judgements says which form it was.
+    relevance all documents are right answers. ``source`` of the judgements says which form it was.
 
     Parameters
     ----------
     path : str or path-like
-        Text in UTF-8, perhaps gzipped. Fields stand, and lines are skipped, as in
-        `read_run`. Relevance is a finite number: 2, 0.1, -1.
+        Text in UTF-8, perhaps gzipped, with the separators and the skipped lines of `read_run`.
+        Relevance is a finite number: 2, 0.1, -1.
     columns : mapping of str to (str or int), optional
         Which columns are meant, as in `read_run`: those of "query", "document" and, perhaps,
-        "relevance"; without it, none may be left out that has bools, or integers from 0 to 5 of
-        which some are 0 and some are not.
+        "relevance"; unless it names a relevance, it may not leave out bools, or integers from 0 to
+        5 of which some are 0 and some are not.
 
     Returns
     -------
@@ -354,10 +354,10 @@ def read_run(
     The scores say how documents are ranked, and equal ones tie; the ranks in the file and the order
     of its lines change nothing, as in trec_eval (which breaks ties by the names of documents), but
     `evaluate_lists` asks for `order` where the scores rise with them. The lines of a query need not
-    follow each other. Other files begin with a header, which names the
-    columns query (query-id, user), document (corpus-id, item) and, perhaps, score or rank, in any
-    order: a rank without a score makes lists in order alone, and so does the order of the lines
-    where neither is there. Or `columns` says which are meant.
+    follow each other. Other files begin with a header, which names the columns query (query-id,
+    user), document (corpus-id, item) and, perhaps, score or rank, in any order: a rank without a
+    score makes lists without scores, and where neither is there the order of the lines does. Or
+    `columns` says which are meant.
 
     Anything else is refused. ``source`` of the lists, and reports of them, name the form, and the
     columns that are left out.
@@ -365,19 +365,19 @@ def read_run(
     Parameters
     ----------
     path : str or path-like
-        Text in UTF-8, perhaps gzipped. Blanks and tabs stand between fields, or
-        tabs alone where a header or `columns` says what they are and the first line has one; in
-        .csv commas. Empty lines, and those that begin with #, are skipped, but for a line that has
-        the fields of a row, as ``#nlp Q0 d7 1 2.5 tag``: without a blank behind the # it is an
-        error.
+        Text in UTF-8, perhaps gzipped. Blanks and tabs stand between fields; only tabs, where a
+        header or `columns` names the fields and the first line has a tab; in .csv commas. Empty
+        lines, and those that begin with #, are skipped. A line like ``#nlp Q0 d7 1 2.5 tag``, which
+        has the fields of a row and no blank behind the #, is an error.
     columns : mapping of str to (str or int), optional
         Which columns are meant: the name in the header, or the number from 0 on, of "query",
         "document" and, perhaps, "score" or "rank". Others are left out; a score or a rank of that
-        name, or at its place in TREC's lines, and fractions, only where another one is meant.
+        name, or at its place in TREC's lines, and fractions may be left out only where `columns`
+        names another one.
     duplicates : {"raise", "first"}
         Whether a document that a query has twice, with unlike scores or ranks or without any, is an
         error, or counts once: at its greatest score; without scores where it stands first, by the
-        ranks, or else in the order of the lines. Places behind one that is left out close up.
+        ranks, or else in the order of the lines. Later places move up.
     progress : callable or bool, optional
         As in `rank`: True shows a bar. A callable is
         called with a `Progress`, in bytes of the file, after every block of lines.
@@ -386,7 +386,7 @@ def read_run(
     -------
     mapping of str to dict
         ``{query: {document: score}}``, as `Task.evaluate_lists` and `write_run` take it; documents
-        are read as text, of no type.
+        are text, of no type.
 
     Raises
     ------
@@ -727,7 +727,7 @@ def write_run(
     """Write lists as a TREC run: lines ``qid Q0 docid rank score tag``.
 
     A score is written with all digits that tell it from others, so that `read_run` gets the same
-    numbers; ranks count from 1 in the order of the list. Lists of n in order alone get the scores
+    numbers; ranks count from 1 in the order of the list. Lists of n without scores get the scores
     n, n - 1, ..., 1.
 
     Parameters
@@ -736,7 +736,7 @@ def write_run(
         The file, gzipped if its name ends in .gz. It appears whole or not at all.
     top : TopK, mapping, table, or path
         What `topk_embeddings` returns; or lists by name, as `retrieval.Task.evaluate_lists` takes
-        them: ``{query: {entity: score}}``, ``{query: [entities]}`` in order alone, a table, what
+        them: ``{query: {entity: score}}``, ``{query: [entities]}`` without scores, a table, what
         `read_run` returned, or a file.
     queries : sequence of str or int, shape (lists,), optional
         The name of each query, for lists without names. Default: their numbers from 0.
@@ -749,8 +749,8 @@ def write_run(
     ------
     TypeError, ValueError
         For other shapes, for an id that has no name, and for what `read_run` would not read back: a
-        query or a document that comes twice, names that are empty, have blanks or begin with a byte
-        order mark or have no UTF-8, queries that begin with #, and integer scores that no float64
+        query or a document that comes twice; names that are empty, have blanks, begin with a byte
+        order mark or have no UTF-8; queries that begin with #; and integer scores that no float64
         holds.
     OSError
         If the file cannot be written.

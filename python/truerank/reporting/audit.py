@@ -105,10 +105,10 @@ class Summary:
         The number of candidates in a tie, the true one included: the largest, and the mean over
         the tied tasks; 1 and nan where no task ties.
     audit : dict of str to int, or None
-        The results of a count with `audit=True`: the numbers of candidates that are `nan` and
-        `inf` over all tasks, the largest number of candidates with the best score of a task,
-        `at_best`, the number of true candidates with another score in their block, `differing`, and
-        that of tasks whose row differs from the first row of their query, `mismatched`.
+        The results of a count with `audit=True`. `nan`, `inf`: the numbers of such candidates over
+        all tasks. `at_best`: the largest number of candidates with the best score of a task.
+        `differing`: the number of true candidates with another score in their block. `mismatched`:
+        that of tasks whose row differs from the first row of their query.
 
     Examples
     --------
@@ -273,14 +273,14 @@ class Finding:
     Attributes
     ----------
     name : str
-        The check. Of a report: "misses", "worse than chance", "ties", "constant", "nan", "inf",
-        "rescored", "queries", "saturated", "few candidates", "unfiltered", "sampled",
-        "test candidates", "missing rows" of a part or of joined ones, and "missing sides" of these,
-        "one array" of two sides; of queries "missing answers", and "joined queries" of one name; of
+        The check. For a report: "misses", "worse than chance", "ties", "constant", "nan", "inf",
+        "rescored", "queries", "saturated", "few candidates", "unfiltered", "sampled", "test
+        candidates", "missing rows" of a part or of joined ones, and "missing sides" of these, "one
+        array" of two sides; for queries "missing answers", and "joined queries" of one name; for
         lists "missing lists", "unused lists", "pooled lists" of several values of a column, "known
-        in lists", "names" of right answers that differ in writing alone, and "spellings";
-        of lists of an index "missing ids", "no candidates", "tied lists", "without candidates" and
-        "ids from 1".
+        in lists", "names" of right answers that differ only in writing, and "spellings"; for lists
+        of an index "missing ids", "no candidates", "tied lists", "without candidates" and "ids from
+        1".
     count : int
         How many tasks, candidates, rows or lists it concerns.
     message : str

@@ -76,8 +76,7 @@ def table(
     ----------
     reports : mapping of name to Report or to several Reports
         Several Reports of one model (folds, seeds) give their mean and sample standard deviation.
-        All may be reports of retrieval, with the keys that those have.
-        Reports without a name are of one model.
+        All may be reports of retrieval, with their keys. Reports without a name are of one model.
     metrics : str or iterable of str, optional
         The columns: keys of reports, with side and kind if needed, or "all". Default: mr, mrr,
         hits@1, hits@3, hits@10 and amri.
@@ -93,18 +92,18 @@ def table(
     against : str, optional
         The name of a model, or "best", the best of each column. A dagger marks the values that
         differ significantly from its value, by the tests of `compare` and Holm's rule over all of
-        them. The best is chosen by the same ranks, so that all pairs of models are tested then.
+        them. As the same ranks choose the best, all pairs of models are then tested.
     interval : bool
-        Whether the confidence interval of each value stands behind it, in brackets, and in columns
-        of their own for programs: ``mrr low``, ``mrr high``. Of several runs it is that of their
+        Whether the confidence interval of each value stands behind it, in brackets; for programs it
+        has columns of its own: ``mrr low``, ``mrr high``. For several runs it is that of their
         mean, in place of the deviation.
     groups : bool
         Whether each group has rows of all models, the largest group first, below those of all tasks
-        and of macro averages: ``table({"A": report(ranks, by="relation"), ...}, groups=True)``. The
-        best is that of a group.
+        and of macro averages: ``table({"A": report(ranks, by="relation"), ...}, groups=True)``.
+        Each group has a best of its own.
     kinds : {"auto", "all"} or names of kinds, optional
-        Rows of kinds of rank, as in `Report.table`: "auto" has those that move a value. By default
-        keys say the kind, and there is one row.
+        Rows of kinds of rank, as in `Report.table`: "auto" has those that move a value. Default:
+        one row, of the kind that keys say.
     level : float
         The level of the intervals; values with a corrected p-value of at most 1 - level are marked.
     unit : str, labels or None

@@ -58,11 +58,11 @@ class Report(Mapping[str, float], AsTable):
     numbers of candidates, and "macro.X" is the mean of X over the groups. Groups without tasks of
     the side, or whose X is nan, are left out of the mean; `macro_left_out` counts them.
 
-    The ranks of `truerank.retrieval` are of queries with several right answers each. Their values
-    are means over queries, by the keys `[macro.][kind.]metric[@k][:p]`. Kinds are the expectation
-    over ties (no word, or ``expected``), ``optimistic`` and ``pessimistic``. Of lists auc and gauc
-    need the candidates of the task: without them they are a KeyError. The documentation of the
-    metrics defines them: "Several right answers per query".
+    In a report of `truerank.retrieval`, where a query may have several right answers, values are
+    means over queries, by the keys `[macro.][kind.]metric[@k][:p]`. Kinds are the expectation over
+    ties (no word, or ``expected``), ``optimistic`` and ``pessimistic``. For lists, auc and gauc are
+    a KeyError unless the task has candidates. The page "Metrics of several right answers per query"
+    defines the metrics.
 
     Parameters
     ----------
@@ -72,9 +72,9 @@ class Report(Mapping[str, float], AsTable):
     Attributes
     ----------
     ranks : Ranks
-        Of queries, ``ranks.answers`` says how many right answers the query of each task has.
+        In retrieval, ``ranks.answers`` says how many right answers the query of each task has.
     protocol : Protocol
-        How the ranks were counted; of queries, also how answers count: ``gain``, ``misses``,
+        How the ranks were counted; in retrieval, also how answers count: ``gain``, ``misses``,
         ``relevance_level`` and ``answerless``.
     seed : int
     unit : str
@@ -95,9 +95,10 @@ class Report(Mapping[str, float], AsTable):
     Ties: the kind says which position of a tie counts. Every order of a tie is equally likely, and
     all values of the kind "expected" are means over these orders, in closed form (McSherry, Najork:
     Computing information retrieval performance measures efficiently in the presence of tied scores,
-    2008). Of tasks only means have them: mr, mrr, hits@k, ndcg@k and sampled_hits@k:n, adjusted or
-    not. Of gmr, medians and the like the kind "expected" is a KeyError. A NaN that is ranked last
-    (``nan="worst"``) has the last rank; right answers with NaN share the last places.
+    2008). Among metrics of tasks only means have them: mr, mrr, hits@k, ndcg@k and
+    sampled_hits@k:n, adjusted or not. For gmr, medians and the like the kind "expected" is a
+    KeyError. A NaN that is ranked last (``nan="worst"``) has the last rank; right answers with NaN
+    share the last places.
 
     Examples
     --------
@@ -206,7 +207,7 @@ class Report(Mapping[str, float], AsTable):
         return reporting.audit.summary_of(self)
 
     def tasks(self, side: str = ALL_SIDES) -> int:
-        """Return the number of tasks of a side; of retrieval that of queries.
+        """Return the number of tasks of a side; in retrieval, of queries.
 
         Examples
         --------
@@ -308,7 +309,7 @@ class Report(Mapping[str, float], AsTable):
         ------
         KeyError
             For an unknown key, a macro average, and a metric whose mean and variance under chance
-            are not both computed, as those of queries are not.
+            are not both computed, such as all of queries.
 
         Examples
         --------
@@ -330,14 +331,15 @@ class Report(Mapping[str, float], AsTable):
         Parameters
         ----------
         key : str
-            Of a metric that is a function of a mean over units; no macro average and no z.
+            The key of a metric that is a function of a mean over units; neither a macro average nor
+            z.
         unit : str, labels or None
             The units, as in `interval`.
 
         Raises
         ------
         KeyError
-            For the key of another value, as of a median.
+            For any other key, such as that of a median.
 
         Examples
         --------
@@ -379,8 +381,8 @@ class Report(Mapping[str, float], AsTable):
         metric : str, or list of str
             Not macro averages, whose groups have intervals, and not z.
         unit, level, seed
-            As in `truerank.inference.interval`. Of retrieval queries are drawn, or a label that all
-            right answers of a query share.
+            As in `truerank.inference.interval`. In retrieval, units are queries, or a label that
+            all right answers of a query share.
 
         Returns
         -------
@@ -415,13 +417,13 @@ class Report(Mapping[str, float], AsTable):
         The checks of ranks find misses of lists, ranks that are worse than random ones, as if the
         order were forgotten, ties that move a metric, constant rows, NaN and inf, saturated scores,
         rows of a query that differ, tasks with hardly any candidates, no filter, sampled
-        candidates, and candidates of the test alone. NaN, infinite and saturated scores and rows
-        that differ are known of ranks that were counted with `audit=True`. The audit also prints
-        how the ranks were counted.
+        candidates, and candidates that only the test has. NaN, infinite and saturated scores and
+        rows that differ are known only of ranks that were counted with `audit=True`. The audit also
+        prints how the ranks were counted.
 
         A report of retrieval checks ties, constant, NaN, infinite and saturated scores, and sampled
-        candidates; queries that lack right answers which were ranked with them, and those of one
-        name in several tasks that were joined. Of lists by name it finds queries without a list,
+        candidates; queries that lack right answers which were ranked with them; and queries of one
+        name in several tasks that were joined. In lists by name it finds queries without a list,
         lists of queries without right answers, and "known in lists": entries that are known, and so
         left out.
 
@@ -433,7 +435,7 @@ class Report(Mapping[str, float], AsTable):
         Returns
         -------
         Findings
-            A list of Finding, of which each has a name, a count and a message.
+            A list of Finding; each has a name, a count and a message.
 
         Examples
         --------
@@ -476,7 +478,7 @@ class Report(Mapping[str, float], AsTable):
         return self._values_of_groups[text]
 
     def group_tasks(self, side: str = ALL_SIDES) -> dict[Hashable, int]:
-        """Return the number of tasks of a side in each group; of retrieval that of queries.
+        """Return the number of tasks of a side in each group; in retrieval, of queries.
 
         Raises
         ------
@@ -560,8 +562,8 @@ class Report(Mapping[str, float], AsTable):
     def queries(self) -> list[Hashable]:
         """The label of each query that has an answer, in the order of `per_query`.
 
-        Where tasks that were joined have queries of one label, it is (task, label), from 0 on. A
-        report of tasks has none; nor the members below.
+        Where several Tasks that were joined have queries of one label, it is (task, label), and
+        tasks count from 0. A report of tasks has neither this nor the members below.
         """
         return self._answered.queries
 
@@ -699,7 +701,7 @@ class Report(Mapping[str, float], AsTable):
         ----------
         metrics : str or iterable of str, optional
             The keys; the default keys if not given. Groups have those that are not macro averages,
-            by default for one kind only: realistic ranks, and the expectation over ties.
+            by default of one kind: realistic ranks, or the expectation over ties.
         indent : int, optional
             The number of spaces for each level; None writes one line.
 
@@ -740,26 +742,27 @@ class Report(Mapping[str, float], AsTable):
         Parameters
         ----------
         metrics : str or iterable of str, optional
-            The columns, `[adjustment.]metric[@k][:p]` each, or "all"; of retrieval `metric[@k]`.
-            Default: mr, mrr, hits@1, hits@3, hits@10 and amri; mrr, map, ndcg@10 and recall@10.
+            The columns, each `[adjustment.]metric[@k][:p]`, or "all"; in retrieval `metric[@k]`.
+            Default: mr, mrr, hits@1, hits@3, hits@10 and amri; in retrieval mrr, map, ndcg@10 and
+            recall@10.
         sides : str or iterable of str, optional
             The rows. Default: all sides.
         kinds : {"auto", "all"} or names of kinds
             The rows of each side. "auto": realistic ranks, and other kinds where they move a value
             by more than one in its last printed digit; programs (CSV, pandas, JSON) read all kinds
-            where any task ties. Groups and macro averages have realistic ranks alone. "all":
+            where any task ties. Groups and macro averages have only realistic ranks. "all":
             optimistic, realistic, pessimistic and expected, whatever they print, with a dash where
-            a metric is no mean and has no expected value. By name also "random". Of retrieval the
-            default is "expected", and "all" brings "optimistic" and "pessimistic".
+            a metric is no mean and has no expected value. By name also "random". In retrieval the
+            default is "expected", and "all" adds "optimistic" and "pessimistic".
         digits : int
             The decimals of shares and reciprocal ranks; mean ranks and percentages have two fewer.
             Default: 3.
         percent : bool
             Whether hits@k, and other shares, are printed as percentages.
         interval : bool
-            Whether the confidence interval of each value stands behind it, in brackets, and in
-            columns of their own for programs: ``mrr low``, ``mrr high``. Groups have those of their
-            own tasks; macro averages and z have none.
+            Whether the confidence interval of each value stands behind it, in brackets; for
+            programs it has columns of its own: ``mrr low``, ``mrr high``. Groups have the intervals
+            of their own tasks; macro averages and z have none.
         level, unit
             The level of the intervals, and the units that were drawn, as in `interval`.
         notes : bool, optional
@@ -832,8 +835,8 @@ def report(
         are of one group.
     weights : array_like of float, shape (n,), or {"query", "relation", "target"}, optional
         Used instead of the weights of the ranks; finite, >= 0, not all 0. Only their ratios matter.
-        By name: every query, relation or answer of a side counts once, or every value of a label
-        that `ranks.labels` has.
+        By name: every query, relation or target of a side counts once, or every value of another
+        label that `ranks.labels` has.
     unit : {"task", "query"}, optional
         What counts once: each task, or each query with all its right answers, of which none was
         filtered. Default: queries for the ranks of `truerank.retrieval`, else tasks.
@@ -848,10 +851,9 @@ def report(
         If `ranks` is something else, its sides are ids instead of names, or the seed is not an int.
     ValueError
         If the name of a side cannot be told from the other words of a key, if the seed is negative,
-        and if labels or weights do not fit the tasks. Of queries: for ranks without labels of
-        queries or with weights, and for counts that cannot come from one ranking of a query's
-        candidates, as those of right answers that are filtered or given twice, and of ranks of
-        several models.
+        and if labels or weights do not fit the tasks. With ``unit="query"``, for ranks without
+        labels of queries or with weights, and for counts that cannot come from one ranking of a
+        query's candidates: of right answers that are filtered or given twice, or of several models.
 
     Examples
     --------

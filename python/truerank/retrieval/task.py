@@ -75,26 +75,25 @@ class Task(SidedTask):
         relevance (score); ``{query: {entity: gain}}`` or ``{query: [entities]}``; columns
         ``(queries, entities)`` or ``(queries, entities, gains)`` as a tuple; a sparse matrix of
         scipy, with a row for each query, a column for each entity, and gains as its stored values
-        (made with ``shape=``, as its last ones may be empty).
-        What a str and an int name is decided by `entities` and `queries`, in any container. A gain
-        of 0 or less is no right answer. A query without a right answer is left out of all means,
-        and counted in `without_answers`; ``ranks.with_protocol(answerless="zero")`` counts it
-        as 0.
+        (made with ``shape=``, as its last ones may be empty). `entities` and `queries` decide what
+        a str and an int name, in any container. A gain of 0 or less is no right answer. A query
+        without a right answer is left out of all means, and counted in `without_answers`;
+        ``ranks.with_protocol(answerless="zero")`` counts it as 0.
     entities : int, sequence of str or int, or mapping of these to int
         How many entities, documents or items there are, or their labels in the order of the columns
         of scores, or a mapping to these columns. All are candidates, unless `candidates` are given.
         Beside labels that are str, an int is a column, and refused where a label is written like
         one. Labels that are int are named by ints, and in text by digits. Beside a number, ints are
-        columns; or else all of qrels, known and lists have names that are str, digits in text too:
-        what no list names then needs no name, and only lists by name can be evaluated.
+        columns; or all of qrels, known and lists have names that are str (digits in text, too), and
+        only lists by name can be evaluated.
     queries : int, sequence of str, or mapping of str to int, optional
         The same for queries, which are the rows of scores, of embeddings and of a `TopK`. Default:
-        those that `qrels` has, whose keys are labels, str or any int; rows are those of the keys if
-        they are exactly 0 to n - 1, in any order, and else need `row_queries`. Where qrels are rows
-        or columns, which do not name queries without an answer, `queries` counts these, too.
+        those that `qrels` has, whose keys are labels, str or any int; if these are exactly 0 to n -
+        1, they are the rows, else rows need `row_queries`. Rows and columns of qrels name no
+        queries without an answer: `queries` counts these, too.
     known : dict of str to split, list of splits, one split, or None
         What other splits have, each in any form of `qrels`: it is left out of the candidates of its
-        query, whatever its grade, 0 and -1 too (`audit` counts these). Rows of other queries are
+        query, whatever its grade (`audit` counts grades of 0 and less). Rows of other queries are
         ignored, and named in `audit`.
     groups : labels or mapping, optional
         The group of each query, of all in the order of their ids (which the index of a Series must
@@ -104,34 +103,31 @@ class Task(SidedTask):
     split : str
         The name of the evaluated split.
     leaks : {"keep", "drop", "raise"}
-        What to do with right answers that a known split has, too. "keep" ranks them, does not leave
-        them out anywhere, and warns.
+        What to do with right answers that a known split has, too. "keep" ranks them, never leaves
+        them out, and warns.
     candidates : None, "all", "listed", name of a known split, array of entities, mapping, Sampled
-        The entities among which the right answers of each query are ranked: all of them (None or
-        "all"), those that a known split has, those of an array (ids or labels), those of each query
-        by a mapping ``{query: entities}``, its right answers among them, or all right answers of
-        the query and some drawn ones, as in ``Sampled(100, seed=0)``, which are neither known nor
-        right; they are drawn from all, or with ``among="train"`` from those of a known split,
-        and with ``per="answer"`` for each right answer, not for a query once. "listed": what the
-        list of each query has, and the right answer, for lists alone; one that its list misses
-        counts as 0. Lists do not say what there was to order: of them auc, gauc and sampled_hits
-        need `candidates`: the impressions of each query, or "all" where lists are complete.
-        Metrics of sampled candidates are too good and cannot be compared with those of all.
+        The entities among which the right answers of each query are ranked: all (None or "all");
+        those of a known split; those of an array (ids or labels); those of each query by a mapping
+        ``{query: entities}``, its right answers among them; or all right answers of the query and
+        some drawn entities that are neither known nor right, as `Sampled` says. "listed", only for
+        lists: what the list of each query has, and the right answer; one that its list misses
+        counts as 0. Lists do not say what there was to order: auc, gauc and sampled_hits of lists
+        need `candidates`, the impressions of each query, or "all" where lists are complete. The
+        page "Candidates: all, some, sampled, listed" has more.
     relevance_level : float, optional
-        From which gain on an answer is right, as ``-l`` of trec_eval says it: metrics of right
-        answers count those from it on, dcg, ndcg and err keep all gains. Default:
-        all gains above 0.
+        The gain from which on an answer is right, as ``-l`` of trec_eval; dcg, ndcg and err keep
+        all gains. Default: all gains above 0 are right.
     exclude : {None, "self"}
-        "self": the entity of the same name as a query, or of the same number where neither have
-        names, is no candidate of it, as where a corpus holds the queries (ArguAna, Quora), and no
-        right answer, as where labels make the qrels. It is a known split of that name.
+        "self": the entity with the name of a query, or with its number where neither have names, is
+        neither a candidate nor a right answer of it, as where a corpus holds the queries (ArguAna,
+        Quora), or labels make the qrels. It is a known split of that name.
     columns : mapping of str to (str or int), optional
         The name or number of the column of each role in qrels and known, ``{"query": "who",
-        "document": 2}``, and perhaps "relevance", for what has columns; a relevance of that name is
-        not left out, and others are findings. Default: by their names, or in this order where they
-        have none. Fractions under BEIR's name for grades, "score", are refused without it; and so,
-        unless it names a relevance, are bools, and integers from 0 to 5 of which some are 0 and
-        some are not, in a column that it leaves out.
+        "document": 2}``, and perhaps "relevance", for what has columns. A column called relevance
+        is never left out; the audit names others that are. Default: by their names, or in this
+        order where they have none. Fractions under BEIR's name for grades, "score", are refused
+        without it. Unless it names a relevance, it may not leave out bools, or integers from 0 to 5
+        of which some are 0 and some are not.
 
     Attributes
     ----------
@@ -147,8 +143,8 @@ class Task(SidedTask):
     leaked : int
         The number of right answers that a known split has, too.
     audit : Findings
-        One for each known split of which some rows do not meet the task, or have a grade of 0 or
-        less, with their number; and one for `leaked`, with the first of them.
+        One for each known split with rows that do not meet the task, or have a grade of 0 or less,
+        with their number; and one for `leaked`, with the first of them.
 
     Raises
     ------
@@ -161,14 +157,14 @@ class Task(SidedTask):
     Warns
     -----
     UserWarning
-        For leaks that are kept, and for a known split of 100 rows and more none of which has a
-        query of the task: nothing is filtered by it, and without it in `known` nothing is said.
+        For leaks that are kept, and for a known split of 100 rows and more that has no query of the
+        task: it filters nothing.
 
     Notes
     -----
     Every task has the labels "queries", "targets" and "unit" (a number of the query, which all its
-    answers share), and "group" if there are groups. The metrics, their formulas and what they make
-    of ties are those of `Report`.
+    answers share), and "group" if there are groups. `Report` says which metrics there are, and what
+    they make of ties.
 
     Examples
     --------
@@ -401,8 +397,8 @@ class Task(SidedTask):
         """Evaluate lists of the top entities, which may miss right answers.
 
         ``report.ranks.listed`` says which right answers are in the list of their query, and
-        `misses` what one counts for that its list misses: nothing, as in trec_eval and ranx, or the
-        mean over all places that the list leaves.
+        `misses` says what the others count: nothing, as in trec_eval and ranx, or the mean over all
+        places that the list leaves.
 
         Parameters
         ----------
@@ -414,9 +410,9 @@ class Task(SidedTask):
             ``{query: [entities]}``, the best first; by labels or ids, as `qrels` name them: none is
             converted. A query without a list has an empty one; lists of queries that `qrels` does
             not have are not used, unless the task was made with `queries`, where they are an error.
-            Or a `TopK`, as `truerank.topk_embeddings` returns it: positions, and rows as those of
-            `evaluate_scores`. Where `entities` are a number beside names, it is a warning if no
-            list has any right answer.
+            Or a `TopK`, as `truerank.topk_embeddings` returns it: positions, and rows as in
+            `evaluate_scores`. Where `entities` are a number beside names, a warning says if no list
+            has any right answer.
         row_queries : keys, optional
             The query of each row of a `TopK`, as in `evaluate_scores`.
         misses : {"zero", "bounds", "expected"}

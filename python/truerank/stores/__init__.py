@@ -51,22 +51,21 @@ def open_scores(
     """Open a score matrix that need not fit in memory, for `rank` to read tile by tile.
 
     Only headers and directories are read. Every fault of the files that can be found without
-    reading the scores raises an error here, which names the file. A wrong checksum is none: see
-    Notes.
+    reading the scores raises an error here, which names the file. Checksums are not tested (see
+    Notes).
 
     Parameters
     ----------
     source : path, glob pattern, list of paths, or array
-        - A `.npy`; an `.npz`, whose members must be stored without compression (`numpy.savez`).
-          Of raw binary files give a `numpy.memmap`; blocks of what is in zarr or HDF5 are counted
-          by a `RankCounter`.
-        - A pattern with ``*``, ``?``, ``[...]`` or ``**``: its files are shards, whose names differ
-          in one number. It is their order, and goes by ones or is the first row (column) of each;
-          as many must be there as "-of-4" says.
+        - A `.npy`; an `.npz`, whose members must be stored without compression (`numpy.savez`). For
+          raw binary files give a `numpy.memmap`; a `RankCounter` counts blocks of zarr or HDF5.
+        - A pattern with ``*``, ``?``, ``[...]`` or ``**``: its files are shards, in the order of
+          the one number in which their names differ. It goes by ones, or is the first row (column)
+          of each; there must be as many as "-of-4" says.
         - A list or tuple: its members, of any kind, are shards in the given order; paths that
-          differ in numbers alone must be in the order of these.
-        - A numpy.memmap, whose file is opened by its path where the system tells that it still is
-          the file of the map; else it is an array. A torch tensor on a device; the work that
+          differ only in numbers must be in their order.
+        - A numpy.memmap, whose file is opened by its path if the system says that it still is the
+          file of the map; if not, the map is an array. A torch tensor on a device; the work that
           computes it may still be under way. Any other array.
         - A `Store`, which is returned as it is.
     axis : {0, 1}

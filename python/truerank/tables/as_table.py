@@ -31,7 +31,7 @@ Names = str | Iterable[str] | None
 
 @public("truerank.tables")
 class AsTable(ABC):
-    """Base class of results that are printed and saved as the Table that `table` makes of them.
+    """Base class of results, which are printed and saved as the Table that `table` makes of them.
 
     All forms but JSON take the options of `table` of their class, and refuse others.
     """
@@ -76,7 +76,7 @@ class AsTable(ABC):
     def to_text(self, metrics: Names = None, **options: Any) -> str:
         """Return columns of plain text; an asterisk marks the best cells.
 
-        `print` shows the same, but of groups the largest 20.
+        `print` shows the same, but only the largest 20 groups.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class AsTable(ABC):
         return tables.forms.latex(self._table_with(metrics, options))
 
     def to_html(self, metrics: Names = None, **options: Any) -> str:
-        """Return HTML; a notebook shows the same, but of groups the largest 20.
+        """Return HTML; a notebook shows the same, but only the largest 20 groups.
 
         Parameters
         ----------

@@ -137,7 +137,7 @@ class Table(AsTable):
     Parameters
     ----------
     columns : mapping of str or Column to cells, or sequence of str or Column
-        The columns; a mapping has their cells as well. Names differ.
+        The columns, whose names differ; a mapping has their cells, too.
     rows : sequence of sequences, optional
         A cell for each column: a str, a number, None for an empty cell, or two numbers, the ends of
         a range.

@@ -33,25 +33,25 @@ PER = ("answer", "query")  # Candidates are drawn for each of these.
 
 @public("truerank.link_prediction")
 class Sampled(NamedTuple):
-    """Sampled candidates: right answers and some entities that are no known answers of the query.
+    """Sampled candidates: right answers, and some entities that are not known answers of the query.
 
     Attributes
     ----------
     negatives : int
-        The number of distinct ones for each draw, as `per` says; all of them if fewer are allowed.
+        The number of distinct negatives in each draw (see `per`); all of them if fewer are allowed.
     typed : bool
         Whether to draw only from the entities that occur in that position of that relation (in any
-        split); in link prediction alone.
+        split); only in link prediction.
     seed : int
         With one version of truerank and of NumPy, a seed gives the same sample on every platform.
     among : str, optional
-        The known split from whose entities to draw, as the graph on which an inductive model
+        The known split from whose entities to draw, such as the graph on which an inductive model
         infers. Default: all entities.
     per : {"answer", "query"}, optional
-        What is drawn for. "answer": each right answer of its own. In retrieval a query is one
-        ranking, of all its right answers and what was drawn for any of them, as RecBole's "uni100"
-        has it; a task of link prediction is an answer. "query": in retrieval, a query once.
-        Default: a query in retrieval, an answer in link prediction.
+        "answer": one draw for each right answer. A query of retrieval then ranks all its right
+        answers among what was drawn for any of them, as RecBole's "uni100" does. "query", only in
+        retrieval: one draw for each query. Default: "query" in retrieval, "answer" in link
+        prediction.
 
     Notes
     -----

@@ -146,7 +146,7 @@ class Task:
 
     @property
     def origin(self) -> Origin:
-        """What ranks say of this task, by which their units are told from others."""
+        """What ranks say of this task, to tell their units from those of others."""
         return self._origins()[0]
 
     @property
@@ -502,13 +502,13 @@ class Task:
 
         columns : mapping of str to (str or int), optional
             The name or the number of the column of each role, as ``{"score": 4}``, for what has
-            columns; those that are left out have other names and no fractions, or are beside the
-            one that is meant.
+            columns. A column may be left out if it has another name and no fractions, or if another
+            one is named for its role.
         duplicates : {"raise", "first"}
             Whether a candidate that a list has twice is an error, or counts once, at its best
             score, where numbers are better than NaN; without scores where it stands first, as in
-            generated lists (beams). Places behind one that is left out close up: in ``["a", "a",
-            "b"]`` b has rank 2, and 3 in raw places, as of Kaggle's apk.
+            generated lists (beams). Later places move up: in ``["a", "a", "b"]`` b has rank 2; by
+            raw places, as in Kaggle's apk, it has 3.
         order, nan, dtype, threads, progress : optional
             As in `truerank.rank_lists`.
 
@@ -520,11 +520,10 @@ class Task:
         ------
         TypeError, ValueError
             As `truerank.rank_lists` does, for a side without its lists, another number of lists
-            than rows, unknown labels, lists none of which is of a query of the task, and for what
-            is listed and no candidate of its query, unless it is known or a right answer. Without
-            `order`, for scores that rise in all lists (the entries of a mapping are in the order of
-            their insertion), or, in nearly every query, with the ranks beside them, and for places
-            as scores.
+            than rows, unknown labels, lists that all belong to other queries, and listed entities
+            that are no candidates of their query, unless they are known or right answers. Without
+            `order`, for scores that rise in all lists (a mapping has the order of insertion), or
+            that rise with the ranks beside them in nearly every query, and for places as scores.
 
         Warns
         -----
@@ -633,25 +632,26 @@ class Task:
     def __getitem__(self, index: Any) -> Self:
         """Return a part of the task: some of its units, each with the tasks of all its sides.
 
-        What the parts give joins exactly to what the whole gives: ``task[p::n]`` is evaluated by
-        process p of n, and `truerank.concatenate` joins the ranks in the order of the whole,
-        whatever the order of the parts. An empty part asks nobody. Units, labels, protocol and
-        sampled negatives are those of the whole; nothing is drawn or warned of again.
+        Process p of n evaluates ``task[p::n]``, and `truerank.concatenate` joins the ranks in the
+        order of the whole, whatever the order of the parts: they equal the ranks of the whole. An
+        empty part calls no model. Units, labels, protocol and sampled negatives are those of the
+        whole; nothing is drawn again, and no warning is repeated.
 
         Parameters
         ----------
         index : slice, or array_like of int, shape (k,)
-            The units by position. The part has them in this order. None at all make an empty part.
+            The units by position. The part has them in this order. An empty index makes an empty
+            part.
 
         Returns
         -------
         Task
             Of the same class. Callables are asked for the queries of the part only. Matrices and
-            vectors of queries have the rows of its units, in their order, as ``store[p::n]`` of
-            `open_scores` has; or all rows of the whole, where it is longer; or those that
-            ``row_queries`` names, which may be rows of other parts, too, as lists by name may.
-            In alignment, matrices and vectors are those of both graphs as a whole. `audit` is that
-            of the whole.
+            vectors of queries have the rows of its units in their order, as
+            ``open_scores(...)[p::n]`` has them; or all rows of the whole, where it is longer; or
+            those that ``row_queries`` names. These, and lists by name, may be of other parts, too.
+            In alignment, matrices and vectors are those of both whole graphs. `audit` is that of
+            the whole.
 
         Raises
         ------
@@ -696,7 +696,8 @@ class Task:
 
     @property
     def row_labels(self) -> tuple[str, ...] | tuple[int, ...] | None:
-        """What the index of a frame with a row for each unit has: of a part, those of its units.
+        """The labels that the index of a frame with a row for each unit has; in a part, those of
+        its units.
 
         None: the rows are numbered 0, 1, 2, ...
 

@@ -90,9 +90,8 @@ def evaluate_topk(
     the mean over queries, as ann-benchmarks and DiskANN have it; queries without candidates are
     left out.
 
-    Similarities are in double precision, whatever vectors hold: those of floats that are narrower
-    differ from it in their last digits, by which near copies are told apart. Only t, and ids that
-    the truth lacks, are scored.
+    Similarities are in double precision, whatever vectors hold: narrower floats give other last
+    digits, by which near copies are told apart. Only t, and ids that the truth lacks, are scored.
 
     Parameters
     ----------
@@ -103,12 +102,13 @@ def evaluate_topk(
         integer, where it has none. A file is one of `.npy`, `.npz` (ids), `.ivecs`, `.ibin` and
         `.bin`. For a smaller k hand over ``ids[:, :k]``.
     truth : TopK, array_like of int, shape (q, m or more), or path
-        The exact lists of these vectors, as `topk_embeddings` or another tool found them. Of files
-        the ids are read, not the distances. For double precision throughout, hand over
-        `queries` of float64 to `topk_embeddings`. What the command
-        `topk` saved must be of the same vectors, candidates and similarity.
+        The exact lists of these vectors, as `topk_embeddings` or another tool found them. Files
+        give their ids, not their distances. For double precision throughout, give `topk_embeddings`
+        `queries` of float64. A file of the command `topk` must be of the same vectors, candidates
+        and similarity.
     tolerance : float
-        So much less similar than the m-th may an id be: 1e-3 with "l2" is ann-benchmarks' rule.
+        How much less similar than the m-th a right id may be: 1e-3 with "l2" is ann-benchmarks'
+        rule.
     filter, candidates
         As in `topk_embeddings`: what is left out of the lists of each query, and let in. An id that
         is no candidate is a miss.
@@ -122,20 +122,19 @@ def evaluate_topk(
     Returns
     -------
     Report
-        Of queries, with the one key ``recall@k``: `per_query`, intervals, groups and comparisons.
-        A query has m right answers, of which those that were found come first, so that two indexes
-        are compared query by query; their order says nothing, and other keys are refused. Its
-        protocol holds k, similarity, precision and tolerance: recalls that differ in one of them
-        are not compared. ``report.audit()`` says how many ids are missing, no candidates, or right
-        by their similarity.
+        A report of queries with one key, ``recall@k``, which has `per_query`, intervals, groups and
+        comparisons: two indexes are compared query by query. Other keys are refused, since the
+        order of right answers says nothing. The protocol holds k, similarity, precision and
+        tolerance: recalls that differ in one of them are not compared. ``report.audit()`` says how
+        many ids are missing, are no candidates, or are right by their similarity.
 
     Raises
     ------
     TypeError, ValueError, OSError
         As `rank_embeddings` does. For ids that are no integers or out of range, repeated ones, a
-        tolerance below 0, and a truth that is none of these vectors and candidates: it has fewer
-        ids than there are candidates, or ids that are none, or an id of the lists is more similar
-        than its m-th, and it lacks it.
+        tolerance below 0, and a truth that is not of these vectors and candidates: it has fewer ids
+        than there are candidates, or ids that are no candidates, or it lacks an id of the lists
+        that is more similar than its m-th.
 
     Examples
     --------
