@@ -225,13 +225,33 @@ def test_help_version_and_completion(run: Run) -> None:
     assert "plain,--metric" in out.split()
 
 
+@pytest.mark.parametrize("width", [80, 120])
+def test_help_is_as_wide_as_the_terminal(
+    run: Run, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    for name in NAMES:
+        longest = max(map(len, run(name, "--help").out.splitlines()))
+        assert width - 10 < longest <= width, name
+
+
+def test_long_choices_stand_in_the_text_of_the_help(run: Run) -> None:
+    """As one word they made a line of 411 letters."""
+    text = " ".join(run("compat", "--help").out.split())
+    names = text.partition(" --preset NAME Show one toolkit, step by step. One of ")[2]
+    names = names.partition(". --labels ")[0]
+    assert names.replace(" ", "").split(",") == list(tr.compat.PRESETS)
+    assert "--misses [zero|bounds|expected]\n" in run("retrieval", "--help").out
+    assert "is not one of 'libkge', " in run("compat", "a", "b", "--preset", "x").err
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_examples_of_the_help_are_lines_of_the_command(name: str) -> None:
     """Their options exist, with words that these take; pages run lines as these."""
     command = command_of(name)
     options = {word: option for option in command.params for word in option.opts}
     for line in re.findall(r"^truerank .*(?:\n    .*)*", cleandoc(command.help), re.MULTILINE):
-        words = shlex.split(line)
+        words = shlex.split(line.replace("\\\n", ""))
         assert words[1] == name
         for word, value in itertools.pairwise([*words, ""]):
             if word.startswith("-"):

@@ -55,8 +55,10 @@ def align(values: Values) -> None:
     are left out of its candidates.
 
     \b
-    truerank alignment left.npy right.npy test.tsv --known train=train.tsv --csls 10
-    truerank alignment --scores similarities.npy test.npy --candidates test --save ranks.npz
+    truerank alignment left.npy right.npy test.tsv --known train=train.tsv \\
+        --csls 10
+    truerank alignment --scores similarities.npy test.npy --candidates test \\
+        --save ranks.npz
     """
     # What is named without an option is put in under its own name.
     paths = values.pop("files", ())

@@ -137,7 +137,11 @@ class Commands(click.Group):
                 raise click.ClickException(printable(text)) from error
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+# Help is as wide as the terminal, up to lines that are still read easily.
+HELP: Values = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
+
+
+@click.group(cls=Commands, context_settings=HELP)
 @click.version_option(__version__, prog_name="truerank", message="%(prog)s %(version)s")
 def commands() -> None:
     """Count the rank of the true candidate exactly, and compute the metrics that follow from it.

@@ -181,12 +181,14 @@ def evaluate(values: Values) -> None:
     FILE, a count that was stopped goes on from FILE.partial when the same line is run again.
 
     \b
-    truerank evaluate scores.npy targets.npy --filter filter.npz --filtered-by train,valid
-        --labels side=tail --labels relation=relations.npy --labels query=heads.npy
-        --split test --save ranks.npz
+    truerank evaluate scores.npy targets.npy --filter filter.npz \\
+        --filtered-by train,valid --labels side=tail \\
+        --labels relation=relations.npy --labels query=heads.npy --split test \\
+        --save ranks.npz
     truerank evaluate "part-*.npy" targets.npy --shards columns --save ranks.npz
     truerank evaluate ranks.npz --metrics mrr,amri --by relation --interval
-    truerank evaluate ranks.tsv --candidates 14541 --filtered-by train,valid --save other.npz
+    truerank evaluate ranks.tsv --candidates 14541 --filtered-by train,valid \\
+        --save other.npz
     """
     labels = {LABELS[name]: value for name, value in values.pop("labels", {}).items()}
     filtered_by = values.pop("filtered_by", None)
@@ -300,10 +302,12 @@ def compare_files(values: Values) -> None:
 
     \b
     truerank compare transe.npz rotate.npz --metrics mrr,hits@10
-    truerank compare a.npz b.npz c.npz --metrics hits@10 --unit relation --format markdown
+    truerank compare a.npz b.npz c.npz --metrics hits@10 --unit relation \\
+        --format markdown
     truerank compare bm25.npz dense.npz --metrics ndcg@10,map
     truerank compare ours.tsv theirs.tsv --candidates 14541
-    truerank compare bm25.run dense.run --qrels qrels.txt --candidates 8841823 --metrics ndcg@10
+    truerank compare bm25.run dense.run --qrels qrels.txt --candidates 8841823 \\
+        --metrics ndcg@10
     truerank compare base.npz new.npz --metrics ndcg@10,recall@10 --margin 0.01
 
     With --margin, as for a pull request, the first file is base, the second the new model: the

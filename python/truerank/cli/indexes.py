@@ -106,9 +106,12 @@ def find_top(values: Values) -> None:
     .fbin; elsewhere, and of dot and cosine everywhere, more is better.
 
     \b
-    truerank topk queries.fbin base.fbin --top 100 --similarity sql2 --output truth.bin
-    truerank topk queries.u8bin base.u8bin --top 100 --similarity sql2 --part 0::4 --save 0.npz
-    truerank topk base.npy base.npy --exclude-self --top 10 --similarity cosine --output graph.npz
+    truerank topk queries.fbin base.fbin --top 100 --similarity sql2 \\
+        --output truth.bin
+    truerank topk queries.u8bin base.u8bin --top 100 --similarity sql2 \\
+        --part 0::4 --save 0.npz
+    truerank topk base.npy base.npy --exclude-self --top 10 --similarity cosine \\
+        --output graph.npz
 
     What takes hours is done in parts, here of every fourth query, which are joined by
     `truerank merge 0.npz 1.npz 2.npz 3.npz --output truth.ibin --save distances.fbin`.
@@ -208,9 +211,12 @@ def measure_recall(values: Values) -> None:
     queries.
 
     \b
-    truerank recall queries.fbin base.fbin hnsw.ibin ivf.ibin --top 10 --similarity sql2
-    truerank recall Q.npy E.npy hnsw.npy --top 10 --similarity cosine --save hnsw.npz
-    truerank recall Q.npy E.npy a.npy --truth truth.ibin --top 10 --similarity l2 --tolerance 1e-3
+    truerank recall queries.fbin base.fbin hnsw.ibin ivf.ibin --top 10 \\
+        --similarity sql2
+    truerank recall Q.npy E.npy hnsw.npy --top 10 --similarity cosine \\
+        --save hnsw.npz
+    truerank recall Q.npy E.npy a.npy --truth truth.ibin --top 10 \\
+        --similarity l2 --tolerance 1e-3
 
     --save keeps what one index found; two such files are compared by
     `truerank compare hnsw.npz ivf.npz --metrics recall@10`.

@@ -132,12 +132,13 @@ def predict_links(values: Values) -> None:
     triples, only the answers in --test are left out, and a warning says so.
 
     \b
-    truerank link-prediction --known train=train.txt --known valid=valid.txt --test test.txt
-        --entities E.npy --queries tail=T.npy --queries head=H.npy --similarity l1 --by relation
-    truerank link-prediction --known train=train.txt --test test.txt
+    truerank link-prediction --known train=train.txt --known valid=valid.txt \\
+        --test test.txt --entities E.npy --queries tail=T.npy \\
+        --queries head=H.npy --similarity l1 --by relation
+    truerank link-prediction --known train=train.txt --test test.txt \\
         --scores tail=tails.npy --scores "head=heads-*.npy" --save ranks.npz
-    truerank link-prediction --known train=train.txt --test test.txt --lists tail=tails.tsv
-        --sides tail
+    truerank link-prediction --known train=train.txt --test test.txt \\
+        --lists tail=tails.tsv --sides tail
     """
     known = values.pop("known", {})
     labels = values.pop("labels", {})

@@ -494,6 +494,7 @@ REPORTING = f"by weights seed {REPORTED}"
 
 
 _FIRST = ("--dtype", "--io")  # Files of vectors are opened where they are named.
+_MOST_LETTERS = 60  # Choices of more letters stand in the text of the help, where lines break.
 _SHARED = {flags.split()[-1].lstrip("-"): flags for flags in OPTIONS}
 
 
@@ -504,6 +505,8 @@ def option(flags: str, kind: Any, help_text: str, *, required: bool = False) -> 
         facts |= {"is_flag": True, "default": None}
     else:
         facts["type"] = click.Choice(kind) if isinstance(kind, tuple) else kind
+        if isinstance(kind, tuple) and len("|".join(kind)) > _MOST_LETTERS:
+            facts |= {"metavar": "NAME", "help": f"{help_text} One of {', '.join(kind)}."}
     if kind is WORDS:
         facts |= {"multiple": True, "callback": joined_words}
     elif isinstance(kind, Value) and kind.keys is not None:

@@ -105,14 +105,16 @@ def retrieve(values: Values) -> None:
 
     \b
     truerank retrieval --qrels qrels.txt --lists run.txt.gz --candidates names.txt
-    truerank retrieval --qrels qrels.txt --lists run.txt --candidates 8841823 --save bm25.npz
-    truerank retrieval --qrels u.data --columns query=0,document=1,relevance=2 --scores S.npy
-        --labels queries=users.txt --candidates items.txt
-    truerank retrieval --qrels qrels.txt --queries Q.npy --entities E.npy --candidates names.txt
-        --labels queries=queries.txt
-    truerank retrieval --qrels qrels.txt --queries Q.npz --entities E.npz --candidates names.txt
-        --labels queries=queries.txt --similarity maxsim
-    truerank retrieval --qrels log.csv --lists log.csv --candidates listed --metrics auc,gauc
+    truerank retrieval --qrels qrels.txt --lists run.txt --candidates 8841823 \\
+        --save bm25.npz
+    truerank retrieval --qrels u.data --columns query=0,document=1,relevance=2 \\
+        --scores S.npy --labels queries=users.txt --candidates items.txt
+    truerank retrieval --qrels qrels.txt --queries Q.npy --entities E.npy \\
+        --candidates names.txt --labels queries=queries.txt
+    truerank retrieval --qrels qrels.txt --queries Q.npz --entities E.npz \\
+        --candidates names.txt --labels queries=queries.txt --similarity maxsim
+    truerank retrieval --qrels log.csv --lists log.csv --candidates listed \\
+        --metrics auc,gauc
     """
     facts = take(values, "qrels columns split leaks gain relevance_level")
     facts["known"] = values.pop("known", {})
