@@ -612,8 +612,9 @@ def test_what_else_a_table_says(run: Run) -> None:
     ranks = tr.rank(rng.integers(0, 4, (60, 30)) / 4, rng.integers(0, 30, 60))
     ranks.with_labels(relation=[f"r{i % 25}" for i in range(60)]).save("ranks.npz")
     lines = run("evaluate ranks.npz --by relation").out.splitlines()
-    assert "5 more rows in CSV" in lines
+    assert "5 more rows in JSON" in lines
     assert "r24" in run("evaluate ranks.npz --by relation --format csv").out
+    assert '"r24"' in run("evaluate ranks.npz --by relation --json").out
     for line in ("--format markdown", "--format latex", "--output all.txt", "--output all.html"):
         out = run(f"evaluate ranks.npz --by relation {line}").out
         text = Path(line.split()[1]).read_text() if "--output" in line else out

@@ -6,6 +6,7 @@ skipped where one of them is missing; with selenium and CI=true that is a failur
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
@@ -18,6 +19,7 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="pages have plots")
 webdriver: Any = pytest.importorskip("selenium.webdriver", reason="needs selenium and a browser")
+image: Any = pytest.importorskip("PIL.Image", reason="matplotlib brings it")
 
 from truerank import Protocol, Ranks, report, retrieval  # noqa: E402
 from truerank.page import save  # noqa: E402
@@ -205,7 +207,7 @@ def test_a_click_on_a_heading_sorts(browser: Any, folder: Path) -> None:
     open_page(browser, folder / "groups.html")
     table = all_of(browser, "table")[0]
     heading, *rows = cells_of(table)
-    assert rows[-1][0].endswith(" more rows in CSV")
+    assert rows[-1][0].endswith(" more rows in JSON")
     for name, first in (("MRR ↑", "descending"), ("MR ↓", "ascending"), ("tasks", "descending")):
         column = heading.index(name)
         button = table.find_elements("css selector", "thead [role=button]")[column]
@@ -232,6 +234,25 @@ def test_a_click_on_a_heading_sorts(browser: Any, folder: Path) -> None:
     assert browser.get_log("browser") == []
     assert len(all_of(browser, ".facts table")) == 1  # It is no result.
     assert all_of(browser, ".facts [role=button]") == []
+
+
+def colour_at_the_edge(table: Any) -> tuple[int, ...]:
+    """Return the colour of the last pixel of a table's heading, above its words."""
+    picture = image.open(io.BytesIO(table.screenshot_as_png)).convert("RGB")
+    return tuple(picture.getpixel((picture.width - 1, 1)))
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_table_has_a_shade_where_it_is_cut(scheme: str, browser: Any, folder: Path) -> None:
+    """Until it is scrolled to its end; a table that fits has none."""
+    paper = {"light": (255, 255, 255), "dark": (21, 24, 28)}[scheme]
+    open_page(browser, folder / "groups.html", scheme)
+    table = all_of(browser, ".scroll table")[0]
+    assert colour_at_the_edge(table) != paper
+    browser.execute_script("arguments[0].scrollLeft = 1e4", table)
+    assert colour_at_the_edge(table) == paper
+    open_page(browser, folder / "retrieval.html", scheme)
+    assert colour_at_the_edge(all_of(browser, ".scroll table")[0]) == paper
 
 
 def test_cells_without_a_number_come_last(browser: Any, folder: Path, tmp_path: Path) -> None:

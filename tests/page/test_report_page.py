@@ -77,6 +77,30 @@ def test_everything_is_there(grouped: Report) -> None:
     assert grouped.table(interval=True).to_html() in text
 
 
+def test_what_is_found_and_what_a_table_says_agree() -> None:
+    """Nothing is said to be found only where no table says that few units carry a number."""
+    nothing = "Nothing was found that is suspect."
+    two = report(Ranks([0, 1] + [5000] * 198, [1] * 200, 9001))
+    _, page = saved(two)
+    assert page.words.count("Few units carry it: MR rests on about 2 of 200 tasks.") == 2
+    assert nothing not in page.words
+    even = np.arange(200) % 9
+    even_report = report(Ranks(even, np.ones(200, int), 9001, protocol=Protocol(filter=("train",))))
+    assert nothing in saved(even_report)[1].words
+    assert nothing not in saved({"A": two, "B": two})[1].words
+
+
+def test_a_page_says_what_its_fingerprint_and_last_section_are(grouped: Report) -> None:
+    text, page = saved(grouped)
+    assert "<h2>Numbers</h2>" in text
+    place = page.cells.index("Fingerprint of the protocol, without data")
+    assert page.cells[place + 1] == grouped.protocol.fingerprint
+    numbers = np.arange(30)
+    _, page = saved(report(Ranks(numbers, np.ones(30, int), 99), by=numbers))
+    assert "10 more rows in JSON" in page.cells
+    assert len(json.loads(page.json())["groups"]["labels"]) == 30
+
+
 def test_tables_have_intervals_and_kinds() -> None:
     rng = np.random.default_rng(0)
     models = {n: report(Ranks(rng.integers(0, m, 60), [2] * 60, 90)) for n, m in AB}

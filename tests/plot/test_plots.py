@@ -24,6 +24,7 @@ matplotlib = pytest.importorskip("matplotlib", reason="plots need matplotlib")
 from matplotlib.figure import Figure  # noqa: E402
 
 from truerank import plot  # noqa: E402
+from truerank.plot.drawing import COLOURS  # noqa: E402
 
 N = 300
 LONG = "/people/person/nationality./location/country/first_level_divisions of $everything$"
@@ -256,6 +257,26 @@ def test_lines_and_legends_of_several_models() -> None:
     outlines = plot.rank_distribution(FOUR).get_lines()
     assert len({line.get_marker() for line in outlines[:4]}) == 4
     assert plot.rank_distribution(ONE).get_lines()[0].get_marker() == "None"
+
+
+@pytest.mark.parametrize("function", [plot.hits_curve, plot.rank_distribution])
+def test_of_many_models_the_first_have_colours(function: Callable[..., Any]) -> None:
+    """The others are grey, and share a line of the legend, as nobody can tell them apart."""
+    models = {f"model {i}": model(i) for i in range(12)}
+    ax = function(models)
+    *lines, _ = ax.get_lines()
+    colours = [line.get_color() for line in lines]
+    grey = COLOURS[-1]
+    assert colours == [*COLOURS[:-1], *[grey] * 6]
+    assert len(set(colours)) <= 8
+    assert legend(ax) == [*list(models)[:6], "6 others", "chance"]
+    handles = ax.get_legend().legend_handles
+    assert [handle.get_color() for handle in handles] == [*COLOURS, "black"]
+    looks = {(line.get_linestyle(), line.get_marker()) for line in lines[6:]}
+    assert looks == {("-", "None")}
+    assert_nothing_is_cut_off(ax.figure)
+    one_more = dict(list(models.items())[:7])
+    assert legend(function(one_more)) == [*one_more, "chance"]
 
 
 def test_the_last_interval_is_as_wide_as_its_step() -> None:

@@ -204,7 +204,7 @@ def test_a_terminal_and_a_notebook_show_the_largest_groups_and_files_all(tmp_pat
     for result in (measured, table):
         for text in (str(result), result._repr_html_()):
             assert re.findall(r"\bg[0-9]+", text) == names[:79:-1]
-            assert "80 more rows in CSV" in text
+            assert "80 more rows in JSON" in text
     forms = {".txt": "to_text", ".md": "to_markdown", ".tex": "to_latex", ".html": "to_html"}
     for ending, form in {**forms, ".csv": "to_csv"}.items():
         measured.save(tmp_path / f"report{ending}")

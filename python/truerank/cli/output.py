@@ -193,7 +193,7 @@ def show_report(
         findings = split_findings + list(map(str, result.audit()))
         if ranks.protocol.ties is not None:
             lines.append("One rank of each task is known, not what ties with it.")
-        lines += findings or ["Nothing was found that makes these numbers suspect."]
+        lines += findings or ["Nothing was found that makes these ranks suspect."]
     if "html" in outputs:
         page: Values = {"title": title, "command": command_line(), "notes": split_findings}
         page |= {"reports": result, "metrics": keys or None}

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from .. import __version__
 from ..arrays.saved_files import replace_file
 from ..inference.comparing import compare, gather_notes, why_incomparable
+from ..inference.intervals import FEW
 from ..inputs.checks import confidence, instance, several, unique_keys
 from ..metrics.contributions import UNIT
 from ..metrics.keys import ALL_SIDES, MACRO
@@ -75,7 +76,7 @@ FACTS = {
     "device": "Device",
     "version": "Counted by truerank",
     "files": "Files",
-    "fingerprint": "Fingerprint of these",
+    "fingerprint": "Fingerprint of the protocol, without data",
 }
 
 
@@ -165,18 +166,21 @@ def save(
         title = title or f"Evaluation of {first.protocol.split or 'ranks'}"
     keys = None if metrics is None else unique_keys(metrics)
     options = {"unit": unit, "level": confidence(level), "allow_unlike": allow_unlike}
-    results, numbers = _results(models, keys, options, kinds)
+    results, text, numbers = _results(models, keys, options, kinds)
     findings = {name: list(map(str, report.audit())) for name, report in models.items()}
-    lines_of_findings = gather_notes(findings) or ["Nothing was found that is suspect."]
+    notes_below_tables = [note for result in results for note in result.table().notes]
+    doubts = dict.fromkeys(note for note in notes_below_tables if note.startswith(FEW.capitalize()))
+    lines_of_findings = [*gather_notes(findings), *doubts] or ["Nothing was found that is suspect."]
     parts = files(__package__)
     script = (parts / "page.js").read_text(encoding="utf-8")
     content = {
         "title": html_text(title),
         "notes": _paragraphs(lines),
-        "results": results,
+        "results": text,
         "plots": _plots(models, keys),
         "findings": _paragraphs(lines_of_findings),
         "evaluated": _protocol_table(models),
+        "last_heading": "Reproduce" if command else "Numbers",
         "reproduce": _reproduce(numbers, command),
         "style": (parts / "page.css").read_text(encoding="utf-8"),
         "script": script,
@@ -191,8 +195,8 @@ def save(
 
 def _results(
     models: Mapping[str, Report], keys: list[str] | None, options: Mapping[str, Any], kinds: Names
-) -> tuple[str, str]:
-    """Return the tables, and all numbers as JSON."""
+) -> tuple[list[Any], str, str]:
+    """Return the tables, their HTML, and all numbers as JSON."""
     results: list[Any] = []
     has_groups = _can_show_groups(models, keys, options["unit"])
     if len(models) > 1 or keys is not None:
@@ -217,7 +221,7 @@ def _results(
             all_intervals=False,
         )
         results.append(report_table)
-        return _tables(results), _json(first)
+        return results, _tables(results), _json(first)
 
     numbers = {"models": {name: json.loads(_json(report)) for name, report in models.items()}}
     compared = [key for key in keys or ["mrr"] if not why_incomparable(first.read_key(key))]
@@ -228,7 +232,7 @@ def _results(
     text = _tables(results)
     if first.by is not None and not has_groups:
         text += _paragraphs([f"The values of the groups by {first.by} are in the JSON below."])
-    return text, json.dumps(numbers, allow_nan=False)
+    return results, text, json.dumps(numbers, allow_nan=False)
 
 
 def _can_show_groups(

@@ -47,7 +47,7 @@ function ordersOf(heading, rows) {
 // The last line of a long table says how many rows it leaves out, and stays the last.
 function isRemark(row) {
   const [first, ...others] = row.cells;
-  return / more rows? in CSV$/.test(first.textContent) && others.every((cell) => cell.textContent === "");
+  return / more rows? in JSON$/.test(first.textContent) && others.every((cell) => cell.textContent === "");
 }
 
 function makeSortable(table) {

@@ -66,7 +66,7 @@ def __dir__() -> list[str]:
 ORDERS = ("tasks", "value")  # These are of groups.
 
 _ROW_HEIGHT = 0.27  # The unit is inches.
-DASHES = ("-", "--", "-.")  # They serve when colours repeat, and readers who see none.
+DASHES = ("-", "--", "-.")  # They serve readers who see no colours.
 _MOST_MARKED = 32  # Curves of so many steps have a marker at each.
 _MIN_BAND = 1e-9  # Thinner bands are rounding and not drawn.
 
@@ -96,16 +96,19 @@ def draw_steps(
     """Draw the steps of each model from `x` on, its band, chance, the legend, and the log axis.
 
     A model without a name has the label. The title of the legend has the words that all models
-    share, and the note.
+    share, and the note. Models that share the last colour, the grey, share a line of the legend.
     """
     bands = []
     handles = []
     names = []
-    colours = [COLOURS[i % len(COLOURS)] for i in range(len(models))]
+    last = len(COLOURS) - 1
+    colours = [COLOURS[min(i, last)] for i in range(len(models))]
     have_equal_tasks = len({steps.words[0] for steps in models.values()}) == 1
     for i, (name, steps) in enumerate(models.items()):
         style: dict[str, Any] = {"linestyle": DASHES[i % len(DASHES)], "drawstyle": "steps-post"}
-        if len(models) > 1 and len(x) <= _MOST_MARKED:  # Outlines that cross are told apart.
+        if i >= last:  # It stays behind the others.
+            style |= {"linestyle": "-", "zorder": 1.5}
+        elif len(models) > 1 and len(x) <= _MOST_MARKED:  # Outlines that cross are told apart.
             style |= {"marker": MARKERS[i % len(MARKERS)], "markersize": 4}
         handles += ax.plot(x, steps.line, color=colours[i], **style)
         name = shorten(name) or label
@@ -115,6 +118,9 @@ def draw_steps(
         if flag("band", band) and (steps.high - steps.low > _MIN_BAND).any():
             filled = {"color": colours[i], "alpha": 0.2, "linewidth": 0}
             bands.append(ax.fill_between(x, steps.low, steps.high, step="post", **filled))
+    if len(names) > len(COLOURS):
+        names[last:] = [f"{len(names) - last} others"]
+        del handles[len(COLOURS) :]
     if bands:
         handles.append(bands[0])
         names.append("from optimistic to pessimistic")
@@ -170,7 +176,8 @@ def rank_distribution(
     Parameters
     ----------
     reports : Report, or mapping of name to Report or to several
-        Each model is a line; several runs have their mean.
+        Each model is a line; several runs have their mean. The first six have colours, the others
+        are grey.
     side : str, optional
         The side of the tasks. Default: all that are pooled.
     kind : str
@@ -243,9 +250,9 @@ def hits_curve(
     Parameters
     ----------
     reports : Report, or mapping of name to Report or to several
-        Each model is a line; several runs have their mean. Reports of retrieval have success@k of
-        queries, the CMC curve of identification, whose realistic line is the mean over all orders
-        of ties.
+        Each model is a line; several runs have their mean. The first six have colours, the others
+        are grey. Reports of retrieval have success@k of queries, the CMC curve of identification,
+        whose realistic line is the mean over all orders of ties.
     side, kind, ax
         As in `rank_distribution`.
     band : bool

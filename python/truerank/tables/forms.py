@@ -59,7 +59,7 @@ def marked_cells(
     heading = [escape(printable(column.title)) for column in table.shown_columns]
     more = table._layout.more
     if more:
-        line = escape(f"{format_count(more, 'more row')} in CSV")
+        line = escape(f"{format_count(more, 'more row')} in JSON")
         rows.append([line] + [""] * (len(heading) - 1))
     return [heading, *rows], bool(best)
 
