@@ -175,6 +175,17 @@ def test_every_public_name_is_in_the_reference(name: str) -> None:
         assert not missing
 
 
+def test_pages_that_docstrings_name_exist() -> None:
+    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+    titles = [re.search(r"(?m)^# (.+)$", text) for text in texts]
+    named = set()
+    for path in PACKAGE.rglob("*.py"):
+        words = " ".join(path.read_text(encoding="utf-8").split())
+        named |= set(re.findall(r'[Tt]he page "([^"]+)"', words))
+    assert len(named) > 2
+    assert named <= {title[1] for title in titles if title}
+
+
 @pytest.mark.parametrize(
     ("code", "words"),
     [

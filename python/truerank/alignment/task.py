@@ -91,7 +91,8 @@ class Task(SidedTask):
         the task. "unaligned": all except those in a known pair (an entity of a test pair stays,
         even if a known pair has it). Or ids or labels for each side, as ``{"left_to_right":
         right_ids, "right_to_left": left_ids}``; the protocol names them by their numbers and a
-        digest, as "selection of 40 x 52 (3f2a91c0)". For a side that the task lacks all take part.
+        digest, as "selection of 40 x 52 (3f2a91c0)". For a side that the task lacks, all entities
+        take part.
     sides : sequence of {"left_to_right", "right_to_left"}
         The sides to predict, in this order in Ranks.
     known : dict of str to split, list of splits, one split, or None

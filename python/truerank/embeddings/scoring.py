@@ -154,8 +154,8 @@ def rank_embeddings(
     vectors tie exactly. ComplEx's score is the dot of the real vectors, in either layout. The page
     "Embeddings: ranks and the top k" has the rounding of each similarity, and what overflows.
 
-    Floats that differ under sql2 may tie under l2, never the other way round; so may those under
-    inverse_l1 that differ under l1, and those under inverse_l2 that differ under l2.
+    Vectors of floats that differ under sql2 may tie under l2, never the other way round; likewise
+    under l1 and inverse_l1, and under l2 and inverse_l2.
 
     An infinite component can make a score NaN (inf - inf, 0 inf), even of equal vectors; then the
     rule `nan` applies.

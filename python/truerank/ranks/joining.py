@@ -67,8 +67,7 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule | None = None) ->
     and have units of their own. In retrieval their queries are apart, too, whatever they are
     called: where several tasks have one name, it becomes (task, name), the first task being 0.
     Queries of triples are one query where they have one name, or one number among the same
-    entities. Ranks of no Task share a unit where they have the same one, in whichever part they
-    stand.
+    entities. Ranks of no Task share a unit where its label is equal, in whichever part they stand.
 
     Parameters
     ----------

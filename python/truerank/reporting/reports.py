@@ -61,8 +61,8 @@ class Report(Mapping[str, float], AsTable):
     In a report of `truerank.retrieval`, where a query may have several right answers, values are
     means over queries, by the keys `[macro.][kind.]metric[@k][:p]`. Kinds are the expectation over
     ties (no word, or ``expected``), ``optimistic`` and ``pessimistic``. For lists, auc and gauc are
-    a KeyError unless the task has candidates. The page "Metrics of several right answers per query"
-    defines the metrics.
+    a KeyError unless the Task was given `candidates`. The page "Metrics of several right answers
+    per query" defines the metrics.
 
     Parameters
     ----------
