@@ -228,8 +228,8 @@ def rank_lists(
     """Count, for every task, what is above its target and tied with it, from a top-k list.
 
     A list has some of a query's n candidates, such as the best hundred that rules, a language model
-    or a reranker give. What is not listed counts as below all that is. Let S be the candidates of a
-    task: those of n that the filter does not leave out, and the target.
+    or a reranker give. Candidates that are not listed count as below all that are. Let S be the
+    candidates of a task: those of n that the filter does not leave out, and the target.
 
     - A target that is listed counts as usual among the listed scores: ``above`` = #{b listed in S :
       b > a}, ``tied`` = #{b listed in S : b == a}.
@@ -248,9 +248,9 @@ def rank_lists(
         ``values[indptr[i]:indptr[i + 1]]``.
     scores : array_like, (indptr, values), list of lists, or None
         Their scores, of the same form and shape and of a dtype that `rank` takes, in any order: the
-        scores decide, not the positions. Those that rise in all lists are refused unless `order` is
-        named (see Raises). None: the positions decide, the best first, and no two that are listed
-        are tied.
+        scores decide, not the positions. Scores that rise in all lists are refused unless `order`
+        is given (see Raises). None: the positions decide, the best first, and no two that are
+        listed are tied.
     targets : array_like of int, shape (tasks,), or int
         The true candidate of each task.
     candidates : int

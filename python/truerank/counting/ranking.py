@@ -129,8 +129,8 @@ def rank(
     a kernel of Triton, or by operations of torch where there is no Triton, in at most 256 MB beside
     the scores and the selections (``TRUERANK_DEVICE`` chooses). Targets, rows and selections may be
     on the device, too: they are copied to the host, checked, and copied back. The call waits for
-    the counts. What a device cannot count, and scores of a call with a checkpoint, are copied to
-    the host block by block. ``ranks.protocol.device`` says what counted them.
+    the counts. Scores that a device cannot count, and those of a call with a checkpoint, are copied
+    to the host block by block. ``ranks.protocol.device`` says what counted them.
 
     Examples
     --------

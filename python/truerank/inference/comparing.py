@@ -354,9 +354,8 @@ def compare(
     ----------
     a : Ranks, Report, a list of those, or mapping of str to those
         A Report stands for its ranks, with the weights of the report. Reports of retrieval are
-        compared query by query. A list has several runs of one model, such as training seeds. A
-        mapping has models of which all pairs are compared, and p-values are corrected by Holm's
-        rule.
+        compared query by query. A list has several runs of one model, such as training seeds. All
+        pairs of a mapping's models are compared, and p-values are corrected by Holm's rule.
     b : Ranks, Report, or a list of those
         The same tasks. They are paired by the labels that both models have (side, relation, query,
         target), repeats in their order. Where these labels do not tell tasks apart, as without

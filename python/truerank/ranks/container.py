@@ -245,7 +245,7 @@ class Ranks(Immutable):
         Parameters
         ----------
         ranks : array_like of int, shape (n,)
-            The rank of each task, the best of which is 1; beside `pessimistic` the optimistic one.
+            The rank of each task, from 1 on; beside `pessimistic`, the optimistic rank.
         pessimistic : array_like of int, shape (n,), optional
             The last rank of the tie; >= ranks.
         candidates : array_like of int, shape (n,), or int

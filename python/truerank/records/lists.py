@@ -349,7 +349,8 @@ def read_run(
     duplicates: str = "raise",
     progress: bool | Callable[[Progress], object] | None = None,
 ) -> Lists:
-    """Read a run, as of TREC: lines ``qid Q0 docid rank score tag``, one for each document listed.
+    """Read a run, such as TREC's: lines ``qid Q0 docid rank score tag``, one for each document
+    listed.
 
     The scores say how documents are ranked, and equal ones tie; the ranks in the file and the order
     of its lines change nothing, as in trec_eval (which breaks ties by the names of documents), but

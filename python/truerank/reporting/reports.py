@@ -838,7 +838,7 @@ def report(
         By name: every query, relation or target of a side counts once, or every value of another
         label that `ranks.labels` has.
     unit : {"task", "query"}, optional
-        What counts once: each task, or each query with all its right answers, of which none was
+        What counts once: each task, or each query with all its right answers, none of them
         filtered. Default: queries for the ranks of `truerank.retrieval`, else tasks.
 
     Returns

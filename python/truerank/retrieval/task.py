@@ -64,7 +64,7 @@ class Task(SidedTask):
     """Retrieval or recommendation: rank all right answers of each query among all candidates.
 
     Every right answer is a task; the other right answers of its query stay among the candidates.
-    What is known, as the training items of a user, is left out.
+    Known answers, such as the training items of a user, are left out.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class Task(SidedTask):
         The one side, also as `answers`.
     protocol : Protocol
     gains : ndarray of float64, shape (n,), or None
-        What the right answers count for; None: 1 for all.
+        The gain of each right answer; None: 1 for all.
     queries, entities : tuple of str, or None
         The labels of the ids; None: ids are positions, or queries the ints that `qrels` has.
     without_answers : int
@@ -252,7 +252,7 @@ class Task(SidedTask):
 
     @property
     def gains(self) -> FloatArray | None:
-        """What the right answers count for in dcg and ndcg: shape (n,); None: 1 for all.
+        """The gain of each right answer in dcg and ndcg: shape (n,); None: 1 for all.
 
         Examples
         --------
@@ -417,8 +417,8 @@ class Task(SidedTask):
             The query of each row of a `TopK`, as in `evaluate_scores`.
         misses : {"zero", "bounds", "expected"}
             "zero": nothing; its place is infinite. "bounds": the mean over the places that the list
-            leaves, of which the first and the last are the bounds. "expected": that mean, without
-            these bounds.
+            leaves, with the first and the last as bounds. "expected": that mean, without these
+            bounds.
 
         Examples
         --------
