@@ -300,7 +300,7 @@ def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert mrr(run("evaluate - --metrics mrr --format csv")) == 0.75
     type_in(QRELS)
     outcome = run("evaluate -")
-    assert "`truerank retrieval --qrels QRELS --lists RUN --candidates N`" in outcome.err
+    assert "`truerank retrieval QRELS RUN`" in outcome.err
     type_in(QRELS)
     run(LINE.replace("right.run", "-").replace("qrels qrels", "qrels -")).refuses(1, "the file of")
     Path("-").write_text(RIGHT, encoding="utf-8")

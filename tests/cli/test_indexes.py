@@ -636,7 +636,7 @@ REFUSED = {
     ),
     f"{RECALL} --similarity sql2 qrels.txt --top 3": (
         2,
-        "truerank retrieval --qrels QRELS --lists RUN --candidates N",
+        "truerank retrieval QRELS RUN",
     ),
     f"{RECALL} --similarity sql2 f.npy --top 3 --duplicates keep": (
         1,

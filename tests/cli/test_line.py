@@ -25,13 +25,12 @@ from support.cli_files import SCORES, TARGETS, Run, command_of, make_files, star
 from truerank import _core
 from truerank.cli import evaluate, link_prediction, retrieval
 from truerank.cli.commands import COMMANDS as NAMES
-from truerank.cli.options import MOST_IDS, OPTIONS, STYLES
+from truerank.cli.options import OPTIONS, STYLES
 from truerank.counting import counter
 from truerank.inputs import rules
 from truerank.link_prediction.sides import FILTERS
 from truerank.metrics import answers
 from truerank.ranks import container
-from truerank.records.vocabularies import MAX_IDS
 from truerank.stores import index_files
 
 EVALUATE = "evaluate scores.npy targets.npy"
@@ -272,7 +271,6 @@ def test_words_are_those_that_functions_take() -> None:
     assert link_prediction.FILTERS == FILTERS
     assert evaluate.REPEAT_RULES == rules.REPEAT_RULES
     assert list(evaluate.KINDS) == [container.KIND, counter.KIND, index_files.KIND]
-    assert MOST_IDS == MAX_IDS
 
 
 def test_info(run: Run) -> None:

@@ -93,6 +93,36 @@ def test_reports_equal_those_of_the_task(
         assert "of the right answers are missed by their lists" in run(*words).out
 
 
+def test_two_files_in_the_order_of_trec_eval_need_no_number(run: Run) -> None:
+    """They are --qrels and --lists, whose values are those among any number of candidates."""
+    outcome = run("retrieval", "qrels.txt", "run.txt", "--save", "ranks.npz", "--format", "csv")
+    named = run("retrieval", "--qrels", "qrels.txt", "--lists", "run.txt", "--format", "csv")
+    assert outcome == named == run(*LINE.split(), "--format", "csv")
+    assert not tr.load("ranks.npz").candidates.any()
+    assert run("evaluate", "ranks.npz", "--format", "csv") == outcome
+    printed = run("retrieval", "qrels.txt", "run.txt").out.splitlines()
+    assert printed[0] == "3 queries with 4 right answers, 1 of them tied"
+    assert printed[1:] == run(*LINE.split()).out.splitlines()[1:]
+    # A part with the number and one without it are joined, and compared.
+    words = ["--metrics", "map,mrr", "--format", "csv"]
+    run(*LINE.split(), "--part", "0::2", "--save", "even.npz")
+    run("retrieval", "qrels.txt", "run.txt", "--part", "1::2", "--save", "odd.npz")
+    assert run("merge", "even.npz", "odd.npz", *words) == run(*LINE.split(), *words)
+    Path("other.txt").write_text("q1 Q0 b 1 2 t\nq2 Q0 a 1 2 t\nq3 Q0 a 1 2 t\n")
+    run(*LINE.replace("run", "other").split(), "--save", "other.npz")
+    pair = run("compare", "run.txt", "other.txt", "--qrels", "qrels.txt", *words)
+    assert pair.code == 0
+    counted = [*["run.txt", "other.txt", "--qrels", "qrels.txt", "--candidates", "5"], *words]
+    assert pair == run("compare", *counted)
+    mixed = run("compare", "ranks.npz", "other.npz", *words)
+    assert mixed.out.replace("ranks", "run") == pair.out
+    for files in (["ranks.npz", "other.npz"], ["run.txt", "other.txt", "--qrels", "qrels.txt"]):
+        problem = "'auc': it depends on the number of candidates, which was not given"
+        run("compare", *files, "--metrics", "auc").refuses(1, problem)
+    bounds = run("retrieval", "qrels.txt", "run.txt", "--candidates", "5", "--misses", "bounds")
+    assert "among 5 candidates" in bounds.out
+
+
 def test_saved_ranks_are_reported_from_another_level_on(run: Run) -> None:
     line = ["retrieval", "--qrels", "qrels.txt", "--candidates", "names.txt", "--lists", "run.txt"]
     run(*line, "--save", "all.npz")

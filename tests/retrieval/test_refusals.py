@@ -45,7 +45,7 @@ TASKS: list[tuple[Call, type[Exception], str]] = [
     (make({"u": ["c"]}, **AMONG, leaks="drop"), ValueError, "qrels"),
     (make(sparse.csr_array(MATRIX.T), entities=2), ValueError, "qrels"),
     # what they are among
-    (make({0: [1]}, entities=None), TypeError, "entities"),
+    (make(MATRIX, entities=None), ValueError, "entities"),
     (make({"u": list("abcd")}, entities=3), ValueError, "entities"),
     (make(BD, **AMONG, candidates="test"), ValueError, "candidates"),
     (make(BD, candidates=["a", "c"]), ValueError, "candidates"),

@@ -53,7 +53,7 @@ COLUMNS = (*NUMBERS, "side", "relation", "query", "target", "unit")
 NO_HEADER = (
     f"a first line that names the columns, which may be {', '.join(COLUMNS)}, with tabs between "
     "them (in .csv commas) and without quotes; scores need TARGETS, and lists are read by "
-    "`truerank retrieval --qrels QRELS --lists RUN --candidates N`"
+    "`truerank retrieval QRELS RUN`"
 )
 
 
@@ -226,8 +226,8 @@ def evaluate(values: Values) -> None:
 def rank_arguments(path: str, values: Values, labels: Values) -> Values:
     """Return the arguments of `rank`; labels and groups are checked, as a count may take long."""
     if "targets" not in values:
-        ways = "truerank retrieval --qrels QRELS --lists RUN --candidates N"
-        raise click.UsageError(f"Missing argument 'TARGETS'; for lists it is `{ways}`")
+        way = "truerank retrieval QRELS RUN"
+        raise click.UsageError(f"Missing argument 'TARGETS'; for lists it is `{way}`")
     targets = values.pop("targets")
     has_columns = values.get("axis") == "columns"
     store = open_store(path, **take(values, "member dtype io axis"))
@@ -277,8 +277,9 @@ def rank_arguments(path: str, values: Values, labels: Values) -> Values:
 @option(
     "--candidates",
     options.CANDIDATES,
-    "Of runs: how many candidates there are in all, a file with a name in each line, or listed. Of "
-    "ranks in text: the candidates of each task, where no column has them.",
+    "Of runs, for metrics that depend on it: how many candidates there are in all, a file with a "
+    "name in each line, or listed. Of ranks in text: the candidates of each task, where no column "
+    "has them.",
 )
 @option("--allow-unlike", None, "Compare even if protocols or ids differ, or lists are lacking.")
 @option(
@@ -306,8 +307,7 @@ def compare_files(values: Values) -> None:
         --format markdown
     truerank compare bm25.npz dense.npz --metrics ndcg@10,map
     truerank compare ours.tsv theirs.tsv --candidates 14541
-    truerank compare bm25.run dense.run --qrels qrels.txt --candidates 8841823 \\
-        --metrics ndcg@10
+    truerank compare bm25.run dense.run --qrels qrels.txt --metrics ndcg@10
     truerank compare base.npz new.npz --metrics ndcg@10,recall@10 --margin 0.01
 
     With --margin, as for a pull request, the first file is base, the second the new model: the
@@ -409,11 +409,6 @@ def describe_loss(loss: Values) -> str:
 def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]:
     """Return the ranks of each model by its name: saved, of text, or with --qrels of its run."""
     are_runs = "qrels" in values
-    if are_runs and "candidates" not in values:
-        raise click.UsageError(
-            "--qrels needs --candidates: the number of documents in the collection, a file of "
-            "their names, or listed"
-        )
     texts = [path for path in paths if is_text(path)]
     for path in paths:
         if are_runs and path not in texts and os.path.isfile(path):
@@ -455,7 +450,7 @@ def _evaluate_runs(files: Mapping[str, str], values: Values) -> dict[str, tr.Ran
     with called(entities="--candidates", ids="ranks"):
         qrels = values.pop("qrels")
         columns, list_columns = values.pop("columns", None), values.pop("list_columns", None)
-        candidates = options.candidates_of_lists(values.pop("candidates"))
+        candidates = options.candidates_of_lists(values.pop("candidates", None))
         task = tr.retrieval.Task(qrels, columns=columns, **candidates)
         rules = take(values, "order nan duplicates") | {"progress": bar()}
         ranks = {}

@@ -241,8 +241,7 @@ def measure_recall(values: Values) -> None:
         if path.lower().endswith((".run", ".tsv", ".txt")):
             raise click.UsageError(
                 f"FOUND has rows of ids, in .npy, .ivecs or .hdf5:NAME, got {path}; lists of text "
-                "are measured by the right answers that you have: truerank retrieval --qrels QRELS "
-                "--lists RUN --candidates N"
+                "are measured by the right answers that you have: truerank retrieval QRELS RUN"
             )
         lists[path] = topk_evaluation.read_lists("found", path, shape, top, **reading)
     with called(truth="--truth"):

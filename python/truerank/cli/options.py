@@ -40,7 +40,6 @@ _FILES = "truerank.files"
 _NAMES = "truerank.names"
 _SELECTION = ("indptr", "indices", "lists")
 _DIGITS = 20  # Any number of so many digits is beyond the largest that an array holds.
-MOST_IDS = 1 << 36  # No task has more entities.
 
 
 # -- what words become -----------------------------------------------------------------------------
@@ -258,10 +257,8 @@ def read_roles(option: str, text: str) -> dict[str, str | int]:
 
 
 def candidates_of_lists(candidates: Any) -> Values:
-    """Return what a task of lists takes as its entities and its candidates."""
-    if isinstance(candidates, str):  # What no list names needs no name.
-        return {"entities": MOST_IDS, "candidates": candidates}
-    return {"entities": candidates}
+    """Return what a task of lists takes as its entities or its candidates."""
+    return {"candidates" if isinstance(candidates, str) else "entities": candidates}
 
 
 def read_part(option: str, text: str) -> slice:

@@ -45,11 +45,11 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
     "list_columns duplicates bias relevance_level",
     options.REPORTED,
 )
+@click.argument("files", type=options.INPUT, nargs=-1, metavar="[QRELS RUN]")
 @option(
     "--qrels",
     options.INPUT,
     "The right answers, perhaps gzipped: lines qid 0 docid relevance, or a header of names.",
-    required=True,
 )
 @option("--lists", options.INPUT, "Lists of the top candidates: a TREC run, or a header of names.")
 @option(
@@ -62,7 +62,8 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
     "--candidates",
     options.CANDIDATES,
     "How many candidates there are in all, or their names in the order of columns and vectors: a "
-    "file with a name in each line, or .npy. Of --lists also the word listed: those of each list.",
+    "file with a name in each line, or .npy. Of --lists also the word listed: those of each list. "
+    "Lists need it only for metrics that depend on it, as auc.",
 )
 @option("--scores", options.SCORES, "Scores of all candidates, with a row for each query.")
 @option(
@@ -96,17 +97,18 @@ def retrieve(values: Values) -> None:
     """Evaluate retrieval: rank all right answers of each query among all candidates.
 
     A model is given by the lists that it made, by its scores, or by vectors of queries and of
-    candidates, which --similarity compares. The answers that --known splits hold, in the form of
-    --qrels, are left out of the candidates of their query. --candidates names them in
-    the order of columns and vectors; beside --lists, or where --qrels has ids, their number is
-    enough. `truerank evaluate` and `compare` read what --save stores. One file with a header of
-    query, document, relevance and score, as a log of impressions, is --qrels and --lists. Its
-    candidates are those of --candidates listed, which auc and gauc need.
+    candidates, which --similarity compares. QRELS RUN, in the order of trec_eval, are --qrels and
+    --lists. The answers that --known splits hold, in the form of --qrels, are left out of the
+    candidates of their query. --candidates names them in the order of columns and vectors; where
+    --qrels has ids, their number is enough. `truerank evaluate` and `compare` read what --save
+    stores. One file with a header of query, document, relevance and score, as a log of impressions,
+    is --qrels and --lists. Its candidates are those of --candidates listed, which auc and gauc
+    need.
 
     \b
-    truerank retrieval --qrels qrels.txt --lists run.txt.gz --candidates names.txt
-    truerank retrieval --qrels qrels.txt --lists run.txt --candidates 8841823 \\
-        --save bm25.npz
+    truerank retrieval qrels.txt run.txt.gz --save bm25.npz
+    truerank retrieval --qrels qrels.txt --lists run.txt --misses bounds \\
+        --candidates 8841823
     truerank retrieval --qrels u.data --columns query=0,document=1,relevance=2 \\
         --scores S.npy --labels queries=users.txt --candidates items.txt
     truerank retrieval --qrels qrels.txt --queries Q.npy --entities E.npy \\
@@ -116,6 +118,7 @@ def retrieve(values: Values) -> None:
     truerank retrieval --qrels log.csv --lists log.csv --candidates listed \\
         --metrics auc,gauc
     """
+    name_files(values)
     facts = take(values, "qrels columns split leaks gain relevance_level")
     facts["known"] = values.pop("known", {})
     facts |= values.pop("labels", {})
@@ -130,11 +133,6 @@ def retrieve(values: Values) -> None:
         kind = "lists"
         model = {"ids": values.pop("lists")}
         model["columns"] = values.pop("list_columns", None)
-        if candidates is None:
-            raise click.UsageError(
-                "--lists needs --candidates: the number of documents in the collection, a file "
-                "of their names, or listed"
-            )
     else:
         kind, model = open_model(values, ("queries", "entities"))
         if candidates is None:
@@ -158,6 +156,18 @@ def retrieve(values: Values) -> None:
     # Vectors are options of these names.
     with called(columns="--list-columns", **({} if kind == "vectors" else names)):
         show_task(task, kind, model, values, "Retrieval", unit="query")
+
+
+def name_files(values: Values) -> None:
+    """Give the two files that stand without options, in trec_eval's order, the names of theirs."""
+    files = values.pop("files", ())
+    if files:
+        if len(files) != 2 or "qrels" in values or "lists" in values:
+            got = " ".join(files)
+            raise click.UsageError(f"expected QRELS RUN alone, or --qrels and --lists, got {got}")
+        values["qrels"], values["lists"] = files
+    if "qrels" not in values:
+        raise click.UsageError("Missing option '--qrels', or QRELS RUN")
 
 
 def check_labels(task: Task, kind: str, by: object, *, has_names: bool) -> None:

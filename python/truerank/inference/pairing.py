@@ -100,7 +100,8 @@ def match_tasks(
     It returns the tasks of the second model, each in the place of its partner and with the codes of
     equal labels of the first, or None where some have no partner; the labels by which they were
     matched, () by position; and what is unlike. Unless a metric depends on how many candidates
-    there are, it does not matter how many each list has, where these are the candidates.
+    there are, it does not matter how many each list has, where these are the candidates. Where
+    their number was not given, metrics that depend on it are refused by themselves.
 
     >>> a, b = (Ranks([0, 1, 2], [1, 1, 1], 9, queries=x) for x in (["x", "y", "z"], list("zyx")))
     >>> match_tasks(a, b)[0].above, match_tasks(a, b)[1:]
@@ -129,7 +130,8 @@ def match_tasks(
 
     matched = _with_codes_of(a, matched, labels)
     are_listed = a.protocol.candidates == matched.protocol.candidates == LISTED
-    places = np.flatnonzero(a.candidates != matched.candidates)
+    is_given = (a.candidates > 0) & (matched.candidates > 0)
+    places = np.flatnonzero(is_given & (a.candidates != matched.candidates))
     if len(places) and (counts_candidates or not are_listed):
         i = places[0]
         unlike = f"candidates: {len(places):,} of {len(a):,} tasks differ, the first at position "

@@ -146,7 +146,7 @@ def sampled_success(ties: Ties, cutoff: tuple[int, int]) -> FloatArray:
         for j, shares_of_j in shares_of_draws(wrong, below_or_tied, left, np.inf):
             in_room = hit_chances(j.astype(np.int64) + right, right, room)
             chances += shares_of_i * shares_of_j * in_room
-    chances[ties.above[first] == BEYOND] = 0.0  # These lists miss all right answers.
+    chances[ties.above[first] >= BEYOND] = 0.0  # These lists miss all right answers.
     return np.minimum(chances, 1.0)
 
 
@@ -165,7 +165,7 @@ def first_rank(ties: Ties, k: int) -> FloatArray:
     first = ties.indptr[:-1]
     above = ties.above[first]
     places = above + (ties.size[first] + 1) / (ties.right[first] + 1)
-    return np.where(above == BEYOND, np.inf, places)
+    return np.where(above >= BEYOND, np.inf, places)
 
 
 def average_precision(ties: Ties, k: int | IntArray) -> FloatArray:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import codes_of, row_keys
-from ..errors import InputTypeError, InputValueError, Option, warn_user
+from ..errors import InputTypeError, InputValueError, Option, UnknownKeyError, warn_user
 from ..inputs.array_likes import checked_weights, read_only
 from ..inputs.checks import choice
 from ..inputs.rules import LISTED
 from ..naming import format_count
-from ..ranks.container import Ranks
+from ..ranks.container import Ranks, check_number
 from ..ranks.grouping import group_codes
 from .answer_metrics import ANSWER_KEYS, BEYOND, ORDER_KINDS, Ties, hit_chances
-from .keys import Key, fail
+from .keys import Key, fail, quote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,8 +35,8 @@ ANSWERLESS = ("omit", "zero")  # what becomes of queries without a right answer
 HITS = "hits"  # Of lists of indexes is known how many right answers they have, and no order.
 # What retrieval has to be told of lists, for the metrics that depend on it.
 CANDIDATES = (
-    Option("candidates", "listed", "says that they have all of it", call="Task(..., {})"),
-    Option("", effect="that they are complete", call="Task(..., candidates='all')"),
+    Option("candidates", "listed", "says that lists have all of them", call="Task(..., {})"),
+    Option("", effect="that they are complete", call="Task(..., entities=n, candidates='all')"),
 )
 WHOLE_QUERIES = Option("", effect="takes whole queries", call="ranks[np.isin(ranks.queries, some)]")
 _CHUNK = 1 << 15  # The ties of so many queries stay in the cache.
@@ -76,7 +76,7 @@ class Answers:
         level = protocol.relevance_level or 0.0
         choice("gain", gain, GAINS)
         choice("answerless", answerless, ANSWERLESS)
-        check_misses(misses, protocol)
+        check_misses(misses, protocol, ranks.candidates.all())
         self.gains = counted_gains(ranks.gains, gain)
         gains = np.ones(len(ranks)) if self.gains is None else self.gains
         self.highest = float(gains.max(initial=0)) if highest is None else highest
@@ -122,11 +122,12 @@ class Answers:
         tied = ranks.tied
         candidates = ranks.candidates
         last = candidates - 1  # the last place of the list
-        if ranks.protocol.candidates == LISTED:
-            # A missed answer was ranked with the list alone; all that a list misses tie behind it.
-            size_of_list = candidates - missed
+        are_listed = ranks.protocol.candidates == LISTED
+        if are_listed or not tied.all():  # What a list misses ties with nothing else.
             number_missed = np.bincount(self.codes, missed).astype(np.int64)[self.codes]
             tied = np.where(missed, number_missed, tied)
+        if are_listed:  # A missed answer was ranked with the list alone.
+            size_of_list = candidates - missed
             candidates = size_of_list + number_missed
             last = size_of_list - 1
 
@@ -235,9 +236,12 @@ class Answers:
         metric = key.row
         if self.ranks.protocol.lists == HITS and key.text not in self.grammar.few:
             fail(str(key), f"lists of an index have {self.grammar.few[0]} alone: they say no order")
-        if metric.needs_candidates and self.ranks.protocol.candidates is None:
-            why = "it depends on what there was to order, which lists do not say"
-            fail(str(key), why, CANDIDATES)
+        if metric.needs_candidates:
+            name = quote(str(key))
+            check_number(self.candidates.all(), name, "it", UnknownKeyError, CANDIDATES)
+            if self.ranks.protocol.candidates is None:
+                why = "it depends on what candidates there were to order, which lists do not say"
+                fail(str(key), why, CANDIDATES)
         answers = self if metric.of_gains else self.right
         return self._with_zeros(key, answers.values(key, key.kind)), answers.weights(key)
 
@@ -254,7 +258,8 @@ class Answers:
         best = answers.values(key, "optimum")
         worst = np.zeros_like(best)
         if not key.row.increasing:
-            worst += answers.candidates - answers.numbers + 1
+            last = answers.candidates - answers.numbers + 1
+            worst = np.where(answers.candidates > 0, last, np.inf)  # It is not given then.
         return self._with_zeros(key, worst), self._with_zeros(key, best)
 
     def places(self, key: Key) -> IntArray | slice:
@@ -302,7 +307,7 @@ class Answers:
         if memo_key in self._values:
             return self._values[memo_key]
         ties = self.ties(order)
-        if key.row.needs_order and (ties.size > 1).any():
+        if key.row.needs_order and ((ties.size > 1) & (ties.above < BEYOND)).any():
             why = "no closed form over ties"
             if self._stays_tied.any():
                 fail(str(key), why, [Option("misses", "bounds", "leaves none")])
@@ -466,9 +471,10 @@ def counted_gains(gains: FloatArray | None, gain: str) -> FloatArray | None:
     return counted
 
 
-def check_misses(misses: str, protocol: Protocol) -> None:
-    """Check what right answers count for that their lists miss."""
+def check_misses(misses: str, protocol: Protocol, has_number: object) -> None:
+    """Check what right answers count for that their lists miss, of so many candidates or not."""
     choice("misses", misses, MISSES)
     if misses != "zero" and protocol.candidates == LISTED:
         expected = f'"zero", as the candidates are {LISTED}: there are no others to be tied with'
         raise InputValueError("misses", expected=expected, got=repr(misses))
+    check_number(has_number or misses == MISSES[0], "misses", f"what {misses!r} counts")

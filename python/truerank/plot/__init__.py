@@ -290,11 +290,10 @@ def hits_curve(
         compute = partial(_hits, side=side, kind=kind)
         label, y_label = f"{kind} rank", "Hits@k"
     else:
-        most = max(2, *(int(report.candidates.max()) for report in every))
+        most = max(2, *(int(each.candidates.max()) or each.protocol.depth or 0 for each in every))
         compute = partial(_success, kind=kind)
         label, y_label = "queries", "Success@k"
-        is_known = all(report.protocol.candidates is not None for report in every)
-        chance = flag("chance", chance) and is_known
+        chance = flag("chance", chance) and all(map(_has_candidates, every))
     apart = np.geomspace(1, most, _POINTS).round().astype(np.int64)
     cutoffs = np.unique(np.concatenate([np.arange(1, min(_EVERY_K_TO, most) + 1), apart]))
     steps = {}
@@ -328,7 +327,7 @@ def _success(report: Report, kind: str, cutoffs: IntArray) -> Steps:
     order: Any = EXPECTED_KIND if kind == DEFAULT_KIND else kind
     answers: Any = report.model.answers
     chance = np.full(len(cutoffs), np.nan)
-    if report.protocol.candidates is not None:  # Of lists without candidates it is not known.
+    if _has_candidates(report):
         chance = answers.success_by_chance(cutoffs.tolist())
     return Steps(
         line=report.success_at(cutoffs, order),
@@ -378,8 +377,13 @@ def _with_end(shares: FloatArray) -> FloatArray:
     return np.append(shares, shares[-1:])
 
 
+def _has_candidates(report: Report) -> bool:
+    """Whether it is known of queries what there was to order, as lists alone do not say it."""
+    return report.protocol.candidates is not None and bool(report.candidates.all())
+
+
 def _format_candidates(candidates: IntArray) -> str:
-    if not len(candidates):
+    if not candidates.all() or not len(candidates):
         return ""
     return describe_candidates(int(candidates.min()), int(candidates.max()))
 

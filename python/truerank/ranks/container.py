@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from ..errors import InputTypeError, InputValueError, Option, argument_names, warn_user
+from ..errors import (
+    InputError,
+    InputTypeError,
+    InputValueError,
+    Option,
+    argument_names,
+    warn_user,
+)
 from ..inputs.array_likes import as_array, checked_weights, integers
 from ..inputs.checks import (
     check_length,
@@ -44,6 +51,7 @@ COUNTS = ("above", "tied", "candidates")
 MOST_CANDIDATES = 1 << 52  # Every rank, and half of one, is then a float64.
 # Each is an attribute of Ranks.
 RANK_KINDS = ("optimistic", "realistic", "pessimistic")
+GIVES_NUMBER = (Option("entities", 1000, "says that there are 1,000", call="Task(..., {})"),)
 
 
 @public("truerank.ranks")
@@ -87,6 +95,7 @@ class Ranks(Immutable):
         The number of candidates with the true one's score, the true one included; >= 1.
     candidates : array_like of int, shape (n,), or int
         The number of candidates, the true one included; >= above + tied. An int is for all tasks.
+        Beside `listed`, 0 says that nobody gave it; what ties with a miss is not known then, and 0.
     weights : array_like of float, shape (n,), optional
         The weights of the tasks in every mean: finite, >= 0, not all 0. Only their ratios matter.
     side, relation, queries, targets, unit : optional
@@ -202,14 +211,12 @@ class Ranks(Immutable):
             raise InputTypeError("protocol", expected="a Protocol", got=type(protocol).__name__)
         if protocol is not None and protocol.relevance_level is not None:
             check_level(protocol.relevance_level, None)  # They have no gains above 1.
-        arrays: dict[str, Any] = {**checked_counts(above, tied, candidates)}
+        arrays: dict[str, Any] = {**checked_counts(above, tied, candidates, listed)}
         n = len(arrays["above"])
         if weights is not None:
             arrays["weights"] = nonzero_weights(weights, n)
         if audit is not None:
             arrays["audit"] = checked_audit(audit, n)
-        if listed is not None:
-            arrays["listed"] = checked_flags("listed", listed, n)
         by_name = dict(zip(LABELS, (side, relation, queries, targets, unit), strict=True))
         others: Any = {} if labels is None else labels
         if not isinstance(others, Mapping):
@@ -379,11 +386,15 @@ class Ranks(Immutable):
     def pessimistic(self) -> IntArray:
         """The worst rank of the tie, above + tied: int64, shape (n,).
 
+        As the realistic and the random one, it is refused where misses of lists have none: the Task
+        was not given the number of entities.
+
         Examples
         --------
         >>> Ranks([3], [2], 10).pessimistic
         array([5])
         """
+        self._check_ties()
         return self.above + self.tied
 
     @property
@@ -397,6 +408,7 @@ class Ranks(Immutable):
         >>> Ranks([2**31], [2], 2**33).realistic
         array([2.14748365e+09])
         """
+        self._check_ties()
         middle = self.tied.astype(np.float64)
         middle += 1
         middle *= 0.5
@@ -421,10 +433,15 @@ class Ranks(Immutable):
         """
         if seed is not None:
             seed = integer("seed", seed, least=0)
+        self._check_ties()
         ranks = self.above + 1
         (ties,) = np.nonzero(self.tied > 1)
         ranks[ties] += np.random.default_rng(seed).integers(0, self.tied[ties], dtype=np.int64)
         return ranks
+
+    def _check_ties(self) -> None:
+        """Refuse ranks of misses that may be any, as nobody said how many candidates there are."""
+        check_number(self.tied.all(), "ranks", "the rank of a right answer that its list misses")
 
     # -- a sequence of tasks ---------------------------------------------------------------------
 
@@ -512,7 +529,8 @@ class Ranks(Immutable):
                 words["tied"] = f"{np.count_nonzero(ties > 1):,}"
             fewest = int(self.candidates.min())
             most = int(self.candidates.max())
-            words["candidates"] = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+            if fewest:  # The protocol says that they were not given.
+                words["candidates"] = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
         if self.side is not None and self.side.vocabulary is not None:
             sides = [f"{name} {count:,}" for name, count in self.side.counts().items() if count]
             if sides:
@@ -658,9 +676,10 @@ class Ranks(Immutable):
         Returns
         -------
         pandas.DataFrame
-            The columns above, tied, candidates, optimistic, realistic and pessimistic; weights,
-            listed, gains, answers and labels, where the ranks have them. Labels are decoded; one
-            with the name of another column gets a prefix, as in "labels.above".
+            The columns above, tied, candidates and optimistic; realistic and pessimistic, unless
+            misses have none; weights, listed, gains, answers and labels, where the ranks have them.
+            Labels are decoded; one with the name of another column gets a prefix, as in
+            "labels.above".
 
         Raises
         ------
@@ -676,7 +695,8 @@ class Ranks(Immutable):
         1  tail      3     2        4.5
         """
         frame = import_extra("pandas", "Ranks.to_pandas").DataFrame
-        kinds = {name: getattr(self, name) for name in RANK_KINDS}
+        names = RANK_KINDS if self.tied.all() else RANK_KINDS[:1]  # Misses have no others.
+        kinds = {name: getattr(self, name) for name in names}
         columns = {name: self._arrays[name] for name in COUNTS} | kinds
         for name in ("weights", "listed", "gains", "answers"):
             if name in self._arrays:
@@ -690,23 +710,49 @@ class Ranks(Immutable):
 # -- checks --------------------------------------------------------------------------------------
 
 
-def checked_counts(above: object, tied: object, candidates: Any) -> dict[str, IntArray]:
-    """Check the three counts of every task against one another; return them as int64, by name."""
+def check_number(
+    is_given: object,
+    argument: str,
+    what: str,
+    error: type[InputError] = InputValueError,
+    remedies: Sequence[Option] = GIVES_NUMBER,
+) -> None:
+    """Refuse what depends on the number of candidates, unless that is given.
+
+    Who has lists of names need not say how many there are, and is asked here alone.
+    """
+    if not is_given:
+        problem = f"{what} depends on the number of candidates, which was not given"
+        raise error(argument, problem, remedies=remedies)
+
+
+def checked_counts(
+    above: object, tied: object, candidates: Any, listed: object = None
+) -> dict[str, Any]:
+    """Check the counts of every task against one another; return them as int64, by name.
+
+    With `listed`, which is returned too, those that were not given are 0.
+    """
     above = count_array("above", above, None, 0)
     n = len(above)
-    tied = count_array("tied", tied, n, 1)  # The true candidate ties with itself.
+    flags = {} if listed is None else {"listed": checked_flags("listed", listed, n)}
+    least = 0 if flags else 1
+    tied = count_array("tied", tied, n, least)
     if not isinstance(candidates, list | tuple | range) and np.ndim(candidates) == 0:
         one = as_array(candidates, "candidates").reshape(1)
         candidates = np.repeat(integers("candidates", one), n)
-    candidates = count_array("candidates", candidates, n, 1)
+    candidates = count_array("candidates", candidates, n, least)
+    is_given = candidates > 0
+    is_wrong = (tied > 0) != (is_given | flags.get("listed", True))  # It ties with itself.
+    _refuse_first(is_wrong, "tied", "integers >= 1, and 0 of misses among 0 candidates", tied)
     expected = "at most 2**52, up to which every rank is a float64"
     _refuse_first(candidates > MOST_CANDIDATES, "candidates", expected, candidates)
-    is_wrong = tied > candidates - above  # A sum could overflow.
+    is_wrong = is_given & (tied > candidates - above)  # A sum could overflow.
     if is_wrong.any():
         i = int(is_wrong.argmax())
         expected = f"at least the last rank, {int(above[i]) + int(tied[i])} (above + tied)"
         raise InputValueError("candidates", expected=expected, got=candidates[i], place=i)
-    return {"above": above, "tied": tied, "candidates": candidates}
+    return {"above": above, "tied": tied, "candidates": candidates, **flags}
 
 
 def checked_audit(value: object, length: int) -> IntArray:

@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays.row_keys import codes_of, first_equals
 from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.rules import LISTED
-from .container import Ranks
+from .container import GIVES_NUMBER, Ranks, check_number
 from .labels import LABEL_ALIASES, LABEL_WORDS, Labels, as_labels, labels_of_codes
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
 def weighted_ranks(name: str, model: Any) -> Ranks:
     """The ranks of a model, Ranks or a Report, with the weights that its report gives them.
 
-    Ranks of retrieval of which several belong to a query are refused, and misses where the
-    candidates are those of lists.
+    Ranks of retrieval of which several belong to a query are refused, misses where the candidates
+    are those of lists, and ranks whose number of candidates was not given.
     """
     try:
         ranks = model if isinstance(model, Ranks) else model.ranks
@@ -100,11 +100,13 @@ def weighted_ranks(name: str, model: Any) -> Ranks:
         expected = f"ranks of targets that are listed, as the candidates are those {LISTED}"
         way = Option("", effect="counts them 0", call="report(ranks, unit='query')")
         raise InputValueError(name, expected=expected, got=got, remedies=[way])
+    way = Option("", effect="has their metrics and intervals", call="truerank.report(ranks)")
     if ranks.answers is not None and (ranks.answers > 1).any():
         got = "those of retrieval, several for a query"
         expected = "ranks of tasks that count on their own"
-        way = Option("", effect="has their metrics and intervals", call="truerank.report(ranks)")
         raise InputValueError(name, expected=expected, got=got, remedies=[way])
+    ways = [way, *GIVES_NUMBER]
+    check_number(ranks.candidates.all(), name, "a metric of tasks, not queries,", remedies=ways)
     if weights is ranks.weights:
         return ranks
     return ranks.with_weights(weights)

@@ -349,13 +349,15 @@ def join_origins(
         for origin in origins:
             other = by_fingerprint.get(origin.fingerprint, origin)
             for one, two in zip(other.digests, origin.digests, strict=True):
-                if one != two:
+                if one != two and one and two:  # The number of entities need not be given.
                     problem = f"the same facts are ranked, but of {one} and of {two}"
                     advice = "parts of a task have all its entities and known facts, as task[p::n]"
                     raise InputValueError("parts", f"{problem}: {advice}", remedies=remedies)
             sizes = ("rows", "units", "queries", "part_of")
             largest = {name: max(getattr(other, name), getattr(origin, name)) for name in sizes}
-            by_fingerprint[origin.fingerprint] = replace(origin, **largest)
+            entities = other.digests[0] or origin.digests[0]
+            joined = replace(origin, **largest, digests=(entities, origin.digests[1]))
+            by_fingerprint[origin.fingerprint] = joined
     return tuple(by_fingerprint.values())
 
 

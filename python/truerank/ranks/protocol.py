@@ -268,7 +268,8 @@ class Origin:
         The queries of its ranks are numbers below it, which say nothing beside those of another
         task. 0: they are what queries are called.
     digests : (str, str)
-        Of the entities: how many there are, and their names in order; and of the known facts.
+        Of the entities: how many there are, and their names in order, or "" where nobody said how
+        many; and of the known facts.
     part_of : int
         How many units there are in all that its ranks are a part of: the whole task, or a sample of
         it. 0: they are no part, but the whole or a sample, which somebody chose by positions.

@@ -16,7 +16,7 @@ The members are
 ========================  =================  =====================================================
 member                    dtype and shape    meaning
 ========================  =================  =====================================================
-above, tied, candidates   int64, (n,)        the counts
+above, tied, candidates   int64, (n,)        the counts; 0 candidates: nobody said how many
 weights                   float64, (n,)      optional
 listed, masked            bool, (n,)         optional
 audit                     int64, (5, n)      optional; the counts of `Audit`, in their order

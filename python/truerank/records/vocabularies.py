@@ -88,6 +88,8 @@ class Vocabulary:
         Whether an int is a position, and so is one in text, whatever the labels are.
     is_of_facts : bool
         Whether the labels are those that occur in the test and the known facts.
+    has_size : bool
+        Whether somebody said how many there are; else the size is `MAX_IDS`.
     """
 
     size: int
@@ -96,6 +98,7 @@ class Vocabulary:
     has_order: bool = field(default=True, repr=False)
     has_ids: bool = field(default=False, repr=False)
     is_of_facts: bool = field(default=False, repr=False, compare=False)
+    has_size: bool = field(default=True, repr=False)
 
     @classmethod
     def read(cls, name: str, order: object) -> Vocabulary:
@@ -255,6 +258,8 @@ class Vocabulary:
         if not self.size:
             return f"integers, as no labels of {self.of} are given"
         ids = f"from 0 to {self.size - 1}"
+        if not self.has_size:
+            ids = "from 0 to 2**36 - 1 (str(...) makes labels of others)"
         if self.has_ids:
             return f"ids of {self.of} {ids}, which text was said to have"
         if not self.names:
@@ -286,7 +291,8 @@ class Vocabulary:
         """What messages expect where a label of Python is refused."""
         expected = self.expected
         if self.size and not self.holds_ints:
-            expected += f", each an int, as {self.of}={self.size} gives no labels"
+            given = f"{self.of}={self.size} gives no labels" if self.has_size else "in qrels"
+            expected += f", each an int, as {given}"
         if is_integer_text(label):
             expected += "; int(...) makes one of digits, as of keys of JSON"
         return expected

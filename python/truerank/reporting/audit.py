@@ -97,7 +97,7 @@ class Summary:
     ----------
     tasks : int
     candidates_min, candidates_max : int
-        The range of the number of candidates; 0 without tasks.
+        The range of the number of candidates; 0 without tasks, and where it was not given.
     tied_tasks : int
         The number of tasks whose true candidate ties with another one. Targets that their lists
         miss are not counted: they are bounded, not tied.
@@ -212,8 +212,10 @@ def _lines_of_queries(report: Report) -> list[str]:
     tied = f"{summary.tied_tasks:,} of them tied"
     if protocol.ties:
         tied = f"ties {protocol.ties}"
-    candidates = describe_candidates(summary.candidates_min, summary.candidates_max)
-    lines = [f"{sizes}, {tied}, among {candidates}"]
+    lines = [f"{sizes}, {tied}"]
+    if summary.candidates_min:  # It was given.
+        candidates = describe_candidates(summary.candidates_min, summary.candidates_max)
+        lines[0] += f", among {candidates}"
     if protocol.similarity:
         lines[0] += f", similarity {protocol.similarity}"
     missed = share_missed(report)
@@ -576,7 +578,8 @@ def _worse_than_chance(report: Report) -> Measure:
     ranks = report.ranks
     answers = report.model.answers
     # Of queries the right answers are looked at, where all candidates are ranked.
-    if answers is not None and ranks.listed is not None and not ranks.listed.all():
+    is_partial = ranks.listed is not None and not ranks.listed.all()
+    if answers is not None and (is_partial or not ranks.candidates.all()):
         return NOTHING
     for side in report.sides:
         mask = report.model.mask_of_side(side)

@@ -574,7 +574,7 @@ class Report(Mapping[str, float], AsTable):
 
     @property
     def candidates(self) -> IntArray:
-        """The number of candidates of each query."""
+        """The number of candidates of each query; 0: it was not given."""
         return self._answered.candidates
 
     @property

@@ -14,11 +14,12 @@ from ..arrays.row_keys import are_among, distinct, row_keys, sorted_with_order
 from ..errors import InputTypeError, InputValueError, Option, warn_user
 from ..inputs.checks import is_number, is_sparse
 from ..naming import format_count
+from ..ranks.container import check_number
 from ..records.columns import Column
 from ..records.id_tables import align_columns, is_column
 from ..records.lists import Judgements, read_judgements
 from ..records.splits import SplitTables, count_left_out, find_leaks, name_splits, warn_of_strangers
-from ..records.vocabularies import Vocabulary, align, way_to_split
+from ..records.vocabularies import MAX_IDS, Vocabulary, align, way_to_split
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
@@ -80,7 +81,9 @@ def read_answers(
         for name, (title, value) in _name_splits(qrels, known, split, exclude).items()
     }
     tested = tables[split]
-    given_entities = Vocabulary.read("entities", entities)
+    given_entities = Vocabulary(MAX_IDS, None, has_order=False, has_size=False)
+    if entities is not None:
+        given_entities = Vocabulary.read("entities", entities)
     for table in tables.values():
         _check_matrix(table, "document", given_entities, "column")
     # Rows do not name queries without an answer.
@@ -174,7 +177,8 @@ def _find_documents(
             is_missing = ~is_there
             if table.relevance is not None:
                 is_missing &= table.relevance > 0
-            where = partial(_where_missing, table, int(is_missing.sum()))
+            if entities.has_size:
+                where = partial(_where_missing, table, int(is_missing.sum()))
             entities.refuse_strangers(table.title, column, np.where(is_missing, ids, 0), where)
             tables[name], ids = table.select(is_there), ids[is_there]
             query_ids[i] = query_ids[i][is_there]
@@ -202,7 +206,7 @@ def _read_entities(
     names = dict.fromkeys(chain.from_iterable(column.listed for column in (*documents, *queries)))
     _check_number_of_names(given.size, len(names))
     vocabulary = Vocabulary.infer("entities", tuple(names))
-    return replace(vocabulary, size=given.size, has_order=False)
+    return replace(vocabulary, size=given.size, has_order=False, has_size=given.has_size)
 
 
 def _check_matrix(table: Judgements, role: str, vocabulary: Vocabulary, noun: str) -> None:
@@ -211,7 +215,10 @@ def _check_matrix(table: Judgements, role: str, vocabulary: Vocabulary, noun: st
     It may be the transpose, or have been made without `shape=`, as large as its entries ask for.
     """
     positions = table.columns[role].labels
-    if isinstance(positions, range) and len(positions) != vocabulary.size:
+    if not isinstance(positions, range):
+        return
+    check_number(vocabulary.has_size, vocabulary.of, "the meaning of columns in a sparse matrix")
+    if len(positions) != vocabulary.size:
         expected = f"a matrix with a {noun} for each of the {vocabulary.size} {vocabulary.of}"
         got = format_count(len(positions), noun)
         effect = "has one for each, also where its last ones are empty"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -24,7 +24,7 @@ from ..inputs.rules import (
 from ..inputs.selection import indptr_of
 from ..metrics.answers import GAINS, MISSES, check_misses, counted_gains
 from ..naming import format_count, public
-from ..ranks.container import check_level
+from ..ranks.container import GIVES_NUMBER, check_level, check_number
 from ..ranks.labels import Labels, as_labels, labels_of_codes
 from ..ranks.protocol import Protocol
 from ..records.columns import first_names
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
 
 SIDE = "answers"
+_IN_ORDER = Option("", effect="names them in order", call="Task(..., entities=names)")
 _ORDER_OF_QUERIES = Option("", effect="has them in order", call="Task(..., queries=queries)")
 
 
@@ -79,13 +80,15 @@ class Task(SidedTask):
         a str and an int name, in any container. A gain of 0 or less is no right answer. A query
         without a right answer is left out of all means, and counted in `without_answers`;
         ``ranks.with_protocol(answerless="zero")`` counts it as 0.
-    entities : int, sequence of str or int, or mapping of these to int
+    entities : int, sequence of str or int, or mapping of these to int, optional
         How many entities, documents or items there are, or their labels in the order of the columns
         of scores, or a mapping to these columns. All are candidates, unless `candidates` are given.
         Beside labels that are str, an int is a column, and refused where a label is written like
         one. Labels that are int are named by ints, and in text by digits. Beside a number, ints are
         columns; or all of qrels, known and lists have names that are str (digits in text, too), and
-        only lists by name can be evaluated.
+        only lists by name can be evaluated. These need no entities, unless what depends on their
+        number is asked for: auc, gauc, sampled_hits, `misses`, the rank of an answer that is not
+        listed.
     queries : int, sequence of str, or mapping of str to int, optional
         The same for queries, which are the rows of scores, of embeddings and of a `TopK`. Default:
         those that `qrels` has, whose keys are labels, str or any int; if these are exactly 0 to n -
@@ -190,7 +193,7 @@ class Task(SidedTask):
         self,
         qrels: Any,
         *,
-        entities: Any,
+        entities: Any = None,
         queries: Any = None,
         known: Any = None,
         groups: Any = None,
@@ -206,9 +209,6 @@ class Task(SidedTask):
         choice("gain", gain, GAINS)
         if exclude is not None:
             choice("exclude", exclude, ("self",))
-        if entities is None:  # The documents of the qrels alone would be too few.
-            expected = "the number of entities, or their labels"
-            raise InputTypeError("entities", expected=expected, got="None")
         splits, gains, n_queries = read_answers(
             qrels, known, entities, queries, split, exclude, columns=columns
         )
@@ -411,14 +411,14 @@ class Task(SidedTask):
             converted. A query without a list has an empty one; lists of queries that `qrels` does
             not have are not used, unless the task was made with `queries`, where they are an error.
             Or a `TopK`, as `truerank.topk_embeddings` returns it: positions, and rows as in
-            `evaluate_scores`. Where `entities` are a number beside names, a warning says if no list
+            `evaluate_scores`. Where not all entities have names, a warning says if no list
             has any right answer.
         row_queries : keys, optional
             The query of each row of a `TopK`, as in `evaluate_scores`.
         misses : {"zero", "bounds", "expected"}
             "zero": nothing; its place is infinite. "bounds": the mean over the places that the list
             leaves, with the first and the last as bounds. "expected": that mean, without these
-            bounds.
+            bounds. Both need the number of entities.
 
         Examples
         --------
@@ -431,7 +431,8 @@ class Task(SidedTask):
         (0.5416666666666666, 0.5833333333333333, 0.5)
         """
         rules = read_rules(options, ListOptions, Task.evaluate_lists)
-        check_misses(misses, self.protocol)
+        has_number = self.names["entity"].has_size or self.answers.candidates is not None
+        check_misses(misses, self.protocol, has_number)
         fields = {} if misses == MISSES[0] else {"misses": misses}
         reading = {"columns": columns, "duplicates": duplicates}
         if isinstance(ids, TopK):
@@ -466,9 +467,9 @@ class Task(SidedTask):
         entities = self.names["entity"]
         if entities.has_numbers and named.path and names:
             expected = "ids of entities, as qrels of ints have, and no names in text"
-            way = _digits_as_names(entities.size)
+            way = _digits_as_names(entities)
             raise InputTypeError(title, "", expected, repr(names[0]), remedies=[way])
-        if entities.has_order:
+        if entities.has_order or entities.has_numbers:
             return super()._ids_of_listed(side, named, title, names)
         ids = number_names(title, names, entities, is_text=bool(named.path))
         targets = self.answers.targets
@@ -483,27 +484,34 @@ class Task(SidedTask):
         if self.protocol.candidates == LISTED and not are_lists:
             problem = f'the candidates are those "{LISTED}", so that only lists can be evaluated'
             raise InputValueError(argument, problem)
-        if not self.names["entity"].has_order:
-            size = self.names["entity"].size
+        entities = self.names["entity"]
+        what = "the meaning of columns"
+        check_number(entities.has_size, argument, what, remedies=_ways_to_columns(entities))
+        if not entities.has_order:
+            size = entities.size
             problem = f"a number of entities ({size}) beside names in qrels says nothing of columns"
             problem += ", so that only lists by name can be evaluated"
-            named = Option("", effect="names them in order", call="Task(..., entities=names)")
-            ways = [named, _digits_as_names(size)]
+            ways = [_IN_ORDER, _digits_as_names(entities)]
             raise InputValueError(argument, problem, remedies=ways)
 
     def __repr__(self) -> str:
         side = self.answers
-        right = len(side)
-        return (
-            f"Task({format_count(right, 'right answer')} of "
-            f"{format_count(len(side.query_ids), 'query')} among {side.n_candidates:,} entities; "
-            f"{self.protocol})"
-        )
+        answers = format_count(len(side), "right answer")
+        queries = format_count(len(side.query_ids), "query")
+        has_number = self.names["entity"].has_size
+        among = f" among {side.n_candidates:,} entities" if has_number else ""
+        return f"Task({answers} of {queries}{among}; {self.protocol})"
 
 
-def _digits_as_names(size: int) -> Option:
+def _digits_as_names(entities: Vocabulary) -> Option:
     """Return the way out where names are numbers in text."""
+    size = entities.size if entities.has_size else "n"
     return Option("", effect="takes digits as names", call=f"Task(..., entities=range({size}))")
+
+
+def _ways_to_columns(entities: Vocabulary) -> Sequence[Option]:
+    """Return the way out where entities have no columns: their number, or all their names."""
+    return GIVES_NUMBER if entities.names is None else [_IN_ORDER]
 
 
 def _of_side(row_queries: Any) -> Mapping[str, Any] | None:
@@ -517,7 +525,8 @@ def read_candidates(value: Any, splits: SplitTables) -> CandidateSet:
     if not entities.has_order and value is not None and not isinstance(value, str):
         expected = "all, or a known split, as not all entities have names"
         got = "a sample" if isinstance(value, Sampled) else "a list of them"
-        raise InputValueError("candidates", expected=expected, got=got)
+        ways = _ways_to_columns(entities)
+        raise InputValueError("candidates", "", expected, got, remedies=ways)
     forms = ", or {query: [entities]}"
     if isinstance(value, Sampled) and check_sample(value, "query").typed:
         raise InputValueError("candidates", "queries have no types, from which to draw")

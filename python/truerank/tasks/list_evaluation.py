@@ -16,6 +16,7 @@ from ..inputs.array_likes import as_scores
 from ..inputs.checks import choice
 from ..inputs.selection import indptr_of, join_ranges
 from ..naming import format_count
+from ..ranks.container import check_number
 from ..records.columns import first_names
 from ..records.lists import DUPLICATES, Lists, read_lists
 from ..reporting import Finding
@@ -196,12 +197,13 @@ def rank_lists_of_side(
     """Rank the tasks of a side, each by the list in its row, among their candidates.
 
     With `are_listed` the candidates of a task are those that its list has. `files` have the lists.
+    Where nobody said how many candidates there are, the ranks have 0.
     """
     left_out = core_selection(side.filter)
     sizes = None
     if side.candidates is not None and not are_listed:
         left_out, sizes = candidates_of_lists(lists, rows, side, vocabulary)
-    return rank_open_lists(
+    ranks = rank_open_lists(
         lists,
         side.targets,
         side.n_candidates,
@@ -212,6 +214,14 @@ def rank_lists_of_side(
         are_listed_alone=are_listed,
         files=files,
     )
+    if vocabulary.has_size or are_listed or sizes is not None:
+        return ranks
+    listed: Any = ranks.listed
+    lengths: Any = ranks.lengths
+    is_last = listed & (ranks.above >= lengths)  # Its score is NaN, which is the worst.
+    check_number(not is_last.any(), "nan", "the rank of a right answer whose score is NaN")
+    tied = np.where(listed, ranks.tied, 0)
+    return ranks._with({"candidates": np.zeros_like(tied), "tied": tied})
 
 
 def candidates_of_lists(

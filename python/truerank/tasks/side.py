@@ -77,7 +77,8 @@ class Side:
     name : str
         "head", "tail", "relation", or that of another protocol.
     n_candidates : int
-        The number of columns of scores: one for each entity (or relation).
+        The number of columns of scores: one for each entity (or relation). In retrieval it is
+        2**36, more than there can be, where the number of entities was not given.
     queries : ndarray of int64, shape (m, c)
         The distinct queries, each a row of ids, in lexicographic order. A copy, so that
         ``torch.from_numpy`` takes it.
@@ -570,7 +571,7 @@ def number_facts(columns: Iterable[tuple[IntArray, Any]]) -> IntArray:
 
 
 def digest_of_names(vocabularies: Iterable[Vocabulary]) -> str:
-    """Return how many entities there are, and a digest of all names in their order.
+    """Return how many entities there are, if somebody said it, and a digest of names in order.
 
     Examples
     --------
@@ -583,7 +584,7 @@ def digest_of_names(vocabularies: Iterable[Vocabulary]) -> str:
     for each in vocabularies:
         if each.names and each.has_order:
             named.append(each.names)
-        if each.of in ("entities", "left", "right"):
+        if each.of in ("entities", "left", "right") and each.has_size:
             numbers.append(f"{each.size:,} {each.of}")
     text = ", ".join(numbers)
     return f"{text} by name ({fingerprint_of(repr(named).encode())})" if named else text

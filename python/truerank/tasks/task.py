@@ -159,7 +159,8 @@ class Task:
         titles = ["side", "tasks", "queries", "columns of scores"]
         rows = []
         for name, side in self.sides.items():
-            rows.append((name, len(side), len(side.query_ids), side.n_candidates))
+            columns = side.n_candidates if self._vocabulary(name).has_size else None
+            rows.append((name, len(side), len(side.query_ids), columns))
         table = tables.table.Layout(before=(str(self.protocol),)).make(titles, rows)
         shown = [table, self.audit] if self._findings else [table]
         return "\n".join(each._repr_html_() for each in shown)
