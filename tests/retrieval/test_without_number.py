@@ -22,6 +22,8 @@ from truerank.inference.comparing import gate
 from truerank.metrics.answer_metrics import ANSWER_METRICS
 from truerank.retrieval import Sampled, Task
 
+pytestmark = pytest.mark.python_only
+
 NUMBERS = (40, 8_841_823)
 ASKED = "depends on the number of candidates, which was not given"
 KINDS = ("", "optimistic.", "pessimistic.")
