@@ -231,7 +231,6 @@ def retrieval_calls() -> list[Call]:
     pairs = pd.DataFrame({"qid": QUERIES, "docno": LABELS})
     of_frame = {"qrels": pairs, "entities": LABELS, "columns": names}
     named = retrieval.Task(QRELS, entities=1000)  # Names are then as they occur.
-    uncounted = retrieval.Task(QRELS)  # Lists need no number of entities.
     late = {"queries": QUERY_LISTS, "entities": ENTITY_LISTS, "similarity": "maxsim"}
     lists = {query: listed(row) for query, row in zip(QUERIES, MATRIX, strict=True)}
     top = tr.topk_embeddings(VECTORS, OTHERS, k=2)
@@ -255,7 +254,7 @@ def retrieval_calls() -> list[Call]:
         Call("retrieval.Task.evaluate_embeddings", task.evaluate_embeddings, vectors),
         Call("retrieval.Task.evaluate_lists", task.evaluate_lists, {"ids": lists}),
         Call("retrieval.Task.evaluate_lists", named.evaluate_lists, {"ids": lists}),
-        Call("retrieval.Task.evaluate_lists", uncounted.evaluate_lists, {"ids": lists}),
+        Call("retrieval.Task.evaluate_lists", retrieval.Task(QRELS).evaluate_lists, {"ids": lists}),
         Call(
             "retrieval.Task.evaluate_lists", task.evaluate_lists, {"ids": pairs, "columns": names}
         ),

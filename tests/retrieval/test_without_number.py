@@ -151,6 +151,7 @@ def nan_of(target: float, other: float) -> Callable[[], tr.Report]:
         (lambda: OPEN.evaluate_lists(LISTS).ranks.random(0), f"^ranks: the rank .*{ASKED}{GIVES}"),
         (lambda: OPEN.evaluate_lists(LISTS, misses="bounds"), f"^misses: .*bounds.*{ASKED}{GIVES}"),
         (lambda: OPEN.evaluate_lists(LISTS, misses="expected"), f"^misses: .*{ASKED}{GIVES}"),
+        (lambda: OPEN.evaluate_lists("absent", misses="bounds"), f"^misses: .*{ASKED}{GIVES}"),
         (
             lambda: tr.report(OPEN.evaluate_lists(LISTS).ranks.with_protocol(misses="bounds")),
             f"^misses: .*{ASKED}{GIVES}",
@@ -252,7 +253,7 @@ def test_names_and_ints_are_read_as_beside_a_number(tmp_path: Path) -> None:
         refusal(TypeError, words, task.evaluate_lists, tmp_path / "run")
         refusal(TypeError, "^ids: ", Task(QRELS, entities=n).evaluate_lists, {"a": [1]})
     words = r"^qrels: .* 2\*\*36 - 1 \(str\(...\) makes labels of others\), got 1099511627776"
-    refusal(ValueError, words, Task, {0: [2**40]})
+    assert "leave them out" not in refusal(ValueError, words, Task, {0: [2**40]})
     itself = Task({"a": ["b"]}, exclude="self").evaluate_lists({"a": ["a", "b"]})
     assert itself["mrr"] == 1
 
@@ -351,7 +352,11 @@ def test_models_with_and_without_the_number_are_compared() -> None:
 
 def test_curves_of_lists_without_the_number() -> None:
     pytest.importorskip("matplotlib")
-    found, counted = (Task(QRELS, entities=n).evaluate_lists(LISTS) for n in (None, 9))
-    curves = [tr.plot.hits_curve(report).get_lines()[0].get_ydata() for report in (found, counted)]
-    assert curves[0].tolist() == curves[1][: len(curves[0])].tolist()
+    qrels, lists = {"a": ["x"], "b": ["z"]}, {"a": list("qpox"), "b": list("zv")}
+    tasks = [Task(qrels, entities=n, candidates="all") for n in (None, 9)]
+    found, counted = (task.evaluate_lists(lists) for task in tasks)
+    drawn = [tr.plot.hits_curve(report).get_lines() for report in (found, counted)]
+    assert [len(lines) for lines in drawn] == [1, 2]  # Chance depends on the number.
+    curves = [lines[0].get_ydata().tolist() for lines in drawn]
+    assert curves[0][:4] == curves[1][:4] == [0.5, 0.5, 0.5, 1.0]
     assert dataclasses.asdict(found.summary)["candidates_max"] == 0
