@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -104,6 +105,17 @@ def test_contestants_have_one_thread_each() -> None:
     command = [sys.executable, "-c", POOLS, bench]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
+
+
+def test_the_command_of_readme_chooses_cases_of_one_thread() -> None:
+    """Each of its words has one: those of all threads are skipped where there is one thread."""
+    bench = Path(__file__).parents[1]
+    (words,) = re.findall(r'pytest bench .*-k "(.+)"', (bench.parent / "README.md").read_text())
+    command = [sys.executable, "-m", "pytest", str(bench), "--collect-only", "-q", "-k", words]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    one_thread = [line for line in ended.stdout.splitlines() if "[all" not in line]
+    for word in words.split(" or "):
+        assert any(word in line for line in one_thread), word
 
 
 @pytest.mark.skipif(PeakMemory().growth() is None, reason="the system does not tell the peak")

@@ -22,69 +22,82 @@ HERE = Path(__file__).parent
 FIGURES = HERE / "figures.tsv"
 FACTS = HERE / "runs.tsv"
 TABLES = {
+    "rows": "Recorded runs: README's rows",
     "scores": "Recorded runs: scores",
     "vectors": "Recorded runs: vectors",
     "avx2": "Recorded runs: a processor with AVX2 alone",
+    "intel": "Recorded runs: an Intel server with AVX-512",
 }
 HEADING = "run | case | contestant | time | GB/s | MB | ratio | of / times | goal | met"
 REMARK = "remark"
 
 README = HERE.parents[1] / "README.md"
+PAGE = HERE.parents[1] / "docs/benchmarks.md"
 PICTURE = HERE / "bars.svg"
+# The runs of each machine: README and its picture show the first machine, the page all.
+MACHINES = {
+    "AMD Zen 4": {("rows", 1), ("rows", 2)},  # 2 has the case that 1 lacks.
+    "Intel, AVX-512": {("intel", 1)},
+    "AMD Zen 1": {("scores", 3), ("vectors", 5), ("avx2", 3)},
+}
 ROWS_HEADING = "work | beside | times as fast"
-# README's rows: the words for work and peer, and where the ratio is: its table, case, contestant
-# and baseline. The last run that has it counts.
+MACHINES_HEADING = "times as fast | " + " | ".join(MACHINES)
+# README's rows: a name, the words for work and peer, and where the ratio is: its case, contestant
+# and baseline.
 README_ROWS = [
     (
+        "counts",
         "counts of 20,000 x 15,000 scores",
         "numba, one compiled loop",
-        ("scores", "20,000 x 15,000, bars", "truerank", "numba, one loop"),
+        ("20,000 x 15,000, bars", "truerank", "numba, one loop"),
     ),
     (
+        "top 10",
         "top 10 of 1,000 queries among 100,000 vectors of 384 floats",
         "faiss, flat index",
         (
-            "vectors",
             "1,000 x 100,000 by dot, d = 384, targets random",
             "truerank, top 10",
             "faiss, flat index",
         ),
     ),
     (
-        "top 100 of 1,000 queries among 10^6 vectors of 128 bytes",
+        "ground truth",
+        "ground truth: top 100 of 1,000 queries among 10^6 vectors of 128 bytes",
         "faiss, flat index",
         (
-            "avx2",
             "top 100 of 1,000,000 by sql2, d = 128, uint8, 1 thread",
             "truerank",
             "faiss, flat index",
         ),
     ),
     (
+        "late interaction",
         "late interaction: 64 queries of 32 tokens, 2,000 documents of 140",
-        "numpy, products and `reduceat`",
+        "torch, padded by length, `amax`",
         (
-            "vectors",
             "64 queries of 32 tokens, 2,000 documents, targets near their queries",
             "truerank",
-            "numpy, products, reduceat",
+            "torch, padded by length, amax",
         ),
     ),
     (
+        "alignment",
         "alignment of 15,000 x 15,000 vectors, both directions",
         "numpy, the matrix and `>`",
-        ("vectors", "alignment, both directions, 1 thread", "truerank", "numpy, matrix and >"),
+        ("alignment, both directions, 1 thread", "truerank", "numpy, matrix and >"),
     ),
     (
+        "files of lists",
         "six metrics of 1,000 lists of 1,000, from files",
         "pytrec_eval",
-        ("scores", "1,000 lists of 1,000, six metrics, from files", "truerank", "pytrec_eval"),
+        ("1,000 lists of 1,000, six metrics, from files", "truerank", "pytrec_eval"),
     ),
     (
+        "sorted lists",
         "the same, from arrays that are sorted",
         "ranx",
         (
-            "scores",
             "1,000 lists of 1,000, six metrics, of sorted arrays",
             "truerank",
             "ranx, sorted arrays",
@@ -142,21 +155,40 @@ def make_page(table: str, figures: list[Figure], facts: list[Fact]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def find_ratio(figures: list[Figure], key: tuple[str, str, str], runs: set[tuple[str, int]]) -> str:
+    """Return a ratio, rounded, that the runs of a machine have once."""
+    case, contestant, baseline = key
+    (ratio,) = (
+        f.ratio
+        for f in figures
+        if (f.table, f.run) in runs
+        and (f.case, f.contestant) == (case, contestant)
+        and f.against == f"of the rate of {baseline}"
+    )
+    return f"{float(ratio):.2g}"
+
+
 def readme_rows(figures: list[Figure]) -> str:
-    """Return README's table of ratios."""
-    lines = []
-    for work, peer, (*key, baseline) in README_ROWS:
-        key.append(f"of the rate of {baseline}")
-        ratio = [f.ratio for f in figures if [f.table, f.case, f.contestant, f.against] == key]
-        lines.append((work, peer, f"{float(ratio[-1]):.2g}"))
+    """Return README's table: the ratios of the first machine."""
+    runs = next(iter(MACHINES.values()))
+    lines = [(work, peer, find_ratio(figures, key, runs)) for _, work, peer, key in README_ROWS]
     return markdown_table(ROWS_HEADING, lines, 2)
+
+
+def machine_rows(figures: list[Figure]) -> str:
+    """Return the page's table: the same ratios of every machine."""
+    lines = []
+    for name, _, _, key in README_ROWS:
+        ratios = [find_ratio(figures, key, runs) for runs in MACHINES.values()]
+        lines.append([name, *ratios])
+    return markdown_table(MACHINES_HEADING, lines)
 
 
 def make_picture(figures: list[Figure]) -> str:
     """Return bars of seconds. Their greys and blue are read on white and on black."""
-    found = [f for f in figures if f.case == BARS_CASE]
-    last = max(f.run for f in found)
-    times = {f.contestant: read_seconds(f.time) for f in found if f.run == last}
+    runs = next(iter(MACHINES.values()))
+    chosen = [f for f in figures if f.case == BARS_CASE and (f.table, f.run) in runs]
+    times = {f.contestant: read_seconds(f.time) for f in chosen}
     label, width, height = 245, 405, 26
     scale = width / max(times[name] for name in BARS)
     lines = []
@@ -208,10 +240,16 @@ def main(table: str, add: str) -> None:
     for name in TABLES:
         (HERE / f"{name}.md").write_text(make_page(name, figures, facts), encoding="utf-8")
     PICTURE.write_text(make_picture(figures), encoding="utf-8")
-    blocks = README.read_text(encoding="utf-8").split("\n\n")
-    heading = f"| {ROWS_HEADING} |\n"
-    blocks = [readme_rows(figures) if b.startswith(heading) else b for b in blocks]
-    README.write_text("\n\n".join(blocks), encoding="utf-8")
+    replace_table(README, readme_rows(figures))
+    replace_table(PAGE, machine_rows(figures))
+
+
+def replace_table(page: Path, table: str) -> None:
+    """Write a table in place of that of the page that has its heading."""
+    heading = table.partition("\n")[0]
+    blocks = page.read_text(encoding="utf-8").split("\n\n")
+    blocks = [table if block.startswith(heading) else block for block in blocks]
+    page.write_text("\n\n".join(blocks), encoding="utf-8")
 
 
 if __name__ == "__main__":
