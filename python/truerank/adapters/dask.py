@@ -67,20 +67,22 @@ def open_chunk(
     *arrays: Any,
     shape: tuple[int, int],
     dtype: str,
-    raw: Any,
+    raw_dtype: Any,
     similarity: str | None = None,
     layout: Any = None,
 ) -> Store:
-    """Open a chunk of the scores of a `shape` and `dtype`, which the Dask array says.
+    """Open a chunk of scores, which must have the `shape` and `dtype` that the Dask array says.
 
-    Without a similarity there is one array, the scores; else there are queries, entities, and a
-    bias or None, whose scores are made as they are counted. `raw` says what 16-bit numbers are.
+    Without a similarity the arrays are the scores; else they are queries, entities, and a bias or
+    None, whose scores are made as they are counted. `raw_dtype` says what 16-bit numbers are.
     """
+    store: Store
     if similarity is None:
-        store = open_scores(arrays[0], dtype=raw)
+        (scores,) = arrays
+        store = open_scores(scores, dtype=raw_dtype)
     else:
         queries, entities, bias = arrays
-        store = Embeddings(queries, entities, similarity, bias, raw, layout=layout)
+        store = Embeddings(queries, entities, similarity, bias, raw_dtype, layout=layout)
     expected = f"a chunk of {dtype} {shape}, as the dask array says"
     got = f"{store.dtype} {store.shape}"
     if store.dtype != dtype:
@@ -142,26 +144,25 @@ class Chunks:
     def take(self, rows: Array, columns: Array) -> Array:
         """Return the scores of pairs, from the chunks that hold some, on their workers."""
         calls = []
-        pairs = []
-        for i, in_rows in groups_by_chunk(rows, self.tops):
-            for j, in_columns in groups_by_chunk(columns[in_rows], self.lefts):
-                some = in_rows[in_columns]
-                inside = rows[some] - self.tops[i], columns[some] - self.lefts[j]
-                calls.append(self.call(take_scores, i, j, *inside))
-                pairs.append(some)
+        pairs_of_calls = []
+        for i, pairs_of_rows in groups_by_chunk(rows, self.tops):
+            for j, places in groups_by_chunk(columns[pairs_of_rows], self.lefts):
+                pairs = pairs_of_rows[places]
+                place_in_chunk = rows[pairs] - self.tops[i], columns[pairs] - self.lefts[j]
+                calls.append(self.call(take_scores, i, j, *place_in_chunk))
+                pairs_of_calls.append(pairs)
         scores = np.concatenate(dask.compute(*calls))
-        taken: Array = scores[np.argsort(np.concatenate(pairs))]
-        return taken
+        in_order: Array = scores[np.argsort(np.concatenate(pairs_of_calls))]
+        return in_order
 
     def count(
         self, job: Any, true_scores: Array, rules: dict[str, Any]
     ) -> tuple[Array, tuple[RankCounter, ...]]:
-        """Return the tasks by their chunks of rows, and what has counted each of these.
+        """Return the tasks of each chunk of rows, one after the other, and the counter of each.
 
         A chunk that no task reads is not computed.
         """
         rows = job.all_rows
-        merge = dask.delayed(merge_counters)
         tasks_of_chunks = []
         totals = []
         for i, tasks in groups_by_chunk(rows, self.tops):
@@ -177,12 +178,18 @@ class Chunks:
             counters = []
             for j, left in enumerate(self.lefts[:-1]):
                 counters.append(self.call(count_scores, i, j, counter, left))
-            while len(counters) > 1:
-                groups = range(0, len(counters), FAN_IN)
-                counters = [merge(*counters[k : k + FAN_IN]) for k in groups]
-            totals += counters
+            totals.append(merge_in_tree(counters))
             tasks_of_chunks.append(tasks)
         return np.concatenate(tasks_of_chunks), dask.compute(*totals)
+
+
+def merge_in_tree(counters: list[Any]) -> Any:
+    """Return the delayed counter that merges delayed ones, some at a time."""
+    merge = dask.delayed(merge_counters)
+    while len(counters) > 1:
+        starts = range(0, len(counters), FAN_IN)
+        counters = [merge(*counters[start : start + FAN_IN]) for start in starts]
+    return counters[0]
 
 
 def groups_by_chunk(numbers: Array, starts: Array) -> list[tuple[int, Array]]:
@@ -209,14 +216,14 @@ def raise_first_nan(chunks: Chunks, job: Any, nan: Any, has_nan: npt.NDArray[np.
     columns = np.arange(chunks.lefts[-1])
     scores = chunks.take(np.full(len(columns), row), columns)
     rank_scores(
-        np.broadcast_to(scores, (row + 1, len(columns))),
+        np.broadcast_to(scores, (row + 1, len(columns))),  # The error names the row.
         job.targets[tasks],
         rows=job.all_rows[tasks],
         filter=lists_of(job.filter, tasks),
         nan=nan,
         dtype=chunks.options["dtype"],
     )
-    raise changed_scores()
+    raise changed_scores()  # There is no NaN any more.
 
 
 def changed_scores() -> InputValueError:
@@ -243,8 +250,9 @@ def rank_chunks(chunks: Chunks, job: Any, options: dict[str, Any]) -> Ranks:
     report_progress(0)
     if not len(job.targets):
         report_progress(2)
-        scores = np.zeros((1, 0), "uint16" if dtype == "bfloat16" else dtype)
-        return rank_scores(scores, [], rows=[], filter=lists_of(job.filter, job.targets), **rules)
+        no_scores = np.zeros((1, 0), "uint16" if dtype == "bfloat16" else dtype)
+        no_lists = lists_of(job.filter, job.targets)
+        return rank_scores(no_scores, [], rows=[], filter=no_lists, **rules)
     true_scores = chunks.take(job.all_rows, job.targets)
     has_nan = np.isnan(widen_bfloat16(true_scores) if dtype == "bfloat16" else true_scores)
     if nan == "omit" and has_nan.any():
@@ -340,7 +348,7 @@ def rank(
     job = prepare_job(scores.shape, targets, rows, filter, candidates, PLAIN)
     scores = da.atleast_2d(scores)
     arrays = [[(block,) for block in blocks] for blocks in scores.to_delayed()]
-    return rank_chunks(Chunks(arrays, *scores.chunks, dtype=dtype, raw=raw), job, options)
+    return rank_chunks(Chunks(arrays, *scores.chunks, dtype=dtype, raw_dtype=raw), job, options)
 
 
 def rank_embeddings(
@@ -433,7 +441,12 @@ def rank_embeddings(
     arrays = []
     for block, bias_of_block in zip(entity_blocks, biases, strict=True):
         arrays.append((vectors, block, bias_of_block))
-    scoring = {"similarity": similarity, "layout": layout, "dtype": embeddings.dtype, "raw": raw}
+    scoring = {
+        "similarity": similarity,
+        "layout": layout,
+        "dtype": embeddings.dtype,
+        "raw_dtype": raw,
+    }
     chunks = Chunks([arrays], embeddings.shape[:1], widths, **scoring)
     return rank_chunks(chunks, job, options).with_protocol(similarity=similarity)
 

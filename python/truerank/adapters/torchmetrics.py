@@ -110,9 +110,9 @@ class TrueRankMetric(Metric):
             metrics = [metrics]
         self.metrics = tuple(metrics)
         self.by = by
-        # Calls without tasks refuse wrong sides, rules, keys and groups: else it came at the end.
-        named = Ranks([], [], [], side=([], sides)).side
-        self.sides = () if named is None else named.vocabulary or ()
+        # Wrong sides, rules, keys and groups are refused now, by calls without tasks.
+        label = Ranks([], [], [], side=([], sides)).side
+        self.sides = () if label is None else label.vocabulary or ()
         self.rules: Any = {"order": order, "nan": nan, "threads": threads}
         rank(np.zeros((0, 1)), [], **self.rules)
         self.rules["dtype"] = dtype
@@ -282,28 +282,16 @@ class TrueRankMetric(Metric):
             expected = "the state of all updates"
             got = "none of it: this wrapper, as Running, keeps no states that are lists"
             raise InputValueError("counts", expected=expected, got=got)
-        tables = [NO_COUNTS]
-        tables += [table.cpu().numpy() for table in self._tables()]
-        table = np.concatenate(tables)
-        rules = table[:, -1] & ~BITS["begins"]
-        bits = int(rules[0]) if len(table) else 0
-        if (rules != bits).any():
-            expected = (
-                "the same rules, and a filter, candidates, a side and ids in all updates or none"
-            )
-            raise InputValueError("update", expected=expected)
-        columns = dict(zip(COLUMNS, table.T, strict=True))
-        flags = {flag for flag in FLAGS if bits & BITS[flag]}
-        has = flags.intersection(IDS)
+        table = np.concatenate([NO_COUNTS, *(each.cpu().numpy() for each in self._tables())])
+        flags = flags_of_updates(table)
+        labelled = flags.intersection(IDS)
         if not len(table):  # Before the first update, any key and group must be possible.
-            has = {"queries", "relation"}
-            if self.sides:
-                has.add("side")
-        if "tasks" in has:
-            order = find_first_updates(table)
-            columns = {name: column[order] for name, column in columns.items()}
-        labels: dict[str, Any] = {name: columns[name] for name in has - {"side", "tasks"}}
-        if "side" in has:
+            labelled = {"queries", "relation", *(["side"] if self.sides else [])}
+        if "tasks" in labelled:
+            table = table[find_first_updates(table)]
+        columns = dict(zip(COLUMNS, table.T, strict=True))
+        labels: dict[str, Any] = {name: columns[name] for name in labelled - {"side", "tasks"}}
+        if "side" in labelled:
             labels["side"] = columns["side"], self.sides
         facts: dict[str, Any] = {"nan": self.rules["nan"], "order": self.rules["order"]}
         if "filter" in flags:
@@ -331,13 +319,23 @@ class TrueRankMetric(Metric):
         return [self.counts]
 
 
+def flags_of_updates(table: Any) -> set[str]:
+    """Return the rules of the updates and what they were given, which must be the same in all."""
+    bits_of_rows = table[:, -1] & ~BITS["begins"]
+    if len(table) and (bits_of_rows != bits_of_rows[0]).any():
+        expected = "the same rules, and a filter, candidates, a side and ids in all updates or none"
+        raise InputValueError("update", expected=expected)
+    return {flag for flag in FLAGS if (bits_of_rows[:1] & BITS[flag]).any()}
+
+
 def find_first_updates(table: Any) -> Any:
-    """Return the rows of each side and id of a task that its first update has, in their order."""
+    """Return the rows that count, by side and id: of each pair of these, its first update's."""
     columns = dict(zip(COLUMNS, table.T, strict=True))
     order = np.lexsort((columns["tasks"], columns["side"]))  # Earlier rows of an id go first.
     is_first = np.ones(len(order), bool)
     is_first[1:] = np.diff(table[order][:, SIDE_AND_TASKS], axis=0).any(axis=1)
-    update = np.cumsum(columns["rules"] & BITS["begins"])[order]
+    begins = (columns["rules"] & BITS["begins"]) != 0
+    update = np.cumsum(begins)[order]
     task = np.cumsum(is_first) - 1
     first_update = update[is_first]
     return order[update == first_update[task]]

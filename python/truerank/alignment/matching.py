@@ -196,10 +196,10 @@ def read_vectors(
 
 
 def offset_of_copies(vectors: Embeddings) -> int | None:
-    """Find the smaller side in the other, as rows that follow each other: return its offset.
+    """Return the offset at which every vector of the smaller side stands in the other side.
 
-    The vector of left entity i is that of right entity i + offset, for each of the smaller side.
-    None: there is no such offset, or dtypes differ. Some thousand rows at most are compared.
+    The vector of left entity i is that of right entity i + offset. None: there is no such offset,
+    or dtypes differ. Some thousand rows at most are compared.
 
     Examples
     --------
@@ -212,15 +212,15 @@ def offset_of_copies(vectors: Embeddings) -> int | None:
     if len(few) > len(many):
         offset = offset_of_copies(vectors.turned())
         return None if offset is None else -offset
-    if len(few) < 2 or few.dtype != many.dtype:  # One may be equal by its name.
+    if len(few) < 2 or few.dtype != many.dtype:  # A single equal vector says nothing.
         return None
-    offsets = np.arange(len(many) - len(few) + 1)
+    possible = np.arange(len(many) - len(few) + 1)
     for row in range(0, len(few), 1 + len(few) // 1000):
-        offsets = offsets[many[offsets + row, 0] == few[row, 0]]
-        offsets = offsets[(many[offsets + row] == few[row]).all(axis=1)]
-        if not len(offsets):
+        possible = possible[many[possible + row, 0] == few[row, 0]]
+        possible = possible[(many[possible + row] == few[row]).all(axis=1)]
+        if not len(possible):
             return None
-    return int(offsets[0])
+    return int(possible[0])
 
 
 def read_matrix(left: Any, similarity: str, csls: int | CSLS | None, rules: Rules) -> Array:

@@ -205,6 +205,7 @@ class Task(SidedTask):
         filtered_by.append(split)
         sides_of_task, is_asked = make_sides(splits, ranked, self.candidates, sides)
         findings += findings_of_reading(splits, "pairs", is_asked)
+        # Without names, queries of the two directions are told apart by the side.
         self._numbers_queries = not _have_names(*splits.vocabularies.values())
         super().__init__(
             sides_of_task,
@@ -300,8 +301,8 @@ class Task(SidedTask):
             words = f"{COPIES}, which is no candidate where candidates are of the other graph alone"
             named = "Task(..., left=left_ids, right=right_ids)"
             warn_user("left, right", words, [OF_EACH, Option("", effect="names them", call=named)])
-        # A number of neighbours takes a pass of its own, before the ranks.
-        sizes = [vectors.nbytes] * (1 + is_integer(csls))
+        n_passes = 2 if is_integer(csls) else 1  # The means of neighbours are found before.
+        sizes = [vectors.nbytes] * n_passes
         with watching(rules.progress, sum(sizes)) as watch:
             if watch is not None:
                 watch(0, sum(sizes))
@@ -457,16 +458,18 @@ def as_candidates(
 
 
 def _unaligned(splits: SplitTables, tested: Candidates) -> Candidates:
-    """Return the entities that no known pair aligns, and those of the test, of both graphs."""
+    """Return all entities of each graph but those that known pairs align and the test does not."""
     if not splits.known:
         problem = '"unaligned" leaves out what known pairs align, but there are no known splits'
         raise InputValueError("candidates", problem)
     known_pairs = splits.rows[splits.tested :]
-    lists = []
-    for j, graph in enumerate(splits.vocabularies.values()):
-        known_alone = without(known_pairs[:, j], tested[j])
-        lists.append(read_only(without(np.arange(graph.size), known_alone)))
-    return lists[0], lists[1]
+    left, right = (
+        read_only(without(np.arange(graph.size), without(known_ids, tested_ids)))
+        for graph, known_ids, tested_ids in zip(
+            splits.vocabularies.values(), known_pairs.T, tested, strict=True
+        )
+    )
+    return left, right
 
 
 def _have_names(left: Vocabulary, right: Vocabulary) -> bool:
@@ -610,8 +613,10 @@ def rank_matrix(
         counts.append(TileCount(TransposedStore(store) if job.is_turned else store, job, io))
     done = 0
     open_tile = partial(store.core_block, io=io)
-    first = counts[0]  # All have the tiles of the store.
-    tiles = [tile.T for tile in first.tiles] if first.job.is_turned else first.tiles
+    any_count = counts[0]  # All have the tiles of the store, as it is or transposed.
+    tiles = any_count.tiles
+    if any_count.job.is_turned:
+        tiles = [tile.T for tile in tiles]
     for tile, scores in open_in_turn(open_tile, tiles, one_ahead=not store.in_place):
         for count in counts:
             if count.job.is_turned:
