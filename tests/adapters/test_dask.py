@@ -195,7 +195,7 @@ def test_each_chunk_is_dropped_before_the_next_is_made() -> None:
 def test_tasks_have_no_side_effects() -> None:
     """Dask may repeat them, on a worker that still has what they were given."""
     counters = [tr.RankCounter(SMALL[:, 0], 0, candidates=2) for _ in range(2)]
-    opening = partial(adapter.open_chunk, shape=(2, 1), dtype="float64", raw=None)
+    opening = partial(adapter.open_chunk, shape=(2, 1), dtype="float64", raw_dtype=None)
     for _ in range(2):
         counted = [
             adapter.count_scores(opening, counter, start, SMALL[:, start : start + 1])
