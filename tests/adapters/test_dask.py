@@ -239,7 +239,7 @@ def test_lists_of_vectors() -> None:
     for others in (lists, entities):
         call = partial(adapter.rank_embeddings, lists, others, [0, 1])
         refusal(ValueError, words, call, similarity="maxsim")
-    words = "^queries: expected vectors alone with dot, got vectors and an indptr; sim"
+    words = "^queries: expected only vectors with dot, got vectors and an indptr; sim"
     refusal(TypeError, words, adapter.rank_embeddings, lists, entities, [0, 1])
 
 

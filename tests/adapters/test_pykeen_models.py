@@ -210,7 +210,7 @@ def test_models_score_as_they_predict(
         with torch.no_grad():
             vectors = vectors_of(model, task.sides[side], None)
             if side == "head" and not inverse and name in ("conve", "crosse", "ermlpe", "proje"):
-                assert "is no dot product, L1 or L2 distance" in str(vectors)
+                assert "is not a dot product, L1 or L2 distance" in str(vectors)
                 continue
             assert isinstance(vectors, Vectors), vectors
             queries = task.sides[side].queries
@@ -238,7 +238,7 @@ def test_every_form_is_that_of_a_case() -> None:
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (lambda: trained("convkb", epochs=0), "ConvKBInteraction with its settings is no dot"),
+        (lambda: trained("convkb", epochs=0), "ConvKBInteraction with its settings is not a dot"),
         (lambda: made_of("distmult", predict_with_sigmoid=True), "predict_with_sigmoid"),
         (lambda: made_of("transe", made={"p": 3}), "TransEInteraction with its settings"),
         (lambda: made_of("distmult", vectors={"dtype": torch.bfloat16}), "vectors of torch.bf"),
@@ -256,7 +256,7 @@ def test_models_of_an_inductive_mode_are_scored_by_themselves() -> None:
 def of_an_instance(model: Any) -> str:
     predict = model.predict_t
     model.predict_t = lambda *args, **options: -predict(*args, **options)
-    return "DistMult is no ERModel, or has a predict_t of its own"
+    return "DistMult is not an ERModel, or has its own predict_t"
 
 
 def by_a_hook(model: Any) -> str:

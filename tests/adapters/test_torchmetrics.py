@@ -102,7 +102,7 @@ def test_bootstrapped_repeats_count() -> None:
 def test_a_wrapper_that_loses_the_state() -> None:
     lost = torchmetrics.wrappers.Running(TrueRankMetric("mrr"), 3)
     lost.update(torch.from_numpy(SCORES), torch.from_numpy(TARGETS))
-    refusal(ValueError, "^counts: expected the state of all updates, got none", lost.compute)
+    refusal(ValueError, "^counts: expected the state of all updates, got no state", lost.compute)
 
 
 def test_refusals() -> None:

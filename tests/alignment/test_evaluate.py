@@ -178,19 +178,19 @@ def test_the_same_vectors_for_both_graphs_are_said(dtype: str, tmp_path: Path) -
     task = Task([(0, 0), (1, 1)], left=3001, right=3001)
     given = {"dtype": "bfloat16"} if dtype == "bfloat16" else {}
     for right in (vectors, vectors.copy(), tmp_path / "left.npy"):
-        with pytest.warns(UserWarning, match="^left, right: all vectors of the one ") as caught:
+        with pytest.warns(UserWarning, match="^left, right: all vectors of one side ") as caught:
             task.evaluate_embeddings(vectors, right, **given)
         assert [each.filename for each in caught] == [__file__]
     task.evaluate_embeddings(vectors, other, **given)
     part = Task([(0, 0)], left=3001, right=3000)
-    with pytest.warns(UserWarning, match="^left, right: all vectors of the one "):
+    with pytest.warns(UserWarning, match="^left, right: all vectors of one side "):
         part.evaluate_embeddings(vectors, vectors[1:], **given)
     part.evaluate_embeddings(vectors, other[1:], **given)
 
 
 BOTH = np.random.default_rng(0).normal(size=(8, 3))
 BOTH[4:] = BOTH[:4] + 1e-3  # Pairs i and 4 + i.
-COPIED = "^left, right: all vectors of the one are vectors of the other, in their order"
+COPIED = "^left, right: all vectors of one side are vectors of the other, in the same order"
 
 
 def test_a_matrix_of_both_graphs_is_said_with_ways_that_lead_to_the_right_number() -> None:
@@ -216,7 +216,8 @@ def test_ids_of_both_graphs_with_gaps_are_led_to_the_right_number() -> None:
     both = np.empty_like(BOTH)
     both[[*left_ids, *right_ids]] = BOTH
     pairs = list(zip(left_ids, right_ids, strict=True))
-    way = r"; both\[left_ids\], both\[right_ids\] are those of each in a matrix of both"
+    way = r"; both\[left_ids\], both\[right_ids\] take the vectors of each graph from a matrix of "
+    way += "both"
     way += r"; Task\(..., left=left_ids, right=right_ids\) names them$"
     with pytest.warns(UserWarning, match=COPIED + ".*" + way):
         assert Task(pairs, left=8, right=8).evaluate_embeddings(both, both)["hits@1"] == 0

@@ -224,12 +224,12 @@ V = ValueError
         (V, "threshold", {"threshold": np.nan}),
         (V, "csls", {"csls": 0}),
         (V, "csls", {"csls": CSLS(np.zeros(3), np.zeros(3), 1)}),
-        (V, r"csls: .* beside a matrix, got 2; a matrix 2 \* s - r", {"csls": 2, **ALONE}),
+        (V, r"csls: .* with a matrix, got 2; a matrix 2 \* s - r", {"csls": 2, **ALONE}),
         (V, "right", {"right": np.ones((4, 3))}),
         (V, "left", {"left": np.ones(2), **ALONE}),
         (T, "left", {"left": [[True]], **ALONE}),
-        (V, r"scores: .*\+inf for a sum.* row 0, column 2", {"left": INFINITE, **TOTAL}),
-        (V, r"scores: .*\+inf for a sum.* row 2, column 0", {"left": INFINITE.T, **TOTAL}),
+        (V, r"scores: .*below inf for a sum.* row 0, column 2", {"left": INFINITE, **TOTAL}),
+        (V, r"scores: .*below inf for a sum.* row 2, column 0", {"left": INFINITE.T, **TOTAL}),
         (V, r"left: .* up to 2\*\*53", {"left": [[2**53 + 1]], **ALONE}),
     ],
 )
@@ -242,9 +242,9 @@ def test_a_matrix_of_both_graphs_is_refused_with_the_way_out() -> None:
     both = np.random.default_rng(0).normal(size=(8, 3))
     both[4:] = both[:4] + 1e-3
     for left, right in ((both[:4], both), (both, both[4:]), (both, both)):
-        message = refusal(ValueError, "^left, right: all vectors of the one", infer, left, right)
+        message = refusal(ValueError, "^left, right: all vectors of one side", infer, left, right)
         assert message.endswith(
-            "both[left_ids], both[right_ids] are those of each in a matrix of both"
+            "both[left_ids], both[right_ids] take the vectors of each graph from a matrix of both"
         )
     n = 4
     assert infer(both[:n], both[n:])[0].tolist() == [[i, i] for i in range(n)]

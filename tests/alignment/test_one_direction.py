@@ -112,5 +112,5 @@ def test_known_pairs_of_other_entities_are_usual(candidates: str) -> None:
 def test_known_facts_that_meet_no_query_are_warned_of() -> None:
     """The twin of link prediction, where some always do."""
     known = [(i, 1, i + 1) for i in range(100)]
-    with pytest.warns(UserWarning, match="^train: no fact of it has a query of the test"):
+    with pytest.warns(UserWarning, match="^train: it has no fact with a query of the test"):
         link_prediction.Task([(0, 0, 1)], {"train": known}, entities=101, relations=2)

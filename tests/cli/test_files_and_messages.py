@@ -108,7 +108,7 @@ def test_ranks_of_arrays_are_merged_in_the_order_of_their_numbers(run: Run) -> N
     names = [f"q-{p}.npz" for p in range(12)]
     whole = save_parts(names)
     in_order = f"by numbers they are {' '.join(names)}"
-    problem = "Error: parts: q-2.npz: its number is below that of the file before"
+    problem = "Error: parts: q-2.npz: its number is below the previous file's"
     outcome = run(f"merge {' '.join(sorted(names))} --save all")
     assert outcome.code == 1
     assert not Path("all").exists()
@@ -500,7 +500,7 @@ def test_a_file_may_be_called_listed(run: Run, name: str) -> None:
     np.save("S.npy", SCORES[:2, :3])
     line = "retrieval --qrels qrels --candidates listed --labels queries=q --scores S.npy"
     Path("q").write_text("q1\nq2\n", encoding="utf-8")
-    run(line).refuses(1, "--scores: the candidates are those")
+    run(line).refuses(1, "--scores: the candidates are")
 
 
 # -- messages --------------------------------------------------------------------------------------

@@ -279,7 +279,7 @@ def test_candidates_and_few_of_them(run: Run) -> None:
     np.save("g.npy", ids)
     outcome = json.loads(run(*line.replace("f.npy", "g.npy").split()).out)
     assert outcome["rows"][1]["recall"] == pytest.approx(expected.mean() - 1 / 3 / len(expected))
-    assert "g.npy: ids that are no candidates of their query: 1" in outcome["notes"]
+    assert "g.npy: ids that are not candidates of their query: 1" in outcome["notes"]
     assert "g.npy: queries without candidates, which are left out: 1" in outcome["notes"]
 
 
@@ -302,7 +302,7 @@ def test_the_query_itself(run: Run) -> None:
     np.save("f.npy", nearest(squares(ENTITIES[:23]), 4))
     own = json.loads(run(*line.split()).out)
     assert own["rows"][1]["recall"] == pytest.approx(0.75)  # The query itself is a miss.
-    assert "f.npy: ids that are no candidates of their query: 23" in own["notes"]
+    assert "f.npy: ids that are not candidates of their query: 23" in own["notes"]
     np.save("some.npy", np.arange(3))
     np.save("f.npy", np.array([[1, 2, -1], [0, 2, -1], [1, 0, -1], *[[0, 1, 2]] * 20]))
     line = line.replace("--top 4", "--top 3")
@@ -340,7 +340,7 @@ def test_a_truth_that_is_there(run: Run) -> None:
     assert run(*line.split(), "--truth", "other.npz") == expected
     np.save("g.npy", index(0))
     worse = run(*line.replace("f.npy", "g.npy").split(), "--truth", "f.npy")
-    worse.refuses(1, "which it lacks, is more similar than its last id")
+    worse.refuses(1, "is missing, but more similar than the last id")
     run(*line.replace("sql2", "l1").split(), "--truth", "t.npz").refuses(
         1, "--truth: t.npz: expected similarity l1, got sql2"
     )
@@ -399,7 +399,7 @@ def test_filters_and_deletions(run: Run) -> None:
         run(*line.split(), "--candidates", name).out for name in ("csr.npz", "mask.npy", "rows.npy")
     }
     assert len(shown) == 1
-    assert "ids that are no candidates of their query" in shown.pop()
+    assert "ids that are not candidates of their query" in shown.pop()
     both = run(*line.split(), "--filter", "own.npz", "--exclude-self")
     both.refuses(2, "--exclude-self, or --filter, whose lists may have the query's own row")
 
@@ -588,7 +588,7 @@ def test_late_interaction_of_an_index(run: Run) -> None:
 
 # Each ends with this code and message, and writes nothing.
 REFUSED = {
-    f"topk {FILES} --top 7": (2, "Missing option '--similarity', that of the index: sql2 has"),
+    f"topk {FILES} --top 7": (2, "Missing option '--similarity': give the index's. sql2 has"),
     f"topk {FILES} --similarity sql2": (2, "Missing option '--top'"),
     f"{TOP} --output t.txt": (1, "--output: expected a name that ends in one of .npz, .ivecs, .ib"),
     f"{TOP} --output base.u8bin": (1, "base.u8bin is one of the other files of this line"),
@@ -596,16 +596,19 @@ REFUSED = {
     f"{TOP} --output there.npz": (1, "there.npz is there already; --force replaces it"),
     f"{TOP} --exclude-self": (2, "--exclude-self: query 0 is not the entity of this number"),
     f"topk {FILES} --top {2**62} --similarity l2": (1, "--top: expected at most 2**40 entries"),
-    f"{TOP} --part 23:": (2, "--part has none of 23 queries"),
+    f"{TOP} --part 23:": (2, "--part selects none of 23 queries"),
     f"{TOP} --candidates there.npz": (1, "expected members indptr and indices"),
     f"{TOP} --candidates 300.npy": (1, "--candidates: expected indices from 0 to 299"),
     f"{TOP} --candidates few.npz": (1, "--candidates: expected an indptr of length 24"),
     f"{TOP} --candidates matrix.npz": (1, "--candidates: expected a sparse matrix of"),
     "topk queries.u8bin absent.fbin --top 1 --similarity l2": (1, "absent.fbin: No such file"),
     "topk queries.u8bin torn.fbin --top 1 --similarity l2": (1, "torn.fbin: expected 8 bytes"),
-    "topk Q.npy lists.npz --top 1 --similarity l2": (1, "expected vectors alone with l2"),
+    "topk Q.npy lists.npz --top 1 --similarity l2": (1, "expected only vectors with l2"),
     "topk Q.npy E.npy --top 1 --similarity l3": (2, "'l3' is not one of"),
-    "topk E.npy Q.npy --top 1 --similarity l2 --exclude-self": (2, "--exclude-self is of vectors"),
+    "topk E.npy Q.npy --top 1 --similarity l2 --exclude-self": (
+        2,
+        "--exclude-self needs entities that",
+    ),
     "merge p0.npz p0-again.npz": (1, "parts: expected each of 23 queries once, got 24 lists"),
     "merge p0.npz p1-some.npz": (1, "p1-some.npz: expected digest of candidates "),
     "merge p0.npz p1-other.npz": (1, "p1-other.npz: expected digest of entities "),

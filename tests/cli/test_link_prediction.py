@@ -30,8 +30,8 @@ MODEL |= {side: RNG.integers(-3, 4, (10, 6)).astype(np.float32) for side in ("ta
 SIDES = {"head": MODEL["heads"], "tail": MODEL["tails"]}
 BIAS = np.arange(ENTITIES, dtype=np.float32) % 3
 NO_KNOWN = (
-    "Warning: --known: none are given: only the answers in --test are left out, so that other true "
-    "answers count as wrong ones\n"
+    "Warning: --known is not given: only the answers in --test are left out, and other true "
+    "answers count as wrong\n"
 )
 ASSUMED_ORDER = (
     "Warning: --labels entities: columns are taken in ascending order of the labels, since no list "
@@ -152,7 +152,7 @@ def test_known_facts_that_filter_nothing_are_left_out(predict: Predict) -> None:
     Path("others.txt").write_text("".join(others))
     lines = [f"--test test.txt {known} {SCORES} --save" for known in ("--known old=others.txt", "")]
     err = predict(lines[0], "with.npz").err
-    assert err.endswith("by it; leave it out of the known splits if that is right\n"), err
+    assert err.endswith("filters nothing; leave it out of the known splits if that is right\n"), err
     assert predict(lines[1], "without.npz").err == NO_KNOWN
     assert counts_of(tr.load("with.npz")) == counts_of(tr.load("without.npz"))
 

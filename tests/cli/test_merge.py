@@ -47,7 +47,9 @@ def test_shards_that_were_evaluated_one_by_one(run: Run) -> None:
     shards = [f"shard-{p}.npz" for p in range(3)]
     for p, shard in enumerate(shards):
         score(tr.link_prediction.Task(TRIPLES[p::3], {}, entities=4, relations=2)).save(shard)
-    run("merge", *shards).refuses(1, "shard-1.npz: it is of another test than those before it")
+    run("merge", *shards).refuses(
+        1, "shard-1.npz: it belongs to another test than the parts before"
+    )
     line = ["merge", "tasks-0.npz", "shard-1.npz", "--repeats", "keep"]
     run(*line).refuses(1, "the ranks are a part, 4 of 7 triples")
     assert run("merge", *shards, "--repeats", "refuse", "--save", "merged.npz").code == 0
@@ -150,11 +152,13 @@ def save_data_sets(run: Run) -> None:
 def test_queries_of_data_sets_are_apart(run: Run) -> None:
     """As in Python; queries 1 and 2 of both were two queries, of an MRR of 1.0."""
     save_data_sets(run)
-    run("merge", "one.npz", "two.npz").refuses(1, "two.npz: it is of another test than those")
+    run("merge", "one.npz", "two.npz").refuses(
+        1, "two.npz: it belongs to another test than the parts"
+    )
     line = "merge one.npz two.npz --repeats refuse --save both.npz --audit"
     printed = run(*line.split())
     assert "4  0.708" in printed.out
-    words = "tasks that were joined have queries of one name, which count in each: 1, 2"
+    words = "joined tasks have queries of the same name, which count in each: 1, 2"
     assert f"joined queries: {words}" in printed.out
     assert run("merge", "two.npz", "one.npz", "--repeats", "refuse", "--save", "back.npz").code == 0
     compared = run("compare", "both.npz", "back.npz", "--metrics", "mrr", "--json").out

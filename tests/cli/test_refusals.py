@@ -83,7 +83,7 @@ OF_SCORES = [
     (f"{EVALUATE} --labels query=rows.npy", 1, "--labels query: "),
     (f"{EVALUATE} --split=", 2, "Invalid value for '--split': expected a word"),
     (f"{EVALUATE} --metrics mrr,mmr", 1, "'mmr': no metric"),
-    (f"{EVALUATE} --metrics expected.gmr", 1, "'expected.gmr': gmr is no mean over tasks"),
+    (f"{EVALUATE} --metrics expected.gmr", 1, "'expected.gmr': gmr is not a mean over tasks"),
     ("evaluate ranks.npz targets.npy --nan omit", 2, "TARGETS, --nan cannot apply to saved ranks"),
     ("evaluate counter.npz", 1, "scores: counter.npz: "),
     ("evaluate ranks.npz other.npz", 1, "TARGETS: .*`truerank compare RANKS other.npz`"),
@@ -175,7 +175,7 @@ OF_PAIRS = [
     ("alignment", 2, "expected LEFT RIGHT PAIRS, got none"),
     (f"{ALIGN} --scores scores.npy", 2, "expected PAIRS, got L.npy R.npy pairs.tsv"),
     (f"{ALIGN} --test pairs.tsv", 2, "expected LEFT RIGHT, got L.npy R.npy pairs.tsv"),
-    ("alignment L.npy --test pairs.tsv --scores scores.npy", 2, "expected no files beside --scor"),
+    ("alignment L.npy --test pairs.tsv --scores scores.npy", 2, "expected no files with --scor"),
     ("alignment scores.npy zero.npy pairs.tsv", 1, "RIGHT: expected a vector in each row"),
     (
         "alignment pairs.tsv R.npy pairs.tsv",
@@ -210,7 +210,7 @@ OF_QUERIES = [
     (f"{QRELS} --lists run.txt --candidates 2", 1, "--candidates: expected"),
     (MATRIX, 2, "--qrels: qrels.txt: .*; scores and vectors need --candidates FILE"),
     (f"{MATRIX} --candidates numbers.tsv", 1, "--candidates: numbers.tsv: line 1: "),
-    (f"{MATRIX} --candidates letters.txt", 2, "rows of .* do not say whose .*; --labels queries"),
+    (f"{MATRIX} --candidates letters.txt", 2, "rows of .* do not name their .*; --labels queries"),
     (f"{MATRIX} --candidates letters.txt --labels queries=twice.txt", 1, "--labels queries: "),
 ]
 
@@ -246,7 +246,7 @@ WITHOUT_RANKS = [
     (f"{HEADER}9\ta\t12.0\tx\n", "line 2: expected an integer as the rank .*, got 12.0"),
     (f"{HEADER}9\ta\t1\n", "line 2: expected 4 fields, none empty"),
     (f"{HEADER}9\t\t1\tx\n", "line 2: expected 4 fields, none empty"),
-    (f"{HEADER}\n9\ta\t0\tx\n", r"line 3: expected .* \(where the best is 0, give ranks \+ 1\)"),
+    (f"{HEADER}\n9\ta\t0\tx\n", r"line 3: expected .* \(if the best is 0, give ranks \+ 1\)"),
     (f"{HEADER}9\ta\t10\tx\n", "line 2: expected at least the last rank, 10 .*, got 9"),
     (f"{BOTH}4\t3\t9\n", "line 2: expected at least the optimistic rank, 4, got 3"),
 ]

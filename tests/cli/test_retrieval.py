@@ -141,7 +141,7 @@ def test_ranks_are_saved_before_groups_without_values_are_refused(run: Run) -> N
         file.write("\nq4 0 a 0")
     words = [*f"{LINE} --by groups.txt -l 2 --answerless".split(), "zero", "--save", "ranks.npz"]
     # The file of groups names q4, of which ranks have no answer.
-    problem = "groups are those of right answers, and 1 query without one would be in none"
+    problem = "only right answers have groups, and 1 query without one would be in no group"
     run(*words).refuses(1, f"--by: {problem}; --answerless omit leaves them out")
     assert run(*words[:-3], "omit", "--save", "omitted.npz").code == 0
     assert len(tr.load("ranks.npz")) == 4
@@ -211,7 +211,7 @@ WRONG_LISTS: dict[str, tuple[dict[str, Any], str]] = {
     "no indptr": ({"vectors": VECTORS}, "expected members vectors and indptr, got vectors"),
     "padded": (
         {"vectors": np.ones((5, 2, 6)), "indptr": np.arange(6)},
-        "with maxsim vectors, (tokens, d), and indptr, where those of each begin, got shape (5, 2",
+        "vectors (tokens, d) and indptr, the first token of each list, with maxsim, got shape (",
     ),
     "short": ({"vectors": VECTORS, "indptr": [0, 1, 2, 3, 4, 7]}, "an indptr that never falls"),
     "empty": (
@@ -238,11 +238,11 @@ def test_lists_of_vectors_that_are_refused(run: Run, case: str) -> None:
     [
         (
             "--queries Q.npz",
-            "vectors alone with dot, got vectors and an indptr; --similarity maxsim compares lists",
+            "only vectors with dot, got vectors and an indptr; --similarity maxsim compares lists",
         ),
         (
             "--queries Q.npy --similarity maxsim",
-            "with maxsim vectors, (tokens, d), and indptr, where those of each begin",
+            "vectors (tokens, d) and indptr, the first token of each list, with maxsim",
         ),
     ],
 )

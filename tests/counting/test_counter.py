@@ -141,7 +141,7 @@ def test_blocks_count_what_the_whole_does(problem: Problem, data: st.DataObject)
 def test_a_model_that_scores_a_pair_twice_is_told_of() -> None:
     one = counter(audit=True)
     one.update(np.where(SCORES == 0.2, 0.25, SCORES))
-    with pytest.warns(UserWarning, match=r"1 of 2 true candidates .* first that of task 1"):
+    with pytest.warns(UserWarning, match=r"1 of 2 true candidates .* first task 1"):
         ranks = one.ranks()
     (told,) = [finding for finding in tr.report(ranks).audit() if finding.name == "rescored"]
     assert told.count == 1
@@ -256,7 +256,7 @@ def test_what_is_refused(kind: Any, argument: str, call: Any) -> None:
 def test_a_nan_is_named_by_its_place() -> None:
     for nan, problem in (
         ("raise", "is NaN"),
-        ("omit", "is NaN, and what is ranked cannot be omitted"),
+        ("omit", "is NaN, and the true score cannot be omitted"),
     ):
         words = f"task 1 {problem}; nan='worst' "
         refusal(ValueError, words, tr.RankCounter, [0.5, np.nan], nan=nan)
@@ -419,7 +419,7 @@ def test_what_is_summed() -> None:
     assert whole.ranks(whole.counts()) == whole.ranks()
     wrong = counter()
     wrong.update(np.where(SCORES == 0.2, 0.25, SCORES))
-    with pytest.warns(UserWarning, match="true_scores: 1 of 2 .* first that of task 1"):
+    with pytest.warns(UserWarning, match="true_scores: 1 of 2 .* first task 1"):
         sums(counter(), wrong)
     # Indices of a filter may be of 32 bits in one process and of 64 in another.
     lists = [(np.array([0, 2, 3]), np.array([1, 3, 0], dtype)) for dtype in (np.int32, np.int64)]

@@ -153,7 +153,7 @@ OTHERS: dict[str, Any] = {
     "order": {"order": "ascending"},
     "nan": {"nan": "omit"},
     "audit": {"audit": True},
-    "with other scores": {"scores": SCORES[::-1]},
+    "with different scores": {"scores": SCORES[::-1]},
 }
 
 
@@ -179,10 +179,10 @@ def write_in_place(path: Path) -> None:
 
 
 CHANGES: list[tuple[Callable[[Path], None], str]] = [
-    (write_in_place, "another time of change, so it was written"),
+    (write_in_place, "a different time of change, so it was written"),
     (
         lambda path: os.utime(path, (1, 1)),
-        "another time of modification, time of change, so .*; remove the checkpoint to",
+        "a different time of modification, time of change, so .*; remove the checkpoint to",
     ),
 ]
 
@@ -199,7 +199,7 @@ def test_a_checkpoint_of_a_file_that_was_replaced(
     expected = tr.rank(scores, TARGETS, checkpoint=kept)
     assert tr.rank(scores, TARGETS, checkpoint=kept) == expected
     change(path)
-    words = f"kept: .* with other scores: the file has {words}"
+    words = f"kept: .* with different scores: the file has {words}"
     refusal(ValueError, words, tr.rank, scores, TARGETS, checkpoint=kept)
     kept.unlink()
     is_touched = np.array_equal(np.load(path), SCORES)

@@ -497,6 +497,6 @@ def test_a_query_that_is_cut_passes_no_door_of_ranks_in_silence() -> None:
             if isinstance(call.arguments[name], tr.Ranks):
                 said[f"{call.name}.{name}"] = answer(call, name, whole[[0, 2]])
     assert said.keys() >= {"report.ranks", "compare.a", "compare.b", "inference.interval.ranks"}
-    words = "1 of 2 queries lacks right answers|those of retrieval, several for a query"
+    words = "1 of 2 queries lacks right answers|ranks of retrieval, several for a query"
     assert {door for door, refusal in said.items() if not re.search(words, refusal)} == set()
     assert tr.concatenate([whole[[1]], whole[[0, 2]]])[[1, 0, 2]] == whole

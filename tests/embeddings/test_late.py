@@ -415,13 +415,13 @@ V = ValueError
 T = TypeError
 VECTORS, INDPTR = QUERIES
 WRONG: dict[str, tuple[Any, type[Exception], str]] = {
-    "a matrix": (VECTORS, T, r"with maxsim vectors, .* got shape \(\d+, 8\); \(vectors, indptr\)"),
+    "a matrix": (VECTORS, T, r"vectors \(tokens, d\) .* got shape \(\d+, 8\); \(vectors, indptr\)"),
     "a path": ("x.npy", T, r"got str; \(vectors, indptr\) has them$"),
     "a list": ([VECTORS], T, r"\(np.concatenate\(x\), np.cumsum\(\[0, \*map\(len, x\)\]\)\) has"),
     "three arrays": ((VECTORS,) * 3, T, r"np.concatenate\(x\)"),
     "no indptr": ((VECTORS, None), T, r"np.concatenate\(x\)"),
     "two arrays": ((VECTORS, VECTORS), T, "indptr: expected integers"),
-    "padded": (VECTORS[None], T, r"\(x\[mask\], np.cumsum\(\[0, \*mask.sum\(1\)\]\)\) has those"),
+    "padded": (VECTORS[None], T, r"\(x\[mask\], np.cumsum\(\[0, \*mask.sum\(1\)\]\)\) has the vec"),
     "a padded pair": ((VECTORS[None], INDPTR), T, r"\(x\[mask\], np.cumsum"),
     "one vector": ((VECTORS[0], INDPTR), V, r"expected vectors of shape \(tokens, d\)"),
     "falls": ((VECTORS, INDPTR[[0, 2, 1, 7]]), V, "expected an indptr that never falls, from 0 to"),
@@ -461,14 +461,16 @@ def test_the_lines_of_messages_make_the_pair() -> None:
     vectors, indptr = DOCUMENTS
     x: Any = [vectors[start:stop] for start, stop in pairwise(indptr)]
     message = refusal(T, "maxsim", tr.score_embeddings, QUERIES, x, **LATE)
-    way, _, _ = message.partition("; ")[2].partition(" has those of a list x of arrays")
+    way, _, _ = message.partition("; ")[2].partition(" has the vectors of a list x of arrays")
     got = eval(way, {"np": np, "x": x})
     assert same_bits(tr.score_embeddings(QUERIES, got, **LATE), SCORES)
     mask = np.arange(30) < np.diff(indptr)[:, None]
     padded = np.zeros((40, 30, 8), np.float32)
     padded[mask] = vectors
     message = refusal(T, "maxsim", tr.score_embeddings, QUERIES, padded, **LATE)
-    way, _, _ = message.partition("; ")[2].partition(" has those of padded x and a mask of bool")
+    way, _, _ = message.partition("; ")[2].partition(
+        " has the vectors of a padded x with a mask of bool"
+    )
     got = eval(way, {"np": np, "x": padded, "mask": mask})
     assert same_bits(tr.score_embeddings(QUERIES, got, **LATE), SCORES)
 

@@ -234,7 +234,7 @@ def test_models_without_any_difference() -> None:
     for units in (6, 13, 60):
         pair = compare(of_ranks([1] * units, 100), of_ranks([2] * units, 100), metric="gmr")
         assert (pair.p_value, math.isnan(pair.low)) == (2.0 ** (1 - units), True)
-        note = f"no interval: the {units} tasks that differ do so by the same"
+        note = f"no interval: the {units} tasks that differ have one difference"
         assert pair.notes[-1] == note
 
 
@@ -287,11 +287,11 @@ def test_refusals(call: Callable[[], object], error: type[Exception], argument: 
     ("key", "words"),
     [
         ("count", "count is the number of tasks"),
-        ("hmr", "hmr is no mean over units; compare mrr$"),
+        ("hmr", "hmr is not a mean over units; compare mrr$"),
         ("igmr", "compare gmr$"),
         ("median", "compare mrr, mr or hits@k$"),
         ("z.mr", "z.mr differs where mr does; compare mr$"),
-        ("tail.std", "tail.std is no mean over units"),
+        ("tail.std", "tail.std is not a mean over units"),
         ("macro.median", "scipy.stats.ttest_rel over the groups' values"),
         ("index.gmr", "compare gmr$"),
         ("ratio.igmr", "compare gmr$"),

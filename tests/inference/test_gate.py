@@ -34,7 +34,7 @@ pytest.importorskip("click")
 
 NEAR = "undecided: the difference is near the margin"
 NUMBER = re.compile(
-    r"undecided; of about ([0-9,]+) (tasks|queries|groups) drawn anew, "
+    r"undecided; with about ([0-9,]+) (tasks|queries|groups) drawn anew, "
     "two equal models pass in four of five cases"
 )
 
@@ -143,7 +143,7 @@ def test_few_units_that_differ_by_definition(
         (10, 0, 10_000, 0.01, NO_WORSE),
         (8, 0, 1000, 0.01, NEAR),
         (10, 0, 1000, 0.01, NEAR),
-        (40, 30, 1000, 0.01, "undecided; of about 5,500 tasks drawn anew"),
+        (40, 30, 1000, 0.01, "undecided; with about 5,500 tasks drawn anew"),
         (40, 30, 1000, 0.0, "undecided: equal models do not pass a margin of 0"),
         (3, 0, 10_000, 0.0009, NO_WORSE),  # At most 8.8 of 10,000 units lose, by Clopper, Pearson.
         (3, 0, 10_000, 0.0008, "undecided: 3 of 10,000 tasks differ, too few to tell"),
@@ -574,8 +574,10 @@ def test_a_loop_that_numbers_queries_as_a_task_pairs_with_it() -> None:
     assert table["mrr"] == pytest.approx([report["mrr"]] * 2)
     # By the entity alone, a query is another one; the refusal says in what numbers differ.
     by_entity = looped(facts, scores, lambda r, e: e)
-    words = r"only b has 10, .*; but for queries all pair: {} has the numbers of a Task \("
-    words += r"of triples relation \* entities \+ entity\); give both the same labels"
+    words = (
+        r"only b has 10, .*; without queries all tasks pair: {} has a Task's numbers of queries \("
+    )
+    words += r"for triples relation \* entities \+ entity\); give both the same labels"
     refusal(ValueError, words.format("a"), compare, report, by_entity)
     refusal(ValueError, words.format("b"), compare, by_entity, report)
     models = {"task": report, "b": tr.report(by_entity)}
@@ -714,7 +716,7 @@ def test_a_margin_that_nothing_exceeds_is_refused(run: Any) -> None:
     new, base = hits(60, 1, 200)
     new.save("new.npz")
     base.save("base.npz")
-    ways = "margin 0.01 is a loss of 1 %; compare without a margin reports alone"
+    ways = "margin 0.01 is a loss of 1 %; without a margin compare only reports"
     for margin in ("1", "0.5", "1.5", "-0.1", "nan"):
         expected = f"expected a loss that does not matter, from 0 to below 0.5, got {float(margin)}"
         words = f"margin: {expected}; "
@@ -733,7 +735,7 @@ def test_what_a_gate_refuses(run: Any) -> None:
     save_models(3, 0)
     hits(3, 0, 200)[0].save("other.npz")
     for metric in ("mr", "index.mrr", "gmr"):
-        why = "expected metrics between 0 and 1 of which more is better, beside a margin, got"
+        why = "expected metrics between 0 and 1 where more is better, with a margin, got"
         code, out, err = run(f"base.npz new.npz --metrics {metric} --margin 0.01")
         assert (code, out, err) == (1, "", f"Error: --metrics: {why} {metric}\n")
         # The others keep their verdicts; a model that is worse by one of them is worse.
@@ -754,12 +756,12 @@ def test_what_a_gate_refuses(run: Any) -> None:
         task.evaluate_lists({"q": list("acb")[:size]}).ranks.save(f"{name}.npz")
     code, out, _ = run("x.npz y.npz --metrics ndcg,dcg --margin 0.01")
     assert code == 1
-    assert out.endswith("beside a margin, got dcg\n")
+    assert out.endswith("with a margin, got dcg\n")
     assert run("x.npz y.npz --metrics ndcg,map --margin 0.01")[0] == 0
     code, _, err = run("base.npz new.npz --metrics median --margin 0.01")
     assert (code, err) == (
         1,
-        "Error: --metrics: median is no mean over units; compare mrr, mr or hits@k\n",
+        "Error: --metrics: median is not a mean over units; compare mrr, mr or hits@k\n",
     )
     code, out, err = run("base.npz new.npz other.npz --margin 0.01")
     assert (code, out) == (2, "")
@@ -787,7 +789,7 @@ def test_a_golden_set_that_grew_is_evaluated_anew(run: Any) -> None:
     line = "--metrics ndcg@10 --margin 0.01"
     code, _, err = run(f"50.npz 60.npz {line}")
     assert code == 1
-    words = "; where queries were added, evaluate both anew with the same ones"
+    words = "; if queries were added, evaluate both anew with the same queries"
     assert err.endswith(f"{words}; --common leaves out what was not asked of base\n")
     Path("old.run").write_text(Path("60.run").read_text())
     code, out, _ = run(f"old.run 60.run --qrels qrels.txt --candidates 3 {line}")
@@ -830,5 +832,5 @@ def test_messages_of_the_command_line_have_its_options(run: Any) -> None:
     base.save("base.npz")
     code, _, err = run("base.npz new.npz")
     assert code == 1
-    assert err.endswith("; --allow-unlike compares them all the same\n")
+    assert err.endswith("; --allow-unlike compares them anyway\n")
     assert run("base.npz new.npz --allow-unlike")[0] == 0

@@ -115,7 +115,7 @@ def test_a_base_that_was_run_before_queries_were_added_is_refused(run: Any) -> N
     # The third leaves out what base was not asked, and the last counts misses; both say so.
     outcome = compare_runs(run, "base.run new.run", options="--common --format json")
     assert values_of(outcome)[:2] == pytest.approx((ndcg(BASE, kept), ndcg(NEW, kept)))
-    left_out = "left out, for want of ranks or lists of base: "
+    left_out = "left out, as base lacks ranks or lists: "
     left_out += "50 of 200 queries of base; 50 of 200 queries of new"
     assert left_out in values_of(outcome)[2]
     outcome = compare_runs(run, "base.run new.run", options="--allow-unlike --format json")
@@ -259,7 +259,7 @@ def test_a_golden_set_that_grew_is_compared_by_what_is_common(saved: bool) -> No
     pair = compare(base, new, "mrr", common=True)
     assert (pair.value_a, pair.value_b, pair.units) == (1, 0.5, 20)
     counts = "20 of 40 queries of b" if saved else "20 of 40 queries of a; 20 of 40 queries of b"
-    assert pair.notes[0] == f"left out, for want of ranks or lists of a: {counts}"
+    assert pair.notes[0] == f"left out, as a lacks ranks or lists: {counts}"
     pairs, verdicts, losses = gate(base, new, ["mrr"], 0.01, common=True)
     assert verdicts == {"mrr": "worse"}
     assert pairs[0].notes[0].endswith("20 of 40 queries of new")
@@ -289,7 +289,7 @@ def test_what_new_lacks_of_the_common_is_its_loss() -> None:
         message = refusal(ValueError, "only a has ", compare, base, fewer, "mrr", common=common)
         assert "common=True" not in message
     # Where there is nothing that all but the last have, nothing is left.
-    words = "common: expected something that all runs but those of b have"
+    words = "common: expected something that all runs except those of b have"
     refusal(ValueError, words, compare, evaluated({}), new, "mrr", common=True)
 
 
@@ -305,7 +305,7 @@ def test_three_models_are_compared_by_what_all_but_the_last_have() -> None:
         values = [by_model[pair.name_a], by_model[pair.name_b]]
         assert [pair.value_a, pair.value_b] == pytest.approx(values)
     counts = "10 of 20 queries of x; 30 of 40 queries of y; 30 of 40 queries of z"
-    words = f"left out, for want of ranks or lists of x and y: {counts}"
+    words = f"left out, as x and y lack ranks or lists: {counts}"
     assert {pair.notes[0] for pair in pairs} == {words}
     assert str(pairs).count(words) == 1
     # Without it the first pair is refused, and both models that were not asked are named.
@@ -355,7 +355,7 @@ def test_runs_of_models_keep_what_all_of_base_have() -> None:
     pair = compare([base, later], [new, new], "mrr", common=True)
     assert (pair.units, pair.value_a, pair.value_b, pair.runs_a) == (19, 1, 0.5, 2)
     counts = "1 of 20 queries of a; 21 of 40 queries of a; 21 of 40 queries of b"
-    assert pair.notes[0] == f"left out, for want of ranks or lists of a: {counts}"
+    assert pair.notes[0] == f"left out, as a lacks ranks or lists: {counts}"
     # Folds have nothing in common, and are compared one by one.
     folds = [evaluated(alike(x, ["a"]), alike(x, ["a"])) for x in (OLD, GROWN[20:])]
     assert compare(folds, folds, "mrr").method == "t of folds"
@@ -420,7 +420,7 @@ def test_a_triple_is_left_out_with_both_its_tasks() -> None:
     grown, small = by_size
     pair = compare(small, grown, "mrr", common=True)
     assert (pair.units, pair.ties) == (8, 8)
-    assert pair.notes[0] == "left out, for want of ranks or lists of a: 4 of 20 tasks of b"
+    assert pair.notes[0] == "left out, as a lacks ranks or lists: 4 of 20 tasks of b"
     refused(ValueError, "b", compare, grown, small, "mrr", common=True)
 
 
@@ -436,7 +436,7 @@ def test_ranks_without_labels_are_common_by_position() -> None:
     words = "tasks: 2 against 0"
     refusal(ValueError, words, compare, base, new[:2], "hits@1", common=True)
     models = {"x": base, "y": new[:2], "z": new}
-    words = "common: expected something that all runs but those of z have"
+    words = "common: expected something that all runs except those of z have"
     refusal(ValueError, words, compare, models, metric="hits@1", common=True)
     message = refusal(ValueError, "tasks: 3 against 2", compare, models, metric="hits@1")
     assert "common=True" not in message
@@ -465,7 +465,7 @@ def test_the_terminal_compares_what_is_common(run: Any) -> None:
     outcome = run(f"{line} --common --format json")
     first, second, notes = values_of(outcome)
     assert (first, second) == pytest.approx((ndcg(BASE, kept), ndcg(NEW, kept)))
-    assert "left out, for want of ranks or lists of base: 50 of 200 queries of new" in notes
+    assert "left out, as base lacks ranks or lists: 50 of 200 queries of new" in notes
     # A gate; labels of units in a file; and three models.
     code, out, err = run(f"{line} --common --margin 0.01")
     assert (code, err) == (3, "")
@@ -476,11 +476,12 @@ def test_the_terminal_compares_what_is_common(run: Any) -> None:
     assert (code, "15 groups" in out) == (3, True)
     code, out, _ = run("compare base.npz again.npz new.npz --metrics map --common")
     assert code == 0
-    assert "lists of base and again: 50 of 200 queries of again; 50 of 200 queries of new" in out
+    words = "50 of 200 queries of again; 50 of 200 queries of new"
+    assert f"as base and again lack ranks or lists: {words}" in out
     # Its page would show other numbers.
     code, _, err = run(f"{line} --common --html page.html")
     assert code == 2
-    assert "not beside --common" in err
+    assert "does not go with --common" in err
     assert not Path("page.html").exists()
 
 

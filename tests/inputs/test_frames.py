@@ -230,7 +230,7 @@ def test_messages_say_what_came_and_the_way_out() -> None:
     refused(TypeError, "filter", tr.rank, SCORES, IDS, filter=pandas.Series([[1], None, [2]]))
     mixed = frame.set_axis(range(5), axis=1).astype({1: "float32"})
     refused(TypeError, "scores", tr.rank, mixed.astype(object), IDS)
-    named = "columns numbered .* 'Paris' at position 0, .*; give frame.to_numpy\\(\\) if they "
+    named = "columns numbered .* 'Paris' at position 0, .*; give frame.to_numpy\\(\\) if the "
     for value, words in (
         (frame, named),
         ([frame.loc[1], frame.loc[0]], "an index numbered .* give series.to_numpy\\(\\) if"),

@@ -180,7 +180,7 @@ def test_a_filter_that_is_true_at_what_may_be_ranked_is_refused(door: str) -> No
     may_be_ranked = np.array([[True, True, False, True], [True, False, False, True]])
     words = "^filter: leaves out 2.5 of 4 candidates on average; filter=~mask .*; candidates=mask "
     message = refusal(ValueError, words, call, filter=may_be_ranked)
-    assert message.endswith("what may be ranked")
+    assert message.endswith("the candidates to rank")
     call(filter=~may_be_ranked)
     call(filter=may_be_ranked & [True, True, False, False])  # half of all
     if "candidates" in names and door != "top k":

@@ -37,7 +37,9 @@ def test_the_audit_names_relations_of_the_test_that_one_known_split_lacks() -> N
     """As the inverse relations that a model was trained with."""
     train, valid, test = (random_facts(200, seed) for seed in range(3))
     task = Task(with_inverses(test), {"train": with_inverses(train), "valid": valid}, leaks="drop")
-    expected = "valid lacks 10 of 20 of the test, and so filters none of them: 10, 11, 12, ..."
+    expected = (
+        "valid lacks 10 of 20 relations of the test, and filters nothing for these: 10, 11, 12, ..."
+    )
     assert messages(task)["relations of valid"] == expected
     both = {"train": with_inverses(train), "valid": with_inverses(valid)}
     for known in ({"train": train, "valid": valid}, {"valid": valid}, both):
@@ -48,7 +50,7 @@ def test_the_audit_names_relations_of_the_test_that_one_known_split_lacks() -> N
 def test_the_audit_counts_facts_that_are_ranked_twice() -> None:
     facts = random_facts(50, 0)
     count = len(facts)
-    expected = f"{2 * count} triples are others with head and tail exchanged, of relations that "
+    expected = f"{2 * count} triples repeat others with head and tail exchanged, in relations that "
     expected += "always go together (0, 1, 2, ...): each is ranked twice"
     rows = np.random.default_rng(1).permutation(with_inverses(facts))
     assert messages(Task(rows, {}))["inverse relations"] == expected

@@ -129,15 +129,15 @@ REFUSED = [
     (
         TEST,
         {"entities": NAMES[:3]},
-        "ids of entities from 0 to 2, which text was said to have, got '3'",
+        "ids of entities from 0 to 2, as text has ids here, got '3'",
     ),
     (
         TEST,
         {"relations": ["in"]},
-        "ids of relations from 0 to 0, which text was said to have, got '1'",
+        "ids of relations from 0 to 0, as text has ids here, got '1'",
     ),
-    (by_name(TEST), {}, "which text was said to have, got 'oslo' in column 0 of line 1"),
-    ([(0, 0, "01")], {}, "which text was said to have, got '01' in column 2 of line 1"),
+    (by_name(TEST), {}, "as text has ids here, got 'oslo' in column 0 of line 1"),
+    ([(0, 0, "01")], {}, "as text has ids here, got '01' in column 2 of line 1"),
     (TEST, {"ids": False}, "as 'oslo', got '2' in column 0 of line 2; ids=True says that"),
 ]
 
@@ -199,5 +199,5 @@ def test_predictions_of_pykeen(tmp_path: Path, ending: str) -> None:
 
 def test_lists_of_ids_where_names_are_meant_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "tail.tsv", lines(predictions("tail")))
-    words = r"no query in common: .* of lists .*; Task\(\.\.\., ids=True\) says that text has ids"
+    words = r"no query in common: .* lists have .*; Task\(\.\.\., ids=True\) says that text has ids"
     refusal(ValueError, words, BY_NAME.evaluate_lists, path, head=path)

@@ -190,7 +190,8 @@ def test_audit_in_words() -> None:
         "unseen in train: 1 (e hates a), kept",
         "unseen entities: 1 (e)",
         "unseen relations: 1 (hates)",
-        "relations of valid: valid lacks 1 of 3 of the test, and so filters none of them: knows",
+        "relations of valid: valid lacks 1 of 3 relations of the test, and filters nothing for "
+        "these: knows",
     ]
     assert task.head.units.tolist() == [0, 1, 2, 4, 5]
     assert [finding.count for finding in task.audit] == [5, 1, 1, 5, 1, 1, 1, 1]

@@ -94,12 +94,12 @@ def test_influences_are_derivatives(name: str, kind: str, weighted: bool) -> Non
 @pytest.mark.parametrize("key", ["mad", "median", "power_mean:inf", "power_mean:-11", "count"])
 def test_metrics_without_influences(key: str) -> None:
     assert not is_mean(parse(key))
-    refusal(KeyError, "no function of a mean", tr.report(drawn(1)).contributions, key)
+    refusal(KeyError, "not a function of a mean", tr.report(drawn(1)).contributions, key)
 
 
 @pytest.mark.parametrize(
     ("key", "words"),
-    [("macro.mrr", "no function"), ("zmr", "no function"), ("left.mrr", "no side 'left'")],
+    [("macro.mrr", "not a function"), ("zmr", "not a function"), ("left.mrr", "no side 'left'")],
 )
 def test_keys_without_sums(key: str, words: str) -> None:
     refusal(KeyError, words, tr.report(drawn(1), by="side").contributions, key)

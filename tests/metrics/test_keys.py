@@ -147,9 +147,9 @@ REFUSED: dict[str, dict[str, str]] = {
         "zzzzzz": "known are mr, mrr, hits@k",
         "hits": "hits@k: k must be a whole number >= 1, got none",
         "index.tail.mr": r"the form \[macro.\]\[side.\]\[kind.\].*; 'tail'",
-        "index.std": "std is no mean over tasks, .* docs/chance.md draws them in five lines",
-        "tail.z.sampled_hits@1:3": "the variance of sampled_hits .* docs/chance.md draws it",
-        "expected.power_mean:2": "power_mean:2 is no mean over tasks, and its mean over all orders",
+        "index.std": "std is not a mean over tasks, .* docs/chance.md draws in five lines",
+        "tail.z.sampled_hits@1:3": "the variance of sampled_hits .* docs/chance.md draws in five",
+        "expected.power_mean:2": "power_mean:2 is not a mean over tasks, and its mean over",
     },
     "answers": {
         "ndgc@10": "did you mean ndcg",
@@ -217,7 +217,7 @@ def test_names_are_read_in_any_case(name: str, data: st.DataObject) -> None:
 def test_names_of_pykeen(name: str, meaning: tuple[str, str]) -> None:
     written = name.replace("_at_k", "_at_7")
     if name in NEGATED:
-        refusal(KeyError, f"negates it: take '{NEGATED[name]}'", parse, written)
+        refusal(KeyError, f"negates this value: take '{NEGATED[name]}'", parse, written)
         key = parse(NEGATED[name])
         assert (key.adjustment, key.metric) == meaning
     else:

@@ -114,7 +114,7 @@ def test_expected_ties_of_any_size() -> None:
 def test_what_is_no_mean_has_no_expected_value(name: str) -> None:
     measured = report(RANKS, by=[0, 0, 1, 1, 1, 0])
     key = f"expected.{name}"
-    words = f"^'{key}': .* is no mean over tasks, and its mean over all orders of ties is not"
+    words = f"^'{key}': .* is not a mean over tasks, and its mean over all orders of ties is not"
     calls: list[Callable[[], object]] = [
         lambda: measured[key],
         lambda: measured.to_dict(["mrr", key]),
@@ -240,9 +240,9 @@ def test_a_new_row(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert measured[f"macro.{kind}.{name}"] == pytest.approx(np.mean(values), rel=1e-13)
     tails = float(oracle.of_kind("pessimistic", name, RANKS[1::2]))
     assert measured[f"tail.pessimistic.Rank-Share{example}"] == pytest.approx(tails, rel=1e-13)
-    refusal(KeyError, f"{name} is no mean over tasks", parse, f"expected.{name}")
+    refusal(KeyError, f"{name} is not a mean over tasks", parse, f"expected.{name}")
     assert set(keys_where(lambda metric: metric is ROW)) == {"rank_share:1", "rank_share:0.5"}
-    refusal(KeyError, "rank_share is no mean over tasks", parse, f"index.{name}")
+    refusal(KeyError, "rank_share is not a mean over tasks", parse, f"index.{name}")
     refusal(KeyError, r"did you mean rank_share:p", parse, "rank_shares")
     text = measured.to_markdown([name, "mrr"])
     assert f"| Rank-Share{example} \u2193 |" in text

@@ -152,8 +152,8 @@ def test_blanks_between_ids_are_a_finding() -> None:
     lists = {"q": ["sea", "lion"], "p": ["c"]}
     report = Task({"q": ["sea lion"], "p": ["c"]}, entities=9).evaluate_lists(lists)
     assert list(map(str, report.audit())) == [
-        "names: 1 of the first 2 right answers are in their lists but for case, blanks, Unicode "
-        "form or leading zeros: 'sea', 'lion' for 'sea lion'"
+        "names: 1 of the first 2 right answers differ from listed names only in case, blanks, "
+        "Unicode form or leading zeros: 'sea', 'lion' for 'sea lion'"
     ]
     both = {"q": ["sea", "lion", "sea lion"], "p": ["c"]}
     assert not Task({"q": ["sea lion"], "p": ["c"]}, entities=9).evaluate_lists(both).audit()
@@ -204,7 +204,7 @@ def test_rows_as_dicts_are_made_a_table() -> None:
     rows = [{"query": "q", "document": "d1"}]
     facts = [{"head": "a", "relation": "r", "tail": "b"}]
     task = Task({"q": ["d1"]}, entities=DOCUMENTS)
-    way_out = "a list of dicts, of which pd.DataFrame(rows) makes a table"
+    way_out = "a list of dicts; pd.DataFrame(rows) makes a table"
     assert refusal_of(Task, rows, entities=DOCUMENTS).endswith(way_out)
     assert refusal_of(task.evaluate_lists, rows).endswith(way_out)
     assert refusal_of(tr.link_prediction.Task, facts, {}).endswith(way_out)
@@ -225,4 +225,4 @@ def test_a_right_answer_that_is_no_candidate_is_to_be_added() -> None:
     for each in candidates:
         message = refusal_of(Task, {"q": ["d1"]}, entities=DOCUMENTS, candidates=each)
         assert message.endswith("add them")
-    assert refusal_of(tr.rank, [[0.5, 0.9]], [0], candidates=[[1]]).endswith("add it")
+    assert refusal_of(tr.rank, [[0.5, 0.9]], [0], candidates=[[1]]).endswith("add the target")

@@ -82,7 +82,7 @@ CHAIN = [("x", "likes", "y"), *((f"a{i}", "r", f"a{i + 1}") for i in range(12))]
 ENTITIES = sorted({name for head, _, tail in CHAIN for name in (head, tail)})
 
 
-OF_HEADER = "^test: .* may be a header, as no field of it occurs elsewhere; .*header=True says"
+OF_HEADER = "^test: .* may be a header, as its fields occur nowhere else; .*header=True says"
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.python_only
 
 COMPOSED, DECOMPOSED = "ros\u00e9", "rose\u0301"
 FORM = "expected no labels that differ only in blanks at their ends or Unicode form "
-FORM += "(unicodedata.normalize('NFC', label.strip()) makes one of them), got "
+FORM += "(unicodedata.normalize('NFC', label.strip()) makes them equal), got "
 SORTED = re.escape(f"{FORM}{DECOMPOSED!a} and {COMPOSED!a}")
 AS_THEY_CAME = re.escape(f"{FORM}{COMPOSED!a} and {DECOMPOSED!a}")
 TEST = [("a", "r", COMPOSED)]
@@ -88,7 +88,7 @@ def spellings(findings: Any) -> list[str]:
     return [finding.message for finding in findings if finding.name == "spellings"]
 
 
-COUNTED = "{} names of {} are none of {} but for blanks at their ends or Unicode form: {}"
+COUNTED = "{} names of {} differ from {} only in blanks at their ends or in Unicode form: {}"
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def test_a_first_line_that_may_be_a_header_is_never_a_fact(
         words = "facts.tsv: the first line may be a header, as it names .*; header=True says"
         refusal(ValueError, words, link_prediction.Task, path, **options)
     elif lines == 9 and not occurs:
-        words = "facts.tsv: the first line may be a header, as no field of it occurs elsewhere"
+        words = "facts.tsv: the first line may be a header, as its fields occur nowhere else"
         refusal(ValueError, words, link_prediction.Task, path, **options)
     else:
         task = link_prediction.Task(path, **options)

@@ -378,7 +378,7 @@ def test_notes_say_what_was_not_tested_and_by_which_units() -> None:
         for name, model in models.items()
     }
     made = table(grouped, ["macro.mrr", "mrr"], against="model 0", unit="kind")
-    assert "Not tested, as no means over units: macro.mrr." in made.notes
+    assert "Not tested, as they are not means over units: macro.mrr." in made.notes
     assert "Few units: 4 kinds" in " ".join(made.notes)
     runs = {
         name: [report(ranks_of(seed, most)) for seed in range(start, start + 5)]

@@ -175,8 +175,8 @@ def test_lists_without_candidates_have_none(key: str, tmp_path: Path) -> None:
     found = Task(RIGHT, entities=1000, groups=["x", "y"]).evaluate_lists(LISTS)
     found.ranks.save(tmp_path / "ranks.npz")
     loaded = tr.report(tr.load(tmp_path / "ranks.npz"))
-    words = f"{key}': it depends on what candidates there were to order, which lists do not say.*; "
-    words += r"Task\(..., candidates='listed'\) says .*; Task\(..., .*candidates='all'\) that they "
+    words = f"{key}': it depends on the candidates, which lists do not name.*; "
+    words += r"Task\(..., candidates='listed'\) says .*; Task\(..., .*candidates='all'\) that each "
     for call in (found.__getitem__, found.per_query, found.interval, found.group_values):
         refusal(KeyError, words, call, key)
     refusal(KeyError, words, loaded.__getitem__, key)
@@ -197,7 +197,7 @@ def test_what_needs_no_candidates_is_compared_and_joined() -> None:
     parts = [task[:1].evaluate_scores(scores[:1]), task[1:].evaluate_lists(LISTS)]
     for order in (parts, parts[::-1]):
         joined = tr.report(tr.concatenate([part.ranks for part in order]))
-        refusal(KeyError, "auc': it depends on what candidates", joined.__getitem__, "auc")
+        refusal(KeyError, "auc': it depends on the candidates, which", joined.__getitem__, "auc")
 
 
 @pytest.mark.parametrize(

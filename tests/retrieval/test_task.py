@@ -238,7 +238,7 @@ def test_a_matrix_has_the_rows_and_columns_of_the_task(kind: str, known: str) ->
 
     right = tr.report(tr.rank(OF_USERS, [1, 2, 3], filter=BEFORE))["mrr"]
     assert evaluate(CHOSEN, BEFORE) == evaluate({0: [1], 1: [2], 2: [3]}, BEFORE) == right
-    way = r"csr_array\(..., shape=\(queries, entities\)\) has one for each, also where"
+    way = r"csr_array\(..., shape=\(queries, entities\)\) has one for each, even if"
     columns = rf"for each of the 5 entities, got 3 columns; {way}"
     refusal(ValueError, f"^known.*{columns}", evaluate, CHOSEN, transposed(BEFORE))
     refusal(ValueError, f"^qrels.*{columns}", evaluate, transposed(CHOSEN), BEFORE)

@@ -48,7 +48,7 @@ def test_queries_of_two_data_sets() -> None:
     )
     assert report.interval("mrr").units == report.interval("mrr", unit="query").units == 4
     found = [f"{each.name}: {each.message}" for each in report.audit("joined queries")]
-    words = "tasks that were joined have queries of one name, which count in each: 1, 2"
+    words = "joined tasks have queries of the same name, which count in each: 1, 2"
     assert found == [f"joined queries: {words}"]
     # Names that no two tasks have are what queries are called.
     other = {f"{query}b": lists for query, lists in B[1].items()}
@@ -85,7 +85,7 @@ def test_nothing_loses_whose_a_query_is(tmp_path: Path) -> None:
         report = tr.report(each)
         assert (report.tasks(), report["mrr"]) == (4, pytest.approx(0.7083333))
         assert report.interval("mrr").units == 4
-    refusal(tr.InputValueError, "number 1: it is of another test", tr.concatenate, mine)
+    refusal(tr.InputValueError, "number 1: it belongs to another test", tr.concatenate, mine)
 
 
 def test_folds_of_the_answers_of_users() -> None:
@@ -230,7 +230,7 @@ def test_queries_of_one_model_alone_are_no_pairs() -> None:
     """One task of all answers of a user is not two tasks of some."""
     folds = join(ranks_of({"1": ["a"]}, {"1": ["a"]}), ranks_of({"1": ["b"]}, {"1": ["b"]}))
     whole = ranks_of({"1": ["a", "b"]}, {"1": ["a", "b"]})
-    words = "queries: those of one name are of several tasks in one of the models alone"
+    words = "queries: one name belongs to several tasks in only one of the models"
     for models in ((folds, whole), (whole, folds)):
         reports = map(tr.report, models)
         refusal(tr.InputValueError, words, tr.compare, *reports, metric="map")

@@ -305,6 +305,6 @@ def test_ranks_are_no_scores_of_pairs() -> None:
     ranks = (-model).argsort(axis=1).argsort(axis=1) + 1
     for wrong in (ranks, ranks.astype(np.float32)):
         message = refusal(ValueError, "^left: 12 rows", tr.alignment.infer, wrong, None)
-        assert message.endswith("; np.negative(left) has the scores, where these are ranks")
+        assert message.endswith("; np.negative(left) makes scores of ranks")
         pairs, _ = tr.alignment.infer(-wrong, None)
         assert (pairs == np.arange(12)[:, None]).all()

@@ -272,7 +272,7 @@ def _read_checkpoint(path: Path) -> Any:
             # count's end.
             went_on = "changed while it was ranked" in str(refused)
             assert went_on or path.read_bytes() == data, "a refused checkpoint has changed"
-            if error is None or "of another count" not in str(refused):
+            if error is None or "to another count" not in str(refused):
                 error = refused
     assert error is not None
     raise error

@@ -104,7 +104,7 @@ def test_rows_of_a_frame_have_an_index_too() -> None:
     rows = {"tail": once, "head": tails}
     words = "^row_queries: tail: expected rows numbered 0, 1, 2, ..., got 2 at position 0"
     message = refusal(ValueError, words, task.evaluate_scores, **vectors, row_queries=rows)
-    assert "frame.to_numpy() if they stand by position" in message
+    assert "frame.to_numpy() if the order is right" in message
     columns = {"tail": (once["head"], once["relation"]), "head": tails}
     words = "^row_queries: tail: expected an index numbered 0, 1, 2, ..."
     refusal(ValueError, words, task.evaluate_scores, **vectors, row_queries=columns)

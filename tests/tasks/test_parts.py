@@ -316,7 +316,7 @@ def test_repeats_as_a_plain_loop_finds_them(
     words = f"tasks are there twice or more, the first at the positions {first} and {again[0]} "
     refusal(tr.InputValueError, words, tr.concatenate, ranks)
     if len(set(zip(everything, kept.above.tolist(), strict=True))) > len(set(everything)):
-        words = r"what is dropped needs equal counts, but above of one task \(unit"
+        words = r"dropped tasks need equal counts, but above of one task \(unit"
         refusal(tr.InputValueError, words, tr.concatenate, ranks, repeats="drop")
         return
     assert rows_of(tr.concatenate(ranks, repeats="drop")) == list(dict.fromkeys(everything))
@@ -499,7 +499,9 @@ def test_folds_that_share_facts(make: Any) -> None:
 
     # Of 180 units, 100 are of unlike facts.
     ranks = ranks_of((0, 60), (20, 80), (40, 100))
-    words = r"parts: number 1: it is of another test .*; repeats=.refuse. joins .* repeats=.drop."
+    words = (
+        r"parts: number 1: it belongs to another test .*; repeats=.refuse. joins .* repeats=.drop."
+    )
     refusal(tr.InputValueError, words, tr.concatenate, ranks)
     words = "tasks are there twice or more, the first at the positions"
     refusal(tr.InputValueError, words, tr.concatenate, ranks, repeats="refuse")
@@ -539,7 +541,7 @@ def test_units_that_are_given_are_not_mixed_with_those_of_tasks() -> None:
     part = evaluate(task)
     given = part.with_labels(unit=part.unit)
     assert tr.report(given).interval("mrr").unit == "unit"
-    words = r"parts: units of part 1 are given, .*; with_labels\(unit=...\) gives"
+    words = r"parts: part 1 has units that were given, .*; with_labels\(unit=...\) gives"
     refusal(tr.InputValueError, words, tr.concatenate, [part, given], repeats="keep")
     assert len(tr.concatenate([given, given[:0], given], repeats="keep")) == 36
 
@@ -583,7 +585,7 @@ def test_parts_of_tasks_that_were_made_otherwise(one: Any, two: Any, tmp_path: P
     first = half(slice(0, 8), *one)
     second = half(slice(8, 16), *two)
     first.save(tmp_path / "first.npz")
-    words = "parts: the same facts are ranked, but of .* as task"
+    words = "parts: the same facts are ranked among .* as task"
     for repeats in (None, "refuse", "keep"):
         parts = [tr.load(tmp_path / "first.npz"), second]
         refusal(tr.InputValueError, words, tr.concatenate, parts, repeats=repeats)

@@ -29,7 +29,9 @@ FACTS = np.unique(RNG.integers(0, (12, 2, 12), (150, 3)), axis=0)
 MODEL = RNG.normal(size=(N, 2, N))
 
 
-SWAPPED = "(head|tail): in .* a query has other scores than in its first row; row i belongs to test"
+SWAPPED = (
+    "(head|tail): in .* a query has scores that differ from its first row; row i belongs to test"
+)
 
 
 @pytest.fixture(scope="module")

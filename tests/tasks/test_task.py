@@ -26,7 +26,7 @@ from truerank.stores import store
 from truerank.tasks.side import Side
 
 # of duplicates, of leaks, and of rows of one query
-SAID = "test. |.* a query has other scores"
+SAID = "test. |.* a query has scores that differ"
 pytestmark = pytest.mark.filterwarnings(f"ignore:({SAID}):UserWarning")
 
 Array = npt.NDArray[Any]

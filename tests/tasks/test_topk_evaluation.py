@@ -278,7 +278,7 @@ def test_the_audit_counts_what_lists_lack() -> None:
     report = evaluate(ids, truth=truth, **options)
     assert findings_of(report) == {
         "missing ids": "ids that are missing, or come again: 3",
-        "no candidates": "ids that are no candidates of their query: 3",
+        "no candidates": "ids that are not candidates of their query: 3",
         "without candidates": "queries without candidates, which are left out: 1",
     }
     assert report.without_answers == 1
@@ -314,7 +314,7 @@ def test_it_has_one_key_here_and_when_it_was_saved(tmp_path: Any) -> None:
         assert each["recall@5"] == 1
         assert "Recall@5" in str(each)
         for key in ("mrr", "recall@3", "map", "optimistic.recall@5", "ndcg@10"):
-            with pytest.raises(KeyError, match="lists of an index have recall@5 alone"):
+            with pytest.raises(KeyError, match="lists of an index have only recall@5"):
                 each[key]
 
 
@@ -408,14 +408,14 @@ def test_a_truth_in_single_precision_is_one(similarity: Any, d: int) -> None:
 def test_a_truth_of_other_vectors_is_refused() -> None:
     truth = truth_of(5)
     others = QUERIES[::-1]
-    with pytest.raises(
-        InputValueError, match=r"truth: query \d+: entity \d+, which it lacks, is mo"
-    ):
+    with pytest.raises(InputValueError, match=r"truth: query \d+: entity \d+ is missing, but mo"):
         evaluate(truth_of(5, others).ids, truth=truth, queries=others)
     worst = tr.topk_embeddings(-QUERIES.astype(float), ENTITIES, 5, similarity="dot")
-    with pytest.raises(InputValueError, match="of other vectors or candidates, by another simil"):
+    with pytest.raises(InputValueError, match="the truth has other vectors, candidates or simil"):
         evaluate(truth.ids, truth=worst)
-    with pytest.raises(InputValueError, match="which it lacks"):  # They are exchanged.
+    with pytest.raises(
+        InputValueError, match="is missing, but more similar"
+    ):  # They are exchanged.
         tr.evaluate_topk(QUERIES, ENTITIES, truth, np.roll(truth.ids, 1, axis=0), **SQL2)
 
 
@@ -424,8 +424,14 @@ def test_a_truth_of_other_candidates_is_refused() -> None:
     few = [np.arange(3)] * 12
     whole = truth_of(5)
     cases: list[tuple[dict[str, Any], str]] = [
-        ({"truth": whole, "filter": [[int(row[0])] for row in whole.ids]}, "row 0: expected cand"),
-        ({"truth": whole, "candidates": few}, "truth: row 0: expected candidates of the query"),
+        (
+            {"truth": whole, "filter": [[int(row[0])] for row in whole.ids]},
+            "row 0: expected only cand",
+        ),
+        (
+            {"truth": whole, "candidates": few},
+            "truth: row 0: expected only candidates of the query",
+        ),
         ({"truth": truth_of(5, candidates=few)}, "row 0: expected an id, as the query has more ca"),
         ({"truth": whole.ids[:, :4]}, "truth: expected a list of 5 ids or more for each of 12 q"),
         ({"truth": whole.ids[:11]}, "truth: expected a list of 5 ids or more for each of 12 q"),

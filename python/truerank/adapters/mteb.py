@@ -206,7 +206,7 @@ class ExactSearchIndex:
 def join_tokens(embeddings: Any) -> tuple[Any, list[int]]:
     """Return the vectors of lists of tokens end to end, and how many each list has."""
     if not isinstance(embeddings, list):
-        expected = "a list of arrays (tokens, d) with MaxSim, as of MTEB's MultiVectorWrapper"
+        expected = "a list of arrays (tokens, d) with MaxSim, as MTEB's MultiVectorWrapper gives"
         got = f"{type(embeddings).__name__} of shape {tuple(embeddings.shape)}"
         raise InputTypeError("embeddings", expected=expected, got=got)
     vectors = torch.cat([torch.as_tensor(tokens) for tokens in embeddings])

@@ -254,11 +254,11 @@ def obstacle_of(model: Any, mode: Any) -> str | None:
     for name in SCORING_METHODS:
         method = getattr(model, name, None)
         if getattr(method, "__func__", None) is not getattr(ERModel, name):
-            return f"{type(model).__name__} is no ERModel, or has a {name} of its own"
+            return f"{type(model).__name__} is not an ERModel, or has its own {name}"
     if model.predict_with_sigmoid:
         return "predict_with_sigmoid rounds large scores to ties; set it to False"
     if mode is not None:
-        return f"the inductive mode {mode!r} has entities of its own"
+        return f"the inductive mode {mode!r} has its own entities"
     return None
 
 
@@ -274,7 +274,7 @@ def vectors_of(model: Any, side: Side, mode: Any) -> Vectors | str:
     role = "t" if side.name == "tail" or is_inverse else "h"
     if similarity_of(interaction, role) is None:
         name = type(interaction).__name__
-        return f"{name} with its settings is no dot product, L1 or L2 distance of two vectors"
+        return f"{name} with its settings is not a dot product, L1 or L2 distance of two vectors"
     of_candidates = interaction.head_indices
     of_queries = interaction.tail_indices
     if role == "t":
@@ -618,7 +618,7 @@ class RankEvaluator(RankBasedEvaluator):
         limits = {"entities": restrict_entities_to, "relations": restrict_relations_to}
         triples = restrict_triples(mapped_triples, **limits)
         if pre_filtered_triples and len(triples) < len(mapped_triples):
-            expected = "triples of the restriction alone, or pre_filtered_triples=False"
+            expected = "only triples of the restriction, or pre_filtered_triples=False"
             raise tr.InputValueError("mapped_triples", expected=expected)
         candidates = self.candidates
         if restrict_entities_to is not None:

@@ -113,7 +113,7 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
     ) -> None:
         super().__init__(queries, corpus, relevant_docs, *args, **options)
         if self.write_predictions:
-            expected = "False: no lists are made, as `truerank.topk_embeddings` makes them"
+            expected = "False: no lists are made; `truerank.topk_embeddings` makes some"
             raise InputValueError("write_predictions", expected=expected, got="True")
         self.rules: Any = {"nan": nan, "threads": threads}
         rank(np.zeros((0, 1)), [], **self.rules)  # Wrong rules are refused at once.

@@ -280,7 +280,7 @@ class TrueRankMetric(Metric):
         """
         if self._update_count and not self._tables():
             expected = "the state of all updates"
-            got = "none of it: this wrapper, as Running, keeps no states that are lists"
+            got = "no state: this wrapper, like Running, keeps no states that are lists"
             raise InputValueError("counts", expected=expected, got=got)
         table = np.concatenate([NO_COUNTS, *(each.cpu().numpy() for each in self._tables())])
         flags = flags_of_updates(table)

@@ -34,18 +34,18 @@ MatchingMethod = Literal["greedy", "mutual", "stable", "optimal"]
 METHODS: tuple[MatchingMethod, ...] = get_args(MatchingMethod)
 DEFAULT_SIMILARITY = "cosine"
 COPIES = (
-    "all vectors of the one are vectors of the other, in their order, and every entity is most "
+    "all vectors of one side are vectors of the other, in the same order: every entity is most "
     "similar to itself"
 )
 _BY_IDS = "both[left_ids], both[right_ids]"  # Ids of a graph may have gaps, as DBP15K's have.
-OF_EACH = Option("", effect="are those of each in a matrix of both", call=_BY_IDS)
+OF_EACH = Option("", effect="take the vectors of each graph from a matrix of both", call=_BY_IDS)
 NOBODY = -1  # the partner of a column without one
 BLOCK_ROWS = 256
 # Kept beside each score: its place in the order of its row; a float64 and a flag for the solver.
 KEPT_BYTES = {"greedy": 0, "mutual": 0, "stable": 4, "optimal": 9}
 _MAX_EXACT_INTEGER = 1 << 53  # Integers up to here are exact in float64.
-_OF_RANKS = Option("", effect="has the scores, where these are ranks", call="np.negative(left)")
-_SCALED = "has it, with the means r and c of the k highest scores of its rows and columns"
+_OF_RANKS = Option("", effect="makes scores of ranks", call="np.negative(left)")
+_SCALED = "applies it: r and c are the means of the k highest scores of rows and columns"
 _SCALE_BEFORE = Option("", effect=_SCALED, call="a matrix 2 * s - r[:, None] - c")
 
 
@@ -226,11 +226,11 @@ def offset_of_copies(vectors: Embeddings) -> int | None:
 def read_matrix(left: Any, similarity: str, csls: int | CSLS | None, rules: Rules) -> Array:
     """Check a matrix, beside which nothing of embeddings may stand, and return it as floats."""
     if similarity != DEFAULT_SIMILARITY:
-        raise InputValueError("similarity", expected="none beside a matrix", got=repr(similarity))
+        raise InputValueError("similarity", expected="nothing with a matrix", got=repr(similarity))
     if rules.layout is not None:
-        raise InputValueError("layout", expected="none beside a matrix", got=repr(rules.layout))
+        raise InputValueError("layout", expected="nothing with a matrix", got=repr(rules.layout))
     if csls is not None:
-        expected = "none beside a matrix"
+        expected = "nothing with a matrix"
         raise InputValueError("csls", "", expected, repr(csls), remedies=[_SCALE_BEFORE])
     with argument_names(scores="left"):
         matrix = in_one_array(read_scores(left, rules.dtype))
@@ -394,7 +394,7 @@ def optimal_pairs(scores: Array) -> Pairs:
     if scores.max() == np.inf:
         row, column = np.argwhere(scores == np.inf)[0]
         got = f"inf at row {row}, column {column}"
-        raise InputValueError("scores", expected="none of +inf for a sum", got=got)
+        raise InputValueError("scores", expected="scores below inf for a sum", got=got)
     if scores.shape[0] > scores.shape[1]:  # The solver would copy them.
         columns, rows = optimal_pairs(scores.T)
         return rows, columns

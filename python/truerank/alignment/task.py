@@ -298,7 +298,7 @@ class Task(SidedTask):
         vectors, _ = self._open_vectors(side, "left", order, rules, **given)
         offset = offset_of_copies(vectors)
         if offset is not None and self._are_candidates(self.pairs + np.array([offset, -offset])):
-            words = f"{COPIES}, which is no candidate where candidates are of the other graph alone"
+            words = f"{COPIES}, which is not a candidate if candidates are only of the other graph"
             named = "Task(..., left=left_ids, right=right_ids)"
             warn_user("left, right", words, [OF_EACH, Option("", effect="names them", call=named)])
         n_passes = 2 if is_integer(csls) else 1  # The means of neighbours are found before.

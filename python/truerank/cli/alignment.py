@@ -37,22 +37,22 @@ def parse_candidates(name: str, text: str) -> Any:
     "--candidates",
     options.Value(parse_candidates, "name|files"),
     "Candidates: all entities of the other graph (all, the default), those of the test pairs "
-    "(test), all but those that known pairs align (unaligned), or left.npy,right.npy with ids.",
+    "(test), all except those that known pairs align (unaligned), or left.npy,right.npy of ids.",
 )
 @option(
     "--csls",
     options.POSITIVE,
-    "CSLS: subtract the mean similarity of both entities to their so many most similar ones.",
+    "CSLS: subtract the mean similarities of both entities to this many most similar ones.",
 )
 def align(values: Values) -> None:
     """Evaluate entity alignment: rank pairs in both directions, by vectors or similarities.
 
     LEFT and RIGHT are files with a vector for each entity of the two graphs, also for entities
     without a counterpart: .npy, or what `truerank topk` takes. --similarity compares them, and the
-    scores are never stored. Instead of vectors, a model may be given by its --scores. PAIRS is a
-    text file (perhaps gzipped) with a left and a right entity in each line, separated by a tab, or
-    a .npy file of row numbers. If PAIRS and known pairs give an entity other counterparts, these
-    are left out of its candidates.
+    scores are never stored. --scores may take the place of vectors. PAIRS is a text file (perhaps
+    gzipped) with a left and a right entity in each line, separated by a tab, or a .npy file of row
+    numbers. If PAIRS and known pairs give an entity other counterparts, these are left out of its
+    candidates.
 
     \b
     truerank alignment left.npy right.npy test.tsv --known train=train.tsv \\
@@ -70,7 +70,7 @@ def align(values: Values) -> None:
     else:
         names.append("PAIRS")
     if len(paths) != len(names):
-        expected = " ".join(names) or "no files beside --scores and --test"
+        expected = " ".join(names) or "no files with --scores and --test"
         raise click.UsageError(f"expected {expected}, got {' '.join(paths) or 'none'}")
     for name, path in zip(names, paths, strict=True):
         if name == "PAIRS":  # The task reads them, for it knows the names.

@@ -107,7 +107,7 @@ class Commands(click.Group):
             singles = [parameter for parameter in given if not parameter.multiple]
             twice = [name_of(parameter) for parameter in singles if singles.count(parameter) > 1]
             if twice:
-                raise click.UsageError(f"{twice[0]} is given twice, and one would count", context)
+                raise click.UsageError(f"{twice[0]} is given twice, but counts once", context)
         return name, command, words
 
     def invoke(self, ctx: click.Context) -> Any:

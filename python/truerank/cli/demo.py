@@ -129,7 +129,7 @@ def run(*, percent: bool = False) -> tuple[Table, list[str]]:
 
 @command("demo", options.MEASURED)
 def demo(values: Values) -> None:
-    """Evaluate a published model again, which is part of the package.
+    """Evaluate again a published model, which is part of the package.
 
     The exit code is 1 if a measured figure differs from the published one.
 
@@ -152,7 +152,7 @@ def demo(values: Values) -> None:
     "Side of each task, head or tail: side=S.npy. OpenKE averages both sides.",
 )
 def compare_conventions(values: Values) -> None:
-    """Show the numbers that other toolkits get from the same scores, beside the exact ones.
+    """Show the numbers that other toolkits get from the same scores, and the exact ones.
 
     SCORES is a .npy file with one row for each task, and TARGETS has the column of each true
     candidate, as for evaluate. NaN is not an error here, because each toolkit has a rule for it.

@@ -51,8 +51,8 @@ RANKS = ({"rank"}, {"optimistic", "pessimistic"})
 NUMBERS = ("rank", "optimistic", "pessimistic", "candidates")
 COLUMNS = (*NUMBERS, "side", "relation", "query", "target", "unit")
 NO_HEADER = (
-    f"a first line that names the columns, which may be {', '.join(COLUMNS)}, with tabs between "
-    "them (in .csv commas) and without quotes; scores need TARGETS, and lists are read by "
+    f"a first line that names columns ({', '.join(COLUMNS)}), with tabs between them (in .csv "
+    "commas) and without quotes; scores need TARGETS, and lists are read by "
     "`truerank retrieval QRELS RUN`"
 )
 
@@ -85,7 +85,7 @@ def check_names(path: str, names: Sequence[str], candidates: Any) -> None:
     elif rank_columns not in RANKS:
         expected = "a column rank, or the two columns optimistic and pessimistic"
     elif has_column == has_option:
-        expected = "either a column candidates, or --candidates N, those of each task"
+        expected = "either a column candidates, or --candidates N, the number for each task"
     if expected:
         raise InputValueError("scores", expected=expected, got=", ".join(names), place=path)
 
@@ -164,8 +164,8 @@ def open_ranks(path: str, values: Values) -> tuple[tr.Ranks | None, str]:
 @option(
     "--labels",
     options.Value(options.read_label, "label=file", tuple(LABELS)),
-    "The side, relation or query of the tasks, as side=tail (of all), or relation=r.npy (with one "
-    "for each task). They are stored by --save, and can be added to saved ranks.",
+    "Side, relation or query of the tasks: side=tail for all, or relation=r.npy with one for each "
+    "task. --save stores them; they can be added to saved ranks.",
 )
 @option("--filtered-by", options.WORDS, "Splits whose right answers are left out: train,valid.")
 def evaluate(values: Values) -> None:
@@ -174,11 +174,11 @@ def evaluate(values: Values) -> None:
     SCORES has one row for each task (see --rows): a .npy or .npz file, the files of a pattern in
     quotes ("part-*.npy"). Files may be larger than memory. TARGETS is a .npy file with the column
     of each true candidate, or a number: one column for all tasks. SCORES may also be the .npz file
-    of ranks that --save of any command wrote; then no TARGETS are given, and the report is that of
-    this command. Or it is text with the ranks of another tool, from 1 on, below a line that names
-    the columns: rank, or optimistic and pessimistic; candidates, unless --candidates says it;
-    perhaps side, relation, query, target, unit (tabs between them, in .csv commas). With --save
-    FILE, a count that was stopped goes on from FILE.partial when the same line is run again.
+    of ranks that --save of any command wrote, without TARGETS; the report is that of this command.
+    It may also be text with the ranks of another tool, from 1 on, below a line that names the
+    columns: rank, or optimistic and pessimistic; candidates, unless --candidates gives their
+    number; perhaps side, relation, query, target, unit (tabs between them, in .csv commas). With
+    --save FILE, a count that was stopped goes on from FILE.partial if you run the same line again.
 
     \b
     truerank evaluate scores.npy targets.npy --filter filter.npz \\
@@ -273,33 +273,33 @@ def rank_arguments(path: str, values: Values, labels: Values) -> Values:
     ".npy file with a label for each task of the first file. Default: the label unit, else tasks.",
 )
 @option("--by", options.LABEL, "Groups that have rows on the page of --html: a label of the ranks.")
-@option("--qrels", options.INPUT, "Right answers, of which the files are runs, as those of TREC.")
+@option("--qrels", options.INPUT, "Right answers; the files are then runs, such as TREC's.")
 @option(
     "--candidates",
     options.CANDIDATES,
-    "Of runs, for metrics that depend on it: how many candidates there are in all, a file with a "
-    "name in each line, or listed. Of ranks in text: the candidates of each task, where no column "
-    "has them.",
+    "For runs, if a metric depends on it: the number of all candidates, a file with a name in each "
+    "line, or listed. For ranks in text: the number for each task, if no column has it.",
 )
-@option("--allow-unlike", None, "Compare even if protocols or ids differ, or lists are lacking.")
+@option("--allow-unlike", None, "Compare even if protocols or ids differ, or lists are missing.")
 @option(
-    "--common", None, "Leave out what all models but the last were not asked, or find nothing for."
+    "--common",
+    None,
+    "Compare only queries for which all models except the last have ranks or lists.",
 )
 @option(
     "--margin",
     click.FLOAT,
-    "A gate: whether the second of two models is worse than the first, and by more than this (0.01 "
-    "is 1 %), in metrics between 0 and 1 of which more is better. The exit code is then 3.",
+    "A gate: the exit code is 3 if the second of two models is worse than the first, by more than "
+    "this (0.01 is 1 %), in metrics between 0 and 1 where more is better.",
 )
 def compare_files(values: Values) -> None:
     """Compare models over the same tasks: difference, interval, p-value, wins and losses.
 
-    Each file holds the ranks of one model, which --save of any command wrote, or in text as for
-    `truerank evaluate`; those of retrieval are compared query by query, by their own metrics
-    (ndcg@10, map, ...). With --qrels each file is a run itself, which is evaluated as `truerank
-    retrieval` does it. Of more than two models all pairs are compared, by each of --metrics (mrr,
-    if none are given). p-values of several pairs or metrics are also corrected by Holm's method,
-    all of them together.
+    Each file holds the ranks of one model, which --save of any command wrote, or text as for
+    `truerank evaluate`; ranks of retrieval are compared query by query, by their own metrics
+    (ndcg@10, map, ...). With --qrels each file is a run, which is evaluated as by `truerank
+    retrieval`. If there are more than two models, all pairs are compared, by each of --metrics
+    (default: mrr). Holm's method also corrects the p-values of all pairs and metrics together.
 
     \b
     truerank compare transe.npz rotate.npz --metrics mrr,hits@10
@@ -313,17 +313,17 @@ def compare_files(values: Values) -> None:
     With --margin, as for a pull request, the first file is base, the second the new model: the
     table has new minus base, and a last line for each metric says whether it is "worse" (the
     interval is below 0, by Holm's method over the metrics, and the difference below -margin), "no
-    worse" (the interval begins at -margin or above, or nothing differs), or "undecided", and of how
-    many queries two equal models would mostly pass. Below it stand the queries that lost most. In
-    other forms than text verdicts are a column. The exit code is 3 if the new model is worse by
+    worse" (the interval begins at -margin or above, or nothing differs), or "undecided", and with
+    how many queries two equal models would mostly pass. Below it stand the queries that lost most.
+    In other forms than text verdicts are a column. The exit code is 3 if the new model is worse by
     one metric, else 1 if a metric is refused, else 0; 1 and 2 are errors, too.
 
-    Each file is a model of one run. Several runs of a model, as of two seeds, are compared in
-    Python, which adds the variance between runs: tr.compare([tr.load("A0.npz"), tr.load("A1.npz")],
+    Each file is a model of one run. Compare several runs of a model, such as two seeds, in Python,
+    which adds the variance between runs: tr.compare([tr.load("A0.npz"), tr.load("A1.npz")],
     [tr.load("B0.npz"), tr.load("B1.npz")], metric="mrr").
 
     Models are compared unit by unit: by the label "unit" of the ranks (test triples, aligned
-    pairs, queries), or task by task where they have none; --unit names another label.
+    pairs, queries), or task by task without this label; --unit names another label.
     """
     paths = values.pop("ranks", ())
     if len(paths) < 2 or options.is_one_file(*paths):
@@ -344,7 +344,9 @@ def compare_files(values: Values) -> None:
     if by is not None and page is None:
         raise click.UsageError("--by has groups on the page of --html; --unit names the units")
     if page is not None and "common" in values:
-        raise click.UsageError("--html shows all queries of each model, so not beside --common")
+        raise click.UsageError(
+            "--html shows all queries of each model, and does not go with --common"
+        )
     models = {}
     for name, each in ranks.items():
         models[name] = tr.report(each.with_protocol(**rules), seed=seed, by=by)
@@ -412,7 +414,7 @@ def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]
     texts = [path for path in paths if is_text(path)]
     for path in paths:
         if are_runs and path not in texts and os.path.isfile(path):
-            expected = "runs alone beside --qrels; `truerank retrieval --save` makes ranks of a run"
+            expected = "only runs with --qrels; `truerank retrieval --save` makes ranks of a run"
             raise InputValueError("ranks", expected=expected, got="saved ranks", place=path)
     names = [Path(path).stem for path in paths]
     if len(set(names)) < len(names):
@@ -469,24 +471,22 @@ def _evaluate_runs(files: Mapping[str, str], values: Values) -> dict[str, tr.Ran
     "--repeats",
     REPEAT_RULES,
     "What to do with facts that several files of ranks have: refuse them (the default), drop all "
-    "but the first, if the counts agree, or keep them (not of queries of retrieval, of which whole "
-    "ones are dropped). Files of tasks that were made apart, as of folds, are joined only where it "
-    "is given.",
+    "except the first, if the counts agree, or keep them (queries of retrieval are only dropped, "
+    "whole). Files of separate tasks, such as folds, are joined only with this option.",
 )
 def merge(values: Values) -> None:
     """Join the counts of several jobs, and report the metrics of the whole.
 
     The files are ranks over parts of the tasks, which --save of any command or `Ranks.save` wrote.
-    Where each is a --part of one task, they are joined in the order of the whole, and have its
-    units (test triples, aligned pairs, queries). Files of several tasks, such as folds, are joined
-    only with --repeats; units of different tasks stay separate, even where they have one name. So
-    do queries of retrieval; where data sets share some with their right answers, as in several
-    languages, `truerank evaluate GERMAN.npz --labels query=names.npy --save DE.npz` names them
-    first. Or the files are counters over parts of the candidates, which `RankCounter.save` wrote.
-    All are of one kind. The joined counts are those of one job that counts all, and --save stores
-    them for `truerank evaluate`, which adds labels to them, and for `compare`. Lists over parts of
-    the queries, which `truerank topk --save` wrote, are written to --output and --save as by
-    `topk`.
+    If each is a --part of one task, they are joined in the order of the whole, and have its units
+    (test triples, aligned pairs, queries). Files of several tasks, such as folds, are joined only
+    with --repeats; units and queries of different tasks stay separate, even if they have one name.
+    If data sets share queries with their right answers, as in several languages, `truerank
+    evaluate GERMAN.npz --labels query=names.npy --save DE.npz` renames them first. The files may
+    also be counters over parts of the candidates, which `RankCounter.save` wrote. All are of one
+    kind. The joined counts are those of one job that counts all; --save stores them for `truerank
+    evaluate`, which adds labels, and for `compare`. Lists over parts of the queries, which
+    `truerank topk --save` wrote, are written to --output and --save as by `topk`.
 
     \b
     truerank merge part-0.npz part-1.npz part-2.npz --save ranks.npz

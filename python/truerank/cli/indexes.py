@@ -47,7 +47,7 @@ def take_search(values: Values) -> Values:
     """Take the vectors, how they are compared, and the candidates of each query."""
     if "similarity" not in values:
         raise click.UsageError(
-            "Missing option '--similarity', that of the index: sql2 has the order of the distance "
+            "Missing option '--similarity': give the index's. sql2 has the order of the distance "
             "l2, and is the L2 of faiss; others are dot and cosine"
         )
     values.pop("io", None)  # Vectors are open.
@@ -66,7 +66,7 @@ def take_search(values: Values) -> Values:
 def check_first_entities_are_queries(queries: Any, entities: Any) -> None:
     """Refuse queries if one of them is not the entity of its number."""
     if isinstance(queries, tuple) or np.ndim(queries) != 2 or len(queries) > len(entities):
-        raise click.UsageError("--exclude-self is of vectors, of which the first are the queries")
+        raise click.UsageError("--exclude-self needs entities that begin with the queries")
     for start in range(0, len(queries), ROWS_AT_ONCE):
         block = queries[start : start + ROWS_AT_ONCE]
         is_unlike = (block != entities[start : start + len(block)]).any(axis=1)
@@ -100,10 +100,10 @@ def find_top(values: Values) -> None:
 
     QUERIES and ENTITIES hold a vector in each row: .npy, .fvecs, .bvecs, .fbin, .f16bin, .u8bin,
     .i8bin, .bin (floats, or bytes of --dtype), or FILE.hdf5:NAME. They are mapped, and may be
-    larger than memory. Floats are compared in double precision, and vectors of bytes as the numbers
-    that they are. Entities are numbered from 0; those that are equally similar have the order of
-    their numbers. A list that lacks entities ends with -1. Distances are positive in .bin and
-    .fbin; elsewhere, and of dot and cosine everywhere, more is better.
+    larger than memory. Floats are compared in double precision, bytes as numbers. Entities are
+    numbered from 0; equally similar ones have the order of their numbers. A list that lacks
+    entities ends with -1. Distances are positive in .bin and .fbin; elsewhere, and for dot and
+    cosine everywhere, more is better.
 
     \b
     truerank topk queries.fbin base.fbin --top 100 --similarity sql2 \\
@@ -113,7 +113,7 @@ def find_top(values: Values) -> None:
     truerank topk base.npy base.npy --exclude-self --top 10 --similarity cosine \\
         --output graph.npz
 
-    What takes hours is done in parts, here of every fourth query, which are joined by
+    Do long searches in parts, here every fourth query, and join them by
     `truerank merge 0.npz 1.npz 2.npz 3.npz --output truth.ibin --save distances.fbin`.
     """
     top = values.pop("top")
@@ -126,7 +126,7 @@ def find_top(values: Values) -> None:
     check_forms(outputs, printing, entities)
     rows = np.arange(count)[part]
     if not len(rows):
-        raise click.UsageError(f"--part has none of {count:,} queries")
+        raise click.UsageError(f"--part selects none of {count:,} queries")
     # One more says whether the last one ties with it.
     with called(k="--top"):
         found = topk_evaluation.find_nearest(embeddings, job, top + 1, rows)
@@ -185,13 +185,13 @@ def merge_lists(paths: Sequence[str], values: Values) -> None:
 @option(
     "--truth",
     options.INPUT,
-    "The exact lists of these vectors, if they are there already: what topk wrote, or a file of "
-    "another tool. Default: they are searched.",
+    "Exact lists of these vectors, if you have them: from topk, or of another tool. Default: a "
+    "search.",
 )
 @option(
     "--tolerance",
     click.FloatRange(min=0),
-    "So much less similar than the last exact id may an id be. Default: 0.",
+    "How much less similar than the last exact id an id may be. Default: 0.",
 )
 @option(
     "--labels",
@@ -205,9 +205,9 @@ def measure_recall(values: Values) -> None:
     QUERIES and ENTITIES are as for `truerank topk`. FOUND has the ids of entities that the index
     lists for each query, a row for each: .npy, .npz (ids), .ivecs, .ibin, .bin or FILE.hdf5:NAME;
     several files take little longer than one, and are compared with the first. An id is right if
-    fewer than --top entities are more similar, so that all that tie at the border are. -1 is a
-    miss, and so is an id that is no candidate. Where a query has fewer candidates than --top, as
-    many can be found. The recall is the mean over queries; intervals are of 95 %, over other
+    fewer than --top entities are more similar: all ids that tie at the border are right. -1 is a
+    miss, and so is an id that is not a candidate. If a query has fewer candidates than --top, a
+    list can find only these. The recall is the mean over queries; 95 % intervals hold for other
     queries.
 
     \b
@@ -218,8 +218,8 @@ def measure_recall(values: Values) -> None:
     truerank recall Q.npy E.npy a.npy --truth truth.ibin --top 10 \\
         --similarity l2 --tolerance 1e-3
 
-    --save keeps what one index found; two such files are compared by
-    `truerank compare hnsw.npz ivf.npz --metrics recall@10`.
+    --save keeps what one index found; `truerank compare hnsw.npz ivf.npz --metrics recall@10`
+    compares two such files.
     """
     paths = list(dict.fromkeys(values.pop("found")))
     keys = values.pop("labels", {}).get("entities")

@@ -21,8 +21,8 @@ KINDS = ("entities", "relations")
 SIDES = tuple(CANDIDATE_KIND)
 FILTERS = ("query", "triple", "fact", "none")
 NO_KNOWN = (
-    "Warning: --known: none are given: only the answers in --test are left out, so that other true "
-    "answers count as wrong ones"
+    "Warning: --known is not given: only the answers in --test are left out, and other true "
+    "answers count as wrong"
 )
 
 
@@ -125,11 +125,11 @@ def predict_links(values: Values) -> None:
     """Evaluate link prediction: rank the heads and tails of triples by vectors or scores.
 
     Triples are in text files (perhaps gzipped) with a head, a relation and a tail in each line,
-    separated by tabs, or in .npy files of ids. A model is given by vectors of entities and of
-    queries, which --similarity compares and whose scores are never stored, or by its scores. Row i
-    of queries and of scores belongs to triple i of --test. The answers to a query that --known
-    splits and --test hold are left out of its candidates, except the true one. Without known
-    triples, only the answers in --test are left out, and a warning says so.
+    separated by tabs, or in .npy files of ids. Give a model's scores, or its vectors of entities
+    and of queries: --similarity compares them, and their scores are never stored. Row i of queries
+    and of scores belongs to triple i of --test. The candidates of a query are without its answers
+    in --known splits and --test, except the true one. Without known triples, only the answers in
+    --test are left out, and a warning says so.
 
     \b
     truerank link-prediction --known train=train.txt --known valid=valid.txt \\

@@ -224,7 +224,7 @@ def read_fields(argument: str, path: str, separator: str = "\t") -> Iterator[tup
         try:
             fields = read_csv_line(line) if separator == "," else line.split(separator)
         except csv.Error as error:
-            expected = "csv, whose quotes are closed in their line, and doubled within"
+            expected = "csv with quotes that are closed in their line, and doubled inside"
             got = f"{line!r} ({error})"
             place = f"{path}: line {number}"
             raise InputValueError(argument, expected=expected, got=got, place=place) from None
@@ -408,7 +408,7 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     ),
     "--relevance-level -l relevance_level": (
         float,
-        "Of retrieval: the least grade of right answers. Default: above 0, or as saved ranks say.",
+        "In retrieval the least grade of right answers. Default: above 0, or as saved ranks say.",
     ),
     "--known": (
         Value(lambda _, path: note_file(path), "split=file", ()),
@@ -422,22 +422,21 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     ),
     "--list-columns list_columns": (
         Value(read_roles, "role=column,..."),
-        "The columns of lists, likewise, as query=0,document=1,score=2.",
+        "The columns of lists, likewise: query=0,document=1,score=2.",
     ),
     "--header/--no-header header": (None, "Whether the first line of text names its columns."),
-    "--split": (WORD, "Name of the evaluated split. Default: test; of `evaluate` none."),
+    "--split": (WORD, "Name of the evaluated split. Default: test; no name in `evaluate`."),
     "--part": (
         Value(read_part, "start:stop:step"),
-        "Rank a part of the test: those of its triples, pairs or queries that a slice of Python "
-        "has, as 2::8 or 500:1000. Scores, and vectors of queries, have the rows of the part, or "
-        "of the whole test. "
-        "`truerank merge` joins what the parts --save.",
+        "Rank a part of the test: the triples, pairs or queries in a slice of Python, as 2::8 or "
+        "500:1000. Scores, and vectors of queries, have the rows of the part, or of the whole "
+        "test. `truerank merge` joins the saved parts.",
     ),
     "--duplicates": (
         (*SUSPECT_ROWS, "first"),
         "What to do with repeated test rows (keep, the default, drop, raise), or with a candidate "
-        "that a list has twice: raise (default), or first, where it counts once, at its best score "
-        "or where it stands first.",
+        "that a list has twice: raise (default), or first, which counts it once, at its best score "
+        "or first place.",
     ),
     "--leaks": (SUSPECT_ROWS, "What to do with test rows of a known split. Default: keep."),
     # How values are reported.
@@ -448,19 +447,22 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     ),
     "--weights": (
         LABEL,
-        "Weights of the tasks: a label of the ranks, such as query or relation, each of whose "
-        "values counts once, or a .npy file with a weight for each task.",
+        "Weights of the tasks: a label of the ranks, such as query or relation, so that each of "
+        "its values counts once, or a .npy file with a weight for each task.",
     ),
     "--seed": (click.IntRange(min=0), "Seed of all random numbers. Default: 0."),
-    "--interval": (None, "Show 95 % intervals of the values, and with --by those of each group."),
+    "--interval": (None, "Show 95 % intervals of the values, with --by also of each group."),
     "--kinds": (
         WORDS,
         "The kinds of rank that are printed: realistic, optimistic, pessimistic, expected, random. "
-        "Default: those that differ, of groups one; all: each but random. Of retrieval expected, "
-        "optimistic, pessimistic.",
+        "Default: those that differ, for groups one; all: each except random. In retrieval "
+        "expected, optimistic, pessimistic.",
     ),
-    "--audit": (None, "Count NaN and saturated scores, and list what is suspect."),
-    "--save": (OUTPUT, "Save the ranks in an .npz file, of which `evaluate` computes any metric."),
+    "--audit": (None, "Count NaN and saturated scores, and list suspect facts."),
+    "--save": (
+        OUTPUT,
+        "Save the ranks in an .npz file, from which `evaluate` computes any metric.",
+    ),
     "--html": (
         OUTPUT,
         "Also write a page of tables, the audit and plots. It needs the extra plot.",
@@ -479,7 +481,7 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "--output": (OUTPUT, "Write the result to a file: .txt, .md, .tex, .csv, .json or .html."),
     "--digits": (click.IntRange(0, 15), "Decimals of shares (3); mean ranks have two fewer."),
     "--percent": (None, "Print hits@k and the like as percentages."),
-    "--force": (None, "Replace files that are there. Without it nothing is overwritten."),
+    "--force": (None, "Replace existing files. Without this option nothing is overwritten."),
     "--notes/--no-notes notes": (None, "Whether to print the lines around the table."),
 }
 PRINTING = "style json output force digits notes"

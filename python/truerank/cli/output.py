@@ -89,7 +89,7 @@ def _take_vectors(values: Values, names: Sequence[str], needs_all: bool) -> Valu
         model |= value if isinstance(value, dict) else {option: value}
     for name, vectors in model.items():
         if not isinstance(vectors, tuple) and vectors.ndim == 0:
-            raise InputValueError(name, expected="a vector in each row", got="a number alone")
+            raise InputValueError(name, expected="a vector in each row", got="a single number")
     return model
 
 
@@ -176,7 +176,7 @@ def show_report(
     style = check_printing(printing, save=outputs.get("save"), html=outputs.get("html"))
     if "kinds" in printing and (style == "json" or have_rows):
         raise click.UsageError(
-            "--kinds chooses rows of the report; beside JSON and keys of a kind name kinds in "
+            "--kinds chooses rows of the report; for JSON, or with keys of a kind, name kinds in "
             "--metrics, as optimistic.mrr"
         )
     counted = evaluate()

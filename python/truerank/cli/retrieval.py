@@ -55,8 +55,8 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
 @option(
     "--misses",
     MISSES,
-    "What right answers that --lists miss count for: nothing, or the mean over all places behind "
-    "their list, with bounds or without. Default: zero.",
+    "How right answers count that --lists miss: 0, or the mean over all places after their list, "
+    "with bounds or without. Default: zero.",
 )
 @option(
     "--candidates",
@@ -77,16 +77,16 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
 @option(
     "--labels",
     options.Value(options.read_names, "queries=file", ("queries",)),
-    "Names of the queries, a line for each row of --scores or --queries, which do not say whose "
-    "they are without it.",
+    "Names of the queries, a line for each row of --scores or --queries, whose queries are not "
+    "known without these names.",
 )
-@option("--gain", GAINS, "What becomes of gains in nDCG. Default: linear.")
+@option("--gain", GAINS, "How gains count in nDCG. Default: linear.")
 @option(
     "--answerless",
     ANSWERLESS,
-    "Leave queries without a right answer out of means (omit, the default), or count them as 0.",
+    "Leave out queries without a right answer (omit, the default), or count them as 0.",
 )
-@option("--exclude-self exclude", None, "Leave the query itself out of its candidates.")
+@option("--exclude-self exclude", None, "Leave out the query itself from its candidates.")
 @option(
     "--by",
     options.Value(read_groups, "label|file"),
@@ -96,14 +96,13 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
 def retrieve(values: Values) -> None:
     """Evaluate retrieval: rank all right answers of each query among all candidates.
 
-    A model is given by the lists that it made, by its scores, or by vectors of queries and of
-    candidates, which --similarity compares. QRELS RUN, in the order of trec_eval, are --qrels and
-    --lists. The answers that --known splits hold, in the form of --qrels, are left out of the
-    candidates of their query. --candidates names them in the order of columns and vectors; where
-    --qrels has ids, their number is enough. `truerank evaluate` and `compare` read what --save
-    stores. One file with a header of query, document, relevance and score, as a log of impressions,
-    is --qrels and --lists. Its candidates are those of --candidates listed, which auc and gauc
-    need.
+    Give a model's lists, its scores, or its vectors of queries and of candidates, which
+    --similarity compares. QRELS RUN, in the order of trec_eval, are --qrels and --lists. Answers in
+    --known splits, in the form of --qrels, are left out of the candidates of their query.
+    --candidates names these in the order of columns and vectors; where --qrels has ids, their
+    number is enough. `truerank evaluate` and `compare` read what --save stores. One file with a
+    header of query, document, relevance and score, as a log of impressions, is --qrels and --lists.
+    Its candidates are those of --candidates listed, which auc and gauc need.
 
     \b
     truerank retrieval qrels.txt run.txt.gz --save bm25.npz
@@ -174,7 +173,7 @@ def check_labels(task: Task, kind: str, by: object, *, has_names: bool) -> None:
     """Refuse rows whose queries have no order, and groups by a label that answers do not have."""
     if kind != "lists" and not has_names and len(task.queries or ()) > 1:
         raise click.UsageError(
-            "rows of scores and vectors do not say whose they are; --labels queries=FILE has a "
+            "rows of scores and vectors do not name their queries; --labels queries=FILE has a "
             "name in each line, in their order"
         )
     labels = ["unit", *task.answers.labels]

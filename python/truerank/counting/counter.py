@@ -140,7 +140,7 @@ class RankCounter:
                     raise InputValueError(name, expected=expected)
             job = prepare_job((tasks, 0), NO_TARGETS, None, None, None, rules)
         else:
-            expected = "an integer, the number of columns in all, beside targets"
+            expected = "an integer with targets: the number of all columns"
             most = int(np.iinfo(np.int64).max)
             columns = integer("candidates", candidates, least=0, most=most, expected=expected)
             job = prepare_job((tasks, columns), targets, None, filter, None, rules, shared=False)
@@ -236,7 +236,7 @@ class RankCounter:
             return range(width)
         if columns is not None:
             if start is not None:
-                raise InputValueError("columns", expected="none beside start")
+                raise InputValueError("columns", expected="nothing with start")
             ids = index_array("columns", columns)
             expected = f"{width}, one for each column of the block"
             check_shape("columns", ids.shape, (width,), expected)
@@ -249,7 +249,7 @@ class RankCounter:
             start = int(ids[0])
         elif start is None and width == total:
             start = 0
-        expected = f"the first of the block's {width} columns, or columns, of {total} in all"
+        expected = f"the first of the block's {width} columns (or columns=), of {total} in all"
         first = integer("start", start, least=0, most=total - width, expected=expected)
         return range(first, first + width)
 
@@ -267,7 +267,7 @@ class RankCounter:
             return job
         task = _core.first_outside(job.rows, shape[0])
         if task >= 0:
-            expected = f"more than {job.rows[task]} rows, for task {task} reads that row"
+            expected = f"more than {job.rows[task]} rows, as task {task} reads row {job.rows[task]}"
             raise InputValueError("block", expected=expected, got=f"shape {shape}")
         return job
 
@@ -387,8 +387,8 @@ class RankCounter:
             first = int(differing.argmax())
             warn_user(
                 "true_scores",
-                f"{tasks} of {len(differing)} true candidates have another score in "
-                f"their block, first that of task {first}: the model scores a pair differently in "
+                f"{tasks} of {len(differing)} true candidates have a different score "
+                f"in their block, first task {first}: the model scores a pair differently in "
                 "two batches",
             )
         final = final_counts(total, self._true, self._job.rules)

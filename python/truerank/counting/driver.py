@@ -517,16 +517,16 @@ def describe_other_count(differing: Sequence[str]) -> str:
     """Return why a checkpoint belongs to another count, from the names of differing facts.
 
     >>> describe_other_count(["targets", "order"])
-    'this is of another count, with other targets, order'
+    'this belongs to another count, with different targets, order'
     """
     file_facts = [name for name in FILE_FACTS if name in differing]
     others = [name for name in differing if name not in file_facts]
-    problem = f"this is of another count, with other {', '.join(others)}"
+    problem = f"this belongs to another count, with different {', '.join(others)}"
     if not file_facts:
         return problem
     done = "it was written, replaced, copied, moved or touched"
     advice = "remove the checkpoint to count from the start"
-    return f"{problem}: the file has another {', '.join(file_facts)}, so {done}; {advice}"
+    return f"{problem}: the file has a different {', '.join(file_facts)}, so {done}; {advice}"
 
 
 def check_checkpoint_path(checkpoint: str | os.PathLike[str]) -> str:

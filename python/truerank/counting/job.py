@@ -234,7 +234,7 @@ def _read_targets(targets: Any, tasks: int, owner: str | None, columns: int) -> 
         got = "fractions, a row for each task"
         raise InputTypeError("targets", "", "integers", got, remedies=[way])
     if isinstance(first, (list, tuple, np.ndarray)) and is_listed:  # A row has several targets.
-        expected = "integers; where a row has several, np.concatenate(targets) with "
+        expected = "integers; if a row has several, np.concatenate(targets) with "
         expected += "rows=np.repeat(np.arange(n), lengths)"
         raise InputTypeError("targets", expected=expected, got="a list of each row")
     array = index_array("targets", targets)
@@ -288,7 +288,9 @@ def fault_error(fault: _core.Fault, nan: str, targets: IntArray) -> InputValueEr
     task = fault.task
     if fault.kind == "target":
         problem = f"the target {targets[task]} of task {task} is not among its candidates"
-        return InputValueError("candidates", f"{problem}; if these are negatives alone, add it")
+        return InputValueError(
+            "candidates", f"{problem}; if these are only negatives, add the target"
+        )
     score = "the true score" if fault.kind == "nan_true_score" else "a score"
     return forbidden_nan("scores", f"{score} at row {fault.row}, column {fault.column}", nan)
 

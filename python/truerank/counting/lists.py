@@ -172,7 +172,7 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
     if scores is not None:
         given_scores, score_indptr = _read_form("scores", scores)
         if not np.array_equal(score_indptr, indptr):
-            expected = f"lists that end at {indptr[1:]}, as those of ids"
+            expected = f"lists that end at {indptr[1:]}, as the ids"
             raise InputValueError("scores", expected=expected, got=score_indptr[1:])
         in_form = as_scores(given_scores, dtype)
         scores_of_lists = in_form.with_array(np.ascontiguousarray(in_form.array).reshape(-1))

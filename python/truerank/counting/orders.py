@@ -36,10 +36,10 @@ PLACES = (
     Option("order", "descending", "that they are points, as Borda's, the highest the best"),
 )
 RISE = (
-    Option("order", "ascending", "says that lower scores are better, as of distances"),
+    Option("order", "ascending", "says that lower scores are better, as with distances"),
     Option("order", "descending", "that the best is last, as in np.argsort(s)[-k:]"),
 )
-_OF_PLACES = ", as ids (argsort) or ranks are: give the scores that they are of"
+_OF_PLACES = ", like ids (argsort) or ranks: give the scores themselves"
 
 _GLANCE = 64
 _LEAST_COLUMNS = 10  # Fewer integers may be an order of the columns by chance.

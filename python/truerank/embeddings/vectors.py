@@ -386,11 +386,11 @@ def split_lists(name: str, value: Any, similarity: str) -> tuple[Any, Any]:
     way = Option("", effect="has them", call="(vectors, indptr)")
     if dimensions == 3:
         call = "(x[mask], np.cumsum([0, *mask.sum(1)]))"
-        way = Option("", effect="has those of padded x and a mask of bool", call=call)
+        way = Option("", effect="has the vectors of a padded x with a mask of bool", call=call)
     elif isinstance(value, (list, tuple)):
         call = "(np.concatenate(x), np.cumsum([0, *map(len, x)]))"
-        way = Option("", effect="has those of a list x of arrays", call=call)
-    expected = "with maxsim vectors, (tokens, d), and indptr, where those of each begin"
+        way = Option("", effect="has the vectors of a list x of arrays", call=call)
+    expected = "vectors (tokens, d) and indptr, the first token of each list, with maxsim"
     raise InputTypeError(name, expected=expected, got=got, remedies=[way])
 
 
@@ -405,7 +405,7 @@ def refuse_lists(name: str, value: Any, similarity: str) -> None:
             got = "vectors and an indptr"
     if got:
         way = Option("similarity", "maxsim", "compares lists of vectors")
-        expected = f"vectors alone with {similarity}"
+        expected = f"only vectors with {similarity}"
         raise InputTypeError(name, expected=expected, got=got, remedies=[way])
 
 
@@ -527,7 +527,7 @@ def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) 
         expected = "a layout for real arrays with complex_l1"
         raise InputValueError("layout", expected=expected, got="None", remedies=_LAYOUTS)
     if layout is not None and not has_layout:
-        expected = "none but for real arrays with complex_l1"
+        expected = "nothing, except for real arrays with complex_l1"
         raise InputValueError("layout", expected=expected, got=repr(layout))
     for name, dtype in zip(("queries", "entities"), dtypes, strict=True):
         if dtype in PARTS and not compares_complex:

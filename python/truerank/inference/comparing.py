@@ -262,7 +262,7 @@ class Comparisons(list[Comparison], AsTable):
         words = first.add_runs(" and ".join(gather_notes(units)))
         end = "."
         if all(pair.runs_a == 1 and pair.runs_b == 1 for pair in self):
-            end = ": other seeds are not in it."
+            end = ": this says nothing about other seeds."
         notes = [f"Tested by {methods}, over {words}{end}", *format_notes(self)]
         table = Layout(names=len(names)).make(columns, rows, notes=notes)
         return table.table(metrics, **options)
@@ -495,7 +495,8 @@ def why_incomparable(key: Key) -> str:
         return f"{key} differs where {plain} does; compare {plain}"
     if key.row.is_mean or key.metric == "gmr":
         return ""
-    return f"{key} is no mean over units; compare {_INSTEAD.get(key.metric, 'mrr, mr or hits@k')}"
+    instead = _INSTEAD.get(key.metric, "mrr, mr or hits@k")
+    return f"{key} is not a mean over units; compare {instead}"
 
 
 def compare_pair(
@@ -622,12 +623,12 @@ def why_no_bounds(differing: int, units: int, unit: str, level: float) -> str:
     """Say why the difference of two models has no bounds, where so many of the units differ.
 
     >>> why_no_bounds(1, 20, "group", 0.95), why_no_bounds(7, 20, "group", 0.95)
-    ('1 of 20 groups differs, too few to tell', 'the 7 groups that differ do so by the same')
+    ('1 of 20 groups differs, too few to tell', 'the 7 groups that differ have one difference')
     """
     if not differing:
         return f"no {unit} differs"
     if differing >= fewest_differing(level):
-        return f"the {format_count(differing, unit)} that differ do so by the same"
+        return f"the {format_count(differing, unit)} that differ have one difference"
     verb = "differs" if differing == 1 else "differ"
     return f"{differing} of {format_count(units, unit)} {verb}, too few to tell"
 
@@ -659,7 +660,7 @@ def gate(
     labels, with their values of base and of new.
     """
     if not 0 <= margin < MOST_MARGIN:
-        ways = [Option("margin", 0.01, "is a loss of 1 %; compare without a margin reports alone")]
+        ways = [Option("margin", 0.01, "is a loss of 1 %; without a margin compare only reports")]
         expected = f"a loss that does not matter, from 0 to below {MOST_MARGIN}"
         raise InputValueError("margin", expected=expected, got=margin, remedies=ways)
     runs = read_models({BASE: base, NEW: new}, seed)
@@ -707,7 +708,7 @@ def _read_share(metric: str, grammar: Grammar) -> Key:
     """Read the key of a metric of which a unit can lose 1 at most, and more is better."""
     key = _read_keys([metric], grammar)[metric]
     if key.adjustment != NO_ADJUSTMENT or key.metric == "dcg" or not key.row.increasing:
-        expected = "metrics between 0 and 1 of which more is better, beside a margin"
+        expected = "metrics between 0 and 1 where more is better, with a margin"
         raise InputValueError("metric", expected=expected, got=key)
     return key
 
@@ -785,7 +786,7 @@ def _explain_undecided(pair: Comparison, margin: float, alpha: float, carriers: 
         return ": the difference is near the margin"
     step = 10 ** max(0, len(str(number)) - 2)  # Two digits are said.
     counted = format_count(-(-number // step) * step, pair.unit)
-    return f"; of about {counted} drawn anew, two equal models pass in four of five cases"
+    return f"; with about {counted} drawn anew, two equal models pass in four of five cases"
 
 
 def gate_table(pairs: Comparisons, verdicts: Mapping[str, str], *, has_verdicts: bool) -> Table:

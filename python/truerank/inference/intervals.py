@@ -394,12 +394,13 @@ def why_no_interval(key: Key, runs: int = 1) -> str:
         )
     if key.adjustment == "z":
         plain = replace(key, adjustment=NO_ADJUSTMENT)
-        return f"{key} says how far {plain} is from chance, and has no interval; {plain} has"
+        return f"{key} says how far {plain} is from chance, and has no interval; {plain} has one"
     if key.metric == COUNT:
         return "count is the number of tasks, which has no interval; take a metric of their ranks"
     if runs > 1 and not is_mean(key):
         return (
-            f"{key} of several runs has no interval, as it is no mean over units; each run has one"
+            f"{key} of several runs has no interval, as it is not a mean over units; each run has "
+            "one"
         )
     return ""
 
@@ -618,7 +619,7 @@ def check_bases(bases: Sequence[FloatArray], name: str) -> None:
     """Refuse models whose units weigh unlike, of which the differences of units say nothing."""
     first, *others = bases
     if not all(weigh_alike(first, other) for other in others):
-        expected = "units that weigh as those of the other model"
+        expected = "units with the weights of the other model"
         raise InputValueError(name, expected=expected, got="unlike weights")
 
 

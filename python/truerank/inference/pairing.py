@@ -43,7 +43,7 @@ BY_NAMES_ONLY = "entities are in another order: tasks are paired by their names"
 BY_POSITION = "position"
 BY_POSITION_ONLY = "paired by position only"
 LEAVES_OUT = "leaves out what was not asked of {}"
-UNLIKE_QUERIES = "queries: those of one name are of several tasks in one of the models alone"
+UNLIKE_QUERIES = "queries: one name belongs to several tasks in only one of the models"
 BY_NUMBERS_ONLY = "paired by the numbers of queries only"
 
 
@@ -126,7 +126,7 @@ def match_tasks(
     if not _queries_agree(a, matched):
         return None, labels, [*differences, UNLIKE_QUERIES]
     if not _units_agree(a, matched):
-        differences.append("unit: tasks of one unit belong to several of the other model's")
+        differences.append("unit: tasks of one unit belong to several units of the other model")
 
     matched = _with_codes_of(a, matched, labels)
     are_listed = a.protocol.candidates == matched.protocol.candidates == LISTED
@@ -202,10 +202,10 @@ def _match_by_labels(
             unlike += f"({describe_task(labels, alone[0])})"
     if _differ_by_query_ids(a, b, of_a, of_b):
         of_task = names[0] if _is_of_task(a) else names[1]
-        unlike += f"; but for queries all pair: {of_task} has the numbers of a "
-        unlike += "Task (of triples relation * entities + entity); give both the same labels"
+        unlike += f"; without queries all tasks pair: {of_task} has a Task's numbers of queries "
+        unlike += "(for triples relation * entities + entity); give both the same labels"
     if a.answers is not None:  # A golden set may have grown.
-        unlike += "; where queries were added, evaluate both anew with the same ones"
+        unlike += "; if queries were added, evaluate both anew with the same queries"
     return partners, unlike
 
 
@@ -374,7 +374,7 @@ def keep_common(
     for codes in (units, own_keys):
         is_common &= ~are_among(codes, codes[~is_common])
     if not is_common.any():
-        expected = f"something that all runs but those of {last} have (compare folds one by one)"
+        expected = f"something that all runs except those of {last} have (compare folds one by one)"
         raise InputValueError("common", expected=expected)
     kept: dict[str, list[Rankings]] = {name: [] for name in models}
     left_out: dict[str, None] = {}
@@ -388,7 +388,9 @@ def keep_common(
                 left_out[f"{sizes[0] - sizes[1]:,} of {counted} of {name}"] = None
     if not (unit is None or isinstance(unit, str)):
         unit = as_labels("unit", unit, len(first))[is_common]
-    note = f"left out, for want of ranks or lists of {' and '.join(others)}: {'; '.join(left_out)}"
+    verb = "lacks" if len(others) == 1 else "lack"
+    lacking = f"{' and '.join(others)} {verb}"
+    note = f"left out, as {lacking} ranks or lists: {'; '.join(left_out)}"
     return kept, unit, (note,) if left_out else ()
 
 
@@ -430,7 +432,7 @@ def pair_ranks(
         ways = _offer_common(one.ranks, two.ranks, names, last)
         raise InputValueError(names[1], refusal, remedies=ways)
     if unlike and not allow_unlike:
-        way_out = Option("allow_unlike", True, "compares them all the same")
+        way_out = Option("allow_unlike", True, "compares them anyway")
         raise InputValueError(names[1], refusal, remedies=[way_out])
     one, two = pair
     lenient = [run for run in names if allow_unlike or run.partition("[")[0] == may_lack]

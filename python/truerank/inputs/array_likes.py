@@ -244,7 +244,7 @@ def _type_of(array: npt.NDArray[Any], value: object) -> str:
     if array.ndim == 0:
         return type(value).__name__
     if array.dtype.kind == "f" and hasattr(value, "dropna"):
-        return f"dtype {array.dtype}, as of ints with missing values: .dropna().astype(int)"
+        return f"dtype {array.dtype}, as ints with missing values have: .dropna().astype(int)"
     return f"dtype {array.dtype}"
 
 
@@ -264,7 +264,7 @@ def refuse_rounded(name: str, values: Any, array: npt.NDArray[Any]) -> None:
         return
     for value in _numbers_in(values):
         if is_integer(value) and int(value) != float(value):
-            expected = "integers that a float64 holds, as they are beside others"
+            expected = "integers that a float64 holds, the dtype of these numbers"
             raise InputValueError(name, expected=expected, got=value)
 
 

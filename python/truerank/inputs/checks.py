@@ -301,7 +301,7 @@ def forbidden_nan(name: str, what: str, rule: str) -> InputValueError:
     """Return the error for a NaN that a rule forbids; "omit" forbids that of a target alone."""
     problem = f"{what} is NaN"
     if rule == "omit":
-        problem += ", and what is ranked cannot be omitted"
+        problem += ", and the true score cannot be omitted"
     way = Option("nan", "worst", "takes NaN as the worst score")
     return InputValueError(name, problem, remedies=[way])
 
@@ -470,7 +470,7 @@ def _misplaced_name(
     if axis.labels:
         expected = f"{words['noun']} in the order of {axis.written}"
         put_in_order = words["select"].format(axis.written)
-    ways = f"{words['drop']} if they stand by position"
+    ways = f"{words['drop']} if the order is right"
     i = 0
     if are_labels:
         i = next(i for i, label in enumerate(labels) if names[i] != label)

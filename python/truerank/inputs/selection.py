@@ -273,7 +273,7 @@ def _of_mask(name: str, mask: npt.NDArray[Any]) -> Selection:
         problem = f"leaves out {indptr[-1] / tasks:.4g} of {columns} candidates on average"
         ways = [
             Option("", effect="leaves out the others", call="filter=~mask"),
-            Option("", effect="lets in what may be ranked", call="candidates=mask"),
+            Option("", effect="lets in the candidates to rank", call="candidates=mask"),
         ]
         raise InputValueError(name, problem, remedies=ways)
     indices = np.empty(indptr[-1], np.int32 if columns < 2**31 else np.int64)

@@ -70,7 +70,7 @@ TRAIN = "train"  # A model was trained on the known split of this name.
 CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
 MOST_QUERIES = 1 << 62
 ROWS = "rows of the test"  # They may have lists of candidates.
-_BY_SIDE = Option("", effect="has those of each", call="a mapping of sides to lists")
+_BY_SIDE = Option("", effect="has the lists of each side", call="a mapping of sides to lists")
 
 
 def _count_known(splits: SplitTables, are_distinct: bool) -> tuple[Occurrences, Occurrences]:
@@ -216,12 +216,12 @@ def as_candidates(
     if not isinstance(value, Mapping) or not _is_by_side(value, splits):
         is_list = value is not None and not isinstance(value, (str, Sampled))
         if is_list and len(sides) > 1 and "relation" in sides:
-            problem = "a list is of entities or of relations"
+            problem = "a list has only entities or only relations"
             raise InputValueError("candidates", problem, remedies=[_BY_SIDE])
         shared = _read_set(value, sides, splits)
         return shared.name, dict.fromkeys(sides, shared)
     if value.keys() != set(sides):
-        expected = f"those of {', '.join(sides)}, the sides of the task"
+        expected = f"lists of {', '.join(sides)}, the sides of the task"
         raise InputValueError("candidates", expected=expected, got=", ".join(value))
     by_side = {}
     for side in sides:
@@ -260,7 +260,7 @@ def _read_set(value: Any, sides: Sequence[str], splits: SplitTables) -> Candidat
     is_tuple = isinstance(value, tuple) and len(value) > 0
     if is_tuple and all(is_iterable(each) and not isinstance(each, str) for each in value):
         if len(sides) > 1:
-            problem = "a list for each test triple is of one side"
+            problem = "a list for each test triple belongs to one side"
             raise InputValueError("candidates", problem, remedies=[_BY_SIDE])
         if len(value) != 2:
             got = f"a tuple of {len(value)}"
@@ -272,7 +272,7 @@ def _read_set(value: Any, sides: Sequence[str], splits: SplitTables) -> Candidat
         indptr = indptr_of(np.bincount(list_of_entry, minlength=splits.tested))
         return CandidateSet(indices, rows, indptr, Vocabulary(splits.tested, None, ROWS))
     if isinstance(value, Mapping) and "relation" in sides:
-        problem = "lists by relation are of entities; relations are no candidates by relation"
+        problem = "lists by relation are of entities; relations cannot be candidates by relation"
         raise InputValueError("candidates", problem)
     split, *others = splits.sizes
     words = ALL, TYPED, *(name or split for name in others)  # A whole has no name of its own.
@@ -284,7 +284,7 @@ def _read_set(value: Any, sides: Sequence[str], splits: SplitTables) -> Candidat
         problem = 'every task has its own sample: per is "answer" here, or None'
         raise InputValueError("candidates", problem)
     if "relation" in sides and isinstance(candidates.pool, str) and candidates.pool == TYPED:
-        raise InputValueError("candidates", "types are those of entities; relations have none")
+        raise InputValueError("candidates", "entities have types, relations do not")
     return candidates
 
 
@@ -349,7 +349,7 @@ def audit_triples(
     problem = "have an entity or a relation that no known split has"
     if TRAIN in splits.known:
         case = f"unseen in {TRAIN}"
-        problem = f"have an entity or a relation that {TRAIN} has not"
+        problem = f"have an entity or a relation that {TRAIN} lacks"
     if splits.known:
         findings_unseen, has_unseen = _find_unseen(splits)
         cases[case] = (has_unseen, problem)
@@ -428,8 +428,8 @@ def _list_lacking_relations(
     for name, is_there in is_known.items():
         lacking = ids[is_in_any & ~is_there]
         if len(lacking):
-            text = f"{name} lacks {len(lacking):,} of {len(ids):,} of the test, and so filters "
-            text += f"none of them: {list_examples(lacking, vocabulary)}"
+            text = f"{name} lacks {len(lacking):,} of {len(ids):,} relations of the test, and "
+            text += f"filters nothing for these: {list_examples(lacking, vocabulary)}"
             findings.append((f"relations of {name}", len(lacking), text))
     return findings
 
@@ -462,6 +462,8 @@ def _find_inverses(splits: SplitTables, test_rows: IntArray) -> list[FindingPart
     has_inverse = occurrences_of(hashes_exchanged).of(hashes) > is_own_inverse
     count = int(np.count_nonzero(has_inverse[codes]))
     names = list_examples(distinct_relations[has_inverse], splits.vocabularies["relation"])
-    text = f"{count:,} triples are others with head and tail exchanged, of relations that always "
+    text = (
+        f"{count:,} triples repeat others with head and tail exchanged, in relations that always "
+    )
     text += f"go together ({names}): each is ranked twice"
     return [("inverse relations", count, text)] if count else []

@@ -35,8 +35,14 @@ ANSWERLESS = ("omit", "zero")  # what becomes of queries without a right answer
 HITS = "hits"  # Of lists of indexes is known how many right answers they have, and no order.
 # What retrieval has to be told of lists, for the metrics that depend on it.
 CANDIDATES = (
-    Option("candidates", "listed", "says that lists have all of them", call="Task(..., {})"),
-    Option("", effect="that they are complete", call="Task(..., entities=n, candidates='all')"),
+    Option(
+        "candidates", "listed", "says that each list has all its candidates", call="Task(..., {})"
+    ),
+    Option(
+        "",
+        effect="that each list orders all entities",
+        call="Task(..., entities=n, candidates='all')",
+    ),
 )
 WHOLE_QUERIES = Option("", effect="takes whole queries", call="ranks[np.isin(ranks.queries, some)]")
 _CHUNK = 1 << 15  # The ties of so many queries stay in the cache.
@@ -174,7 +180,7 @@ class Answers:
         if wrong.any():
             i = int(wrong.argmax())
             two = [f"{above[j]} above and {tied[j]} tied of {candidates[j]}" for j in (i - 1, i)]
-            expected = "one ranking of each query, each right answer once and none of them filtered"
+            expected = "one ranking of each query, with each right answer once and unfiltered"
             got = f"{' beside '.join(two)} (query {self.queries[self._query[i]]!r})"
             raise InputValueError("ranks", expected=expected, got=got)
 
@@ -235,12 +241,12 @@ class Answers:
         """
         metric = key.row
         if self.ranks.protocol.lists == HITS and key.text not in self.grammar.few:
-            fail(str(key), f"lists of an index have {self.grammar.few[0]} alone: they say no order")
+            fail(str(key), f"lists of an index have only {self.grammar.few[0]}: they have no order")
         if metric.needs_candidates:
             name = quote(str(key))
             check_number(self.candidates.all(), name, "it", UnknownKeyError, CANDIDATES)
             if self.ranks.protocol.candidates is None:
-                why = "it depends on what candidates there were to order, which lists do not say"
+                why = "it depends on the candidates, which lists do not name"
                 fail(str(key), why, CANDIDATES)
         answers = self if metric.of_gains else self.right
         return self._with_zeros(key, answers.values(key, key.kind)), answers.weights(key)
@@ -419,7 +425,7 @@ def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> An
         raise InputValueError("ranks", expected=expected)
     protocol = ranks.protocol
     if protocol.split is not None and protocol.split in protocol.filter:
-        expected = "ranks among which no right answer is filtered"
+        expected = "ranks without filtered right answers"
         raise InputValueError("ranks", expected=expected, got=f"ones filtered by {protocol.split}")
     answers = Answers(ranks)
     cut, problem = answers.describe_lack(by_gain=False)
@@ -427,7 +433,7 @@ def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> An
         warn_user("ranks", problem, [WHOLE_QUERIES])
     if has_groups and answers.zeros:
         queries = format_count(answers.zeros, "query")
-        problem = f"groups are those of right answers, and {queries} without one would be in none"
+        problem = f"only right answers have groups, and {queries} without one would be in no group"
         way_out = Option("answerless", "omit", "leaves them out", call="ranks.with_protocol({})")
         raise InputValueError("by", problem, remedies=[way_out])
     return answers
@@ -475,6 +481,6 @@ def check_misses(misses: str, protocol: Protocol, has_number: object) -> None:
     """Check what right answers count for that their lists miss, of so many candidates or not."""
     choice("misses", misses, MISSES)
     if misses != "zero" and protocol.candidates == LISTED:
-        expected = f'"zero", as the candidates are {LISTED}: there are no others to be tied with'
+        expected = f'"zero", as the candidates are {LISTED}: no other candidates tie with a miss'
         raise InputValueError("misses", expected=expected, got=repr(misses))
     check_number(has_number or misses == MISSES[0], "misses", f"what {misses!r} counts")

@@ -114,7 +114,7 @@ def contributions(model: Rankings, key: Key, codes: IntArray) -> Contributions:
     (array([6., 4.]), array([2., 1.]))
     """
     if key.macro or key.adjustment == "z" or not is_mean(key):
-        fail(str(key), "it is no function of a mean over units, to which each of them adds a share")
+        fail(str(key), "it is not a function of a mean over units")
     metric = key.row
     unit_values = model.unit_values(key)
     value = model.value(key, unit_values)

@@ -297,7 +297,7 @@ class Grammar:
             if words[0] in self.refused:
                 fail(key, self.refused[words[0]])
             why = f"expected the form {form}; {quote(words[0])} does not fit there"
-            fail(key, f"{why}; a group is no word of a key", [GROUP_VALUES])
+            fail(key, f"{why}; a key cannot name a group", [GROUP_VALUES])
         values["macro"] = is_macro
         return values
 
@@ -375,8 +375,8 @@ def _refuse_names() -> dict[str, str]:
     why = {}
     for name, key in NEGATED.items():
         why[name] = (
-            f"PyKEEN, which calls it so, negates it: take {key!r}, which is below 0 where ranks "
-            "are better than chance"
+            f"PyKEEN negates this value: take {key!r}, which is below 0 if ranks are better than "
+            "chance"
         )
     for name in metrics.answer_metrics.ANSWER_METRICS:
         if name not in METRICS:
@@ -447,7 +447,7 @@ def why_no_value(key: Key) -> str:
     is_expected = key.kind == EXPECTED_KIND and key.row.of_answers is None
     if is_expected and not key.row.has_expectation:
         return (
-            f"{key.alone} is no mean over tasks, and its mean over all orders of ties is not "
+            f"{key.alone} is not a mean over tasks, and its mean over all orders of ties is not "
             "computed; take its realistic, optimistic and pessimistic values"
         )
     if key.macro and key.adjustment == "z":

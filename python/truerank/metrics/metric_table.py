@@ -328,12 +328,12 @@ class Metric:
             return NO_CHANCE
         if self.is_mean:
             return (
-                f"the variance of {self.name} under chance is not computed, so that it has a ratio "
-                "and an index, but no z: docs/chance.md draws it in five lines"
+                f"the variance of {self.name} under chance is not computed: it has a ratio and an "
+                "index, but no z, which docs/chance.md draws in five lines"
             )
         return (
-            f"{self.name} is no mean over tasks, and its chance is not computed, so that it has no "
-            "ratio, index and z: docs/chance.md draws them in five lines"
+            f"{self.name} is not a mean over tasks, and its chance is not computed: it has no "
+            "ratio, index and z, which docs/chance.md draws in five lines"
         )
 
 

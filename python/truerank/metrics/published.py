@@ -264,6 +264,6 @@ def _parse_alone(metric: str) -> Key:
     """Read a key that is a metric and its parameter alone, whose chance is known."""
     key = parse(metric)
     if key != key.alone:
-        fail(metric, "expected metric[@k][:p] alone, without a side, a kind and an adjustment")
+        fail(metric, "expected metric[@k][:p] without a side, a kind and an adjustment")
     check_chance(key)
     return key

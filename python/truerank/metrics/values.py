@@ -165,7 +165,7 @@ class Rankings:
             fail(str(key), f"{why}name, as in '{UNPOOLED_SIDE}.mrr'")
         words = [*self.side_counts, *KINDS, *ADJUSTED]
         why = f"no side {quote(side)} in these ranks; {suggest(side, words)}"
-        fail(str(key), f"{why}; a group is no word of a key", [GROUP_VALUES])
+        fail(str(key), f"{why}; a key cannot name a group", [GROUP_VALUES])
 
     def mask_of_side(self, side: str) -> npt.NDArray[np.bool_] | None:
         """A mask of the tasks of a side; None if all belong to it."""
@@ -274,13 +274,13 @@ def count_sides(ranks: Ranks) -> dict[str, int]:
         return {ALL_SIDES: len(ranks.above)}
     counts = {str(name): n for name, n in labels.counts().items()}
     if labels.vocabulary is None:
-        expected = "names of sides, as 'head' and 'tail', in `side`"
+        expected = "names of sides in `side`, such as 'head' and 'tail'"
         raise InputTypeError("ranks", expected=expected, got="integer ids")
     for name in counts:
         if not is_side_name(name):
             raise InputValueError(
                 "ranks",
-                f"a key cannot tell the side {name!r} from its other words; name it otherwise with "
+                f"a key cannot tell the side {name!r} from its other words; rename it with "
                 f"ranks.with_labels(side=...)",
             )
     pooled = len(ranks) - counts.get(UNPOOLED_SIDE, 0)

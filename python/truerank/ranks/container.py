@@ -462,7 +462,7 @@ class Ranks(Immutable):
         np.float64(2.5)
         """
         kinds = "ranks.realistic, .optimistic or .pessimistic"
-        raise InputTypeError("ranks", f"Ranks are no array, as a tie has several: take {kinds}")
+        raise InputTypeError("ranks", f"Ranks are not an array, as ties have several: take {kinds}")
 
     def __getitem__(
         self, index: int | slice | Sequence[int] | Sequence[bool] | npt.NDArray[Any]
@@ -630,7 +630,7 @@ class Ranks(Immutable):
         has_all = has_all and before.lists is None and before.nan == "raise"
         is_filter_new = bool(protocol.filter) and not before.filter
         if has_all and is_filter_new and before.version and len(self):
-            text = "these ranks were counted without one, with known answers among the candidates"
+            text = "these ranks were counted without a filter, with known answers as candidates"
             way = Option("", effect="leaves them out", call="rank(..., filter=...)")
             warn_user("filter", text, [way])
         return self._with(protocol=protocol)
@@ -788,7 +788,7 @@ def check_level(level: object, gains: FloatArray | None) -> float:
     highest = 1.0 if gains is None else gains.max(initial=0)
     # An empty part has no gains to compare with.
     if highest < value and (gains is None or len(gains)):
-        expected = f"a level that a gain reaches, the highest of which is {highest:g}"
+        expected = f"a level that gains reach, at most {highest:g}"
         raise InputValueError("relevance_level", expected=expected, got=f"{value:g}")
     return value
 
@@ -824,12 +824,12 @@ def _ranks_from_1(name: str, value: object, length: int | None) -> IntArray:
         is_broken = array != np.trunc(array)
         if is_broken.any():
             i = int(is_broken.argmax())
-            expected = "integers; of ties the optimistic and the pessimistic rank: give both"
+            expected = "integers; for ties give both the optimistic and the pessimistic rank"
             raise InputTypeError(name, expected=expected, got=array[i], place=i)
-        expected = "integers, as astype(int) makes of these"
+        expected = "integers, as astype(int) makes them"
         raise InputTypeError(name, expected=expected, got=f"dtype {array.dtype}")
     array = integers(name, value, length=length)
-    _refuse_first(array == 0, name, "ranks from 1 on (where the best is 0, give ranks + 1)", array)
+    _refuse_first(array == 0, name, "ranks from 1 on (if the best is 0, give ranks + 1)", array)
     return count_array(name, array, length, 1)
 
 

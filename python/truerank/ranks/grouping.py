@@ -96,13 +96,13 @@ def weighted_ranks(name: str, model: Any) -> Ranks:
     # Among the candidates of lists a target that its list misses would be the last of few.
     if protocol.candidates == LISTED and ranks.listed is not None and not ranks.listed.all():
         misses = np.count_nonzero(~ranks.listed)
-        got = f"{misses:,} that their lists miss"
-        expected = f"ranks of targets that are listed, as the candidates are those {LISTED}"
+        got = f"{misses:,} that are not in theirs"
+        expected = f"ranks of targets in their lists, as the candidates are {LISTED!r}"
         way = Option("", effect="counts them 0", call="report(ranks, unit='query')")
         raise InputValueError(name, expected=expected, got=got, remedies=[way])
     way = Option("", effect="has their metrics and intervals", call="truerank.report(ranks)")
     if ranks.answers is not None and (ranks.answers > 1).any():
-        got = "those of retrieval, several for a query"
+        got = "ranks of retrieval, several for a query"
         expected = "ranks of tasks that count on their own"
         raise InputValueError(name, expected=expected, got=got, remedies=[way])
     ways = [way, *GIVES_NUMBER]

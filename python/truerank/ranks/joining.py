@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 # Two tasks that agree in all of these labels are one fact, ranked twice.
 FACT = ("unit", "side", "relation", "queries", "targets")
 _TASKS_APART = (
-    Option("repeats", "refuse", "joins folds or data sets of which no two share a fact"),
-    Option("repeats", "drop", "those that share some, each of which counts once"),
+    Option("repeats", "refuse", "joins folds or data sets that share no fact"),
+    Option("repeats", "drop", "those that share facts, which count once"),
 )
 _REPEATS = (
-    Option("repeats", "drop", "leaves them out, as where a sampler fills its last batch"),
+    Option("repeats", "drop", "leaves them out, if a sampler fills its last batch"),
     Option("repeats", "keep", "counts them again, as for several runs of one model"),
 )
 # In retrieval the same queries are several runs, or those of several data sets.
 _TELL_QUERIES = Option(
     "",
-    effect="gives queries of a data set names of their own",
+    effect="gives queries of a data set their own names",
     call='ranks.with_labels(queries=[f"de/{query}" for query in ranks.queries])',
 )
 _RUNS = Option("", effect="has several runs of each", call="truerank.compare([a0, a1], [b0, b1])")
@@ -154,8 +154,8 @@ def join_ranks(parts: Iterable[Ranks]) -> Ranks:
     origins = join_origins([part.origins for part in parts], [_TELL_QUERIES] * has_queries)
     for i, part in enumerate(parts):
         if origins and not part.origins and part.unit is not None and len(part):
-            problem = f"units of part {i} are given, and those of others are rows of tasks"
-            way = Option("", effect="gives those of others, too", call="with_labels(unit=...)")
+            problem = f"part {i} has units that were given, other parts have rows of tasks"
+            way = Option("", effect="gives them to other parts, too", call="with_labels(unit=...)")
             raise InputValueError("parts", problem, remedies=[way])
     names = {name for part in parts for name in part._arrays}
     usual = names & DEFAULTS.keys()
@@ -187,7 +187,7 @@ def _refuse_tasks_apart(parts: Sequence[Ranks]) -> None:
             tasks = set(part.origin.tolist())
         first = first or tasks
         if tasks and tasks != first:
-            problem = "it is of another test than those before it, and a fact may come twice"
+            problem = "it belongs to another test than the parts before, and a fact may come twice"
             raise InputValueError(f"parts: number {i}", problem, remedies=_TASKS_APART)
 
 
@@ -252,7 +252,7 @@ def _refuse_other_counts(
             i = unlike[0]
             task = describe_task(identity, i)
             got = f"{values[first[i]]} at position {first[i]} and {values[i]} at position {i}"
-            problem = f"what is dropped needs equal counts, but {name} of one task ({task}) "
+            problem = f"dropped tasks need equal counts, but {name} of one task ({task}) "
             problem += f"is {got}"
             raise InputValueError("parts", problem)
 
@@ -350,7 +350,7 @@ def join_origins(
             other = by_fingerprint.get(origin.fingerprint, origin)
             for one, two in zip(other.digests, origin.digests, strict=True):
                 if one != two and one and two:  # The number of entities need not be given.
-                    problem = f"the same facts are ranked, but of {one} and of {two}"
+                    problem = f"the same facts are ranked among {one} and among {two}"
                     advice = "parts of a task have all its entities and known facts, as task[p::n]"
                     raise InputValueError("parts", f"{problem}: {advice}", remedies=remedies)
             sizes = ("rows", "units", "queries", "part_of")

@@ -548,11 +548,11 @@ def _way_out(value: Any) -> str:
     elif isinstance(value, (list, np.ndarray)):
         words = "df.explode(...) makes a row of each"
     elif type(value).__name__ in _NONES or is_nan:
-        words = "a missing value: df.dropna() leaves its row out; '' is none in a further column"
+        words = "a missing value: df.dropna() leaves its row out; '' means none in a further column"
     elif is_float and not float(value).is_integer():
         return ""
     elif is_float:
-        words = "pandas makes floats of ints where values are missing: df.dropna().astype(int)"
+        words = "pandas makes floats of ints if values are missing: df.dropna().astype(int)"
     else:
         words = _way_to_label(value)
     return f" ({words})"
@@ -650,7 +650,7 @@ def refuse_rows_of_labels(argument: str, lengths: IntArray, column: Column) -> N
     are_below = ids.min() >= 0 and ids.max() < width
     has_repeat = (np.diff(np.sort(ids.reshape(-1, width))) == 0).any()
     if are_below and has_repeat:
-        got = f"lists of {width} integers below {width}, some twice, as rows of labels are; "
+        got = f"lists of {width} integers below {width}, some twice, like rows of labels; "
         got += "{key: np.nonzero(row)[0] for key, row in rows.items()} makes lists of ids"
         raise InputValueError(argument, expected="a list of ids for each key", got=got)
 

@@ -240,7 +240,7 @@ def _refuse_columns_by_role(argument: str, value: Any, door: Door) -> None:
     has_each_role = None not in roles and roles.issuperset(door.needed_roles)
     columns = list(value.values())
     if has_each_role and all(map(is_column, columns)) and len(set(map(len, columns))) == 1:
-        got = f"columns by name ({', '.join(value)}), of which pd.DataFrame(...) makes a table"
+        got = f"columns by name ({', '.join(value)}); pd.DataFrame(...) makes a table"
         raise InputTypeError(argument, expected=door.forms, got=got)
 
 
@@ -271,7 +271,7 @@ def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTabl
         values[number] = list(chain.from_iterable(each.values() for each in lists))
         documents: Any = list(chain.from_iterable(lists))
     elif door.is_of_lists:
-        expected = "a list of ids, or {id: score} as of dict(zip(ids, scores))"
+        expected = "a list of ids, or {id: score}, such as dict(zip(ids, scores))"
         counts, documents = joined_rows(argument, lists, expected, lambda i: f"for {keys[i]!r}")
     else:
         counts, documents = joined_rows(argument, lists, "documents of each query")
@@ -412,7 +412,7 @@ def wrong_form(argument: str, value: Any, door: Door) -> InputTypeError:
         got += f", whose .{'reset_index' if has_keys else 'to_dict'}() is one"
     elif isinstance(value, list) and value and isinstance(value[0], (Mapping, tuple)):
         names = "" if isinstance(value[0], Mapping) else ", columns=[...]"
-        got += f" of {type(value[0]).__name__}s, of which pd.DataFrame(rows{names}) makes a table"
+        got += f" of {type(value[0]).__name__}s; pd.DataFrame(rows{names}) makes a table"
     elif door is JUDGEMENTS and isinstance(shape, tuple) and shape[1:] == (2,):
         got += "; of an index (query, document) tuple(x.T) makes columns"
     return InputTypeError(argument, expected=door.forms, got=got)

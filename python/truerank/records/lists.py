@@ -192,8 +192,10 @@ def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
             is_of_trec = bool(are_few and grades.max() < JUDGEMENTS.too_large)
         if not is_of_trec:
             ways = _ways_of_four_columns(columns["document"].listed, grades)
-            problem = "four columns are those of TREC (query, iteration, document, relevance) "
-            problem += "where the second has one value, or fewer than the third"
+            problem = (
+                "four columns are TREC's (query, iteration, document, relevance) if the second "
+            )
+            problem += "has one value, or fewer than the third"
             raise InputValueError(argument, problem, place=table.path, remedies=ways)
     table = replace(table, columns=columns, values={"relevance": grades})
     queries, documents = columns["query"], columns["document"]
@@ -215,7 +217,7 @@ def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
 def _ways_of_four_columns(thirds: Sequence[str], fourths: npt.NDArray[Any]) -> list[Option]:
     """Return which of four columns may be meant, by what the last two hold."""
     roles_by_effect = {
-        "says that these are": {"query": 0, "document": 2, "relevance": 3},
+        "says that these four are": {"query": 0, "document": 2, "relevance": 3},
         "says that the fourth is left out": {"query": 0, "document": 1, "relevance": 2},
     }
     if thirds in (("0",), ("Q0",)):
@@ -609,7 +611,7 @@ def _rows_once(
         way_out, ways = _way_to_select(entries, first)
         problem += way_out
         if name in (PAD, str(PAD)):
-            problem += "; what pads a list is left out, as by ids[ids >= 0]"
+            problem += "; leave out padding, as ids[ids >= 0] does"
         elif duplicates is not None and scores is not None and not way_out:
             ways.append(Option("duplicates", "first", "counts each at its best score"))
         if isinstance(query, tuple) and not way_out:  # Lists of two triples may have been joined.

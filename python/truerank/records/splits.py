@@ -268,7 +268,7 @@ def _refuse_unsaid_header(
         if _occurs_elsewhere(column, others):
             return
     line = "\t".join(column.entry(0) for column in table.columns.values())
-    raise unsaid_header(table.title, line, "no field of it occurs elsewhere")
+    raise unsaid_header(table.title, line, "its fields occur nowhere else")
 
 
 def _occurs_elsewhere(column: Column, tables: Sequence[IdTable]) -> bool:
@@ -393,7 +393,7 @@ def name_splits(
     for argument, names in (("split", [split]), ("known", others)):
         for name in CANDIDATE_WORDS:
             if name in names:
-                expected = "another name of a split, as this one is that of a set of candidates"
+                expected = "another name of a split, as this one names a set of candidates"
                 raise InputValueError(argument, expected=expected, got=repr(name))
     return {split: (split, rows), **whole, **others}
 
@@ -531,7 +531,7 @@ def warn_of_unused(splits: SplitTables, is_filtering: Mask, used: Sequence[str] 
     unused = [x for x in splits.known if x not in used and not is_filtering[splits.bounds[x]].any()]
     ways = []
     if unused == splits.known:  # Without `known` the answers of the test would not filter, either.
-        ways.append(Option("known", {}, "has none, and leaves out the other answers of the test"))
+        ways.append(Option("known", {}, "leaves out only the other answers of the test"))
     for name in unused:
         warn_of_strangers(name, splits.sizes[name], False, ways)
 
@@ -541,7 +541,7 @@ def warn_of_strangers(
 ) -> None:
     """Warn of a known split of many facts, unless some of their queries are asked."""
     if size >= _LEAST_KNOWN and not is_asked:
-        problem = "no fact of it has a query of the test: nothing is filtered by it"
+        problem = "it has no fact with a query of the test, and filters nothing"
         problem += "; leave it out of the known splits if that is right"
         warn_user(name, problem, ways)
 
@@ -581,10 +581,10 @@ def _describe_leaks(
     if name.startswith(UNNAMED):
         effect = "gives the others by name"
         if has_whole:
-            effect += f", and {split} only where it is the whole of which this is a sample"
+            effect += f", and {split} only if this is a sample of it"
         ways = [Option("", effect=effect, call='known={"train": ..., "valid": ...}')]
     else:
-        effect = "says that it is the evaluated split, which is none of the known ones"
+        effect = "says that it is the evaluated split, not a known one"
         ways = [Option("split", name, effect)]
         if has_whole:
             ways = [

@@ -308,8 +308,8 @@ def _without_comments(text: str, form: Form) -> tuple[str, int, Fault | None]:
         if len(fields) != form.width or line[1:2] in ("", " ", "\t"):
             continue
         if all(number_of(fields[place]) is not None for place in numbers):
-            problem = "it has the fields of a row, and begins with # as a comment: give the name "
-            problem += "another beginning, or the comment a blank behind the #"
+            problem = "it has the fields of a row, and begins with # like a comment: rename the "
+            problem += "first field, or write a blank after the #"
             return text, 0, (text.count("\n", 0, comment.start()), problem)
     if comments:
         text = _COMMENT.sub("", text)
@@ -324,7 +324,7 @@ def _with_tabs(title: str, first: int, text: str) -> str:
     for number, line in enumerate(text.split("\n"), first):
         fields = csv_fields(title, number, line)
         if "\t" in "".join(fields):
-            expected = "fields without tabs within, else the table that pd.read_csv makes of it"
+            expected = "fields without tabs, or the table that pd.read_csv makes of the file"
             raise InputValueError(title, expected=expected, got=repr(line), place=f"line {number}")
         lines.append("\t".join(fields))
     return "\n".join(lines)
@@ -334,7 +334,9 @@ def _wrong_row(title: str, door: Door, between: str, number: int, line: str) -> 
     """Return the error for a line with empty fields, or with another number of them."""
     columns = f"{door.expected}, as many in all lines"
     if between == "blanks":  # Of facts and pairs only what begins with a count has them.
-        columns = f"3 columns ({', '.join(door.counted)}) below a line that counts rows (of others "
+        columns = (
+            f"3 columns ({', '.join(door.counted)}) below a line that counts rows (for other files "
+        )
         columns += "pd.read_csv(path, sep=r'\\s+', skiprows=1, names=[...]) makes a table)"
     where = "tabs (in .csv commas)" if between == "tabs" else between
     expected = f"{columns}, with {where} between them and none empty"
@@ -368,7 +370,7 @@ def csv_fields(title: str, number: int, line: str) -> list[str]:
     try:
         fields = next(csv.reader([line], strict=True, skipinitialspace=True))
     except csv.Error as error:
-        expected = "csv, whose quotes are closed in their line, and doubled within"
+        expected = "csv with quotes that are closed in their line, and doubled inside"
         got = f"{line!r} ({error})"
         raise InputValueError(title, expected=expected, got=got, place=f"line {number}") from None
     return list(map(without_blanks, fields[: MAX_COLUMNS + 1]))

@@ -169,7 +169,7 @@ class Vocabulary:
             other = label_of.setdefault(writing, label)
             if other != label:
                 expected = "no labels that differ only in blanks at their ends or Unicode form "
-                expected += "(unicodedata.normalize('NFC', label.strip()) makes one of them)"
+                expected += "(unicodedata.normalize('NFC', label.strip()) makes them equal)"
                 raise InputValueError(self.of, expected=expected, got=f"{other!a} and {label!a}")
 
     def count_spellings(
@@ -188,8 +188,8 @@ class Vocabulary:
             if i < 0 and plain in label_of:
                 pairs[name] = f"{name!a} for {label_of[plain]!a}"
         words_of_pairs = ", ".join(list(pairs.values())[:3])
-        text = f"{len(pairs):,} names of {argument} are none of {self.of} but for blanks at their "
-        text += f"ends or Unicode form: {words_of_pairs}"
+        text = f"{len(pairs):,} names of {argument} differ from {self.of} only in blanks at their "
+        text += f"ends or in Unicode form: {words_of_pairs}"
         return [("spellings", len(pairs), text)] if pairs else []
 
     def rows_of_keys(self, argument: str, ids: IntArray, size: int) -> IntArray:
@@ -261,7 +261,7 @@ class Vocabulary:
         if not self.has_size:
             ids = "from 0 to 2**36 - 1 (str(...) makes labels of others)"
         if self.has_ids:
-            return f"ids of {self.of} {ids}, which text was said to have"
+            return f"ids of {self.of} {ids}, as text has ids here"
         if not self.names:
             return f"ids of {self.of} {ids}"
         labels = f"labels of {self.of}, as {self.names[0]!r:.80}"
@@ -278,12 +278,12 @@ class Vocabulary:
         if not self.words or self.has_ids:
             return ""
         if not self.has_order:
-            words = "whose order nobody gave (str(...) makes a label of an int)"
+            words = "whose order is not given (str(...) makes a label of an int)"
             return f"labels of {self.of}, as {self.words[0]!r}, {words}"
         label = first_like_an_integer(self.words)
         if label is None:
             return ""
-        reason = "an int could be a position, or the label that is written like it"
+        reason = "an int could be a position, or the label with its digits"
         remedies = f"give str(...) for labels, or {self.of}={self.size} for positions"
         return f"labels of {self.of}, as {label!r} ({reason}: {remedies})"
 
@@ -294,7 +294,7 @@ class Vocabulary:
             given = f"{self.of}={self.size} gives no labels" if self.has_size else "in qrels"
             expected += f", each an int, as {given}"
         if is_integer_text(label):
-            expected += "; int(...) makes one of digits, as of keys of JSON"
+            expected += "; int(...) makes an int of digits, as in keys of JSON"
         return expected
 
     def refuse_strangers(
@@ -315,7 +315,7 @@ class Vocabulary:
         if may_be_id and is_id(str(entry)):
             ways.append(Option("ids", True, "says that text has ids"))
         if entry in (-1, "-1"):
-            expected += "; what pads a list is left out, as by ids[ids >= 0]"
+            expected += "; leave out padding, as ids[ids >= 0] does"
         expected += way_to_split(entry, lambda x: (self.find_labels(x, column.is_text) >= 0).all())
         got = f"{entry!r} {where(row)}"
         raise InputValueError(argument, expected=expected, got=got, remedies=ways)

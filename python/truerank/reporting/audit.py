@@ -57,26 +57,26 @@ OTHER_ORDERS = {
 
 # Each check has a message; "{}" is what it measures, in words.
 MESSAGES = {
-    "misses": "{} are misses, whose target is not in its list: its rank is between the optimistic "
+    "misses": "{} are misses, whose target is not in the list: its rank is between the optimistic "
     "and the pessimistic one",
     "worse than chance": "ranks are worse than random ones {}",
     "ties": "ties move {}; say which is reported",
     "constant": "all candidates have one score in {}",
     "nan": "{} have the score NaN",
     "inf": "{} have infinite scores",
-    "rescored": "{} have another score in their block than the given one",
+    "rescored": "{} have a score in their block that differs from the given one",
     "queries": "{} have rows that differ from the first row of their query",
     "saturated": f"more than {percent(SATURATED)} of the candidates have the best score in {{}}",
     "few candidates": f"{{}} have at most {CUTOFF} candidates: hits@{CUTOFF} cannot miss",
     "unfiltered": "known answers count as wrong ones: pass the splits that have them as known",
     "sampled": "the candidates are a sample: among all, ranks are worse; compare only numbers of "
     "the same sample",
-    "test candidates": "the candidates are the entities of the test alone: smaller tests have "
+    "test candidates": "the candidates are only the entities of the test: smaller tests have "
     "better numbers, except amri",
     "missing rows": "the ranks are a part, {}",
     "missing sides": "the ranks are a part, {}",
     "missing answers": "{}",
-    "joined queries": "tasks that were joined have queries of one name, which count in each: {}",
+    "joined queries": "joined tasks have queries of the same name, which count in each: {}",
 }
 # What a check measures: how bad it is (its grade), how many tasks or so it concerns, and words.
 Measure: TypeAlias = tuple[float, int, str]

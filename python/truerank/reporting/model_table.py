@@ -145,7 +145,7 @@ def table(
     keys = _read_keys(models, metrics)
     has_groups = flag("groups", groups)
     if has_groups and unit is not None and not isinstance(unit, str):
-        expected = "the name of a label, where groups have rows"
+        expected = "the name of a label, as groups have rows"
         raise InputTypeError("unit", expected=expected, got=type(unit).__name__)
     macro = has_groups or any(key.macro for key in keys.values())
     is_repeated = any(len(runs) > 1 for runs in models.values())
@@ -270,7 +270,7 @@ def _read_lines(
     if has_groups:
         for key in keys.values():
             if key.macro:
-                got = f"{key} with them"
+                got = f"{key} with groups"
                 raise InputValueError("metrics", expected="keys of groups, too", got=got)
         parts.append((MACRO, MACRO, models))
         for label, of_group in _groups_of_models(models).items():
@@ -391,7 +391,7 @@ def _notes_on_tests(
         yield sentence(f"{kind}: {format_count(number, 'comparison')} within groups")
     untested = [name for name, key in keys.items() if key.metric != COUNT and why_incomparable(key)]
     if untested:
-        yield f"Not tested, as no means over units: {', '.join(untested)}."
+        yield f"Not tested, as they are not means over units: {', '.join(untested)}."
 
 
 def _compare_lines(

@@ -221,7 +221,7 @@ def _check_matrix(table: Judgements, role: str, vocabulary: Vocabulary, noun: st
     if len(positions) != vocabulary.size:
         expected = f"a matrix with a {noun} for each of the {vocabulary.size} {vocabulary.of}"
         got = format_count(len(positions), noun)
-        effect = "has one for each, also where its last ones are empty"
+        effect = "has one for each, even if the last are empty"
         way = Option("", effect=effect, call="csr_array(..., shape=(queries, entities))")
         raise InputValueError(table.title, "", expected, got, remedies=[way])
 
@@ -248,7 +248,7 @@ def _name_splits(
         splits["known_0"] = ("known", known)
     splits[split] = ("qrels", qrels)
     if exclude is not None and exclude in splits:
-        expected = f"no split of the name {exclude!r}, which is that of the queries themselves"
+        expected = f"another name of a split, as {exclude!r} stands for the queries"
         raise InputValueError("known", expected=expected)
     return splits
 
@@ -265,7 +265,7 @@ def _queries_themselves(
     ids = align("exclude", names, entities, needs_all=False)
     is_entity = ids >= 0
     if not is_entity.any():
-        problem = "no query is an entity of the task; their names may be written unlike"
+        problem = "no query is an entity of the task; their names may differ in spelling"
         raise InputValueError("exclude", problem)
     return asked[is_entity], ids[is_entity]
 
@@ -377,6 +377,6 @@ def find_right_answers(
     is_dropped = is_itself | is_leak if rule == "drop" else is_itself
     ranked = np.flatnonzero(~is_dropped)
     if not len(ranked):
-        got = "leaks alone, which were dropped" if len(leaked) else "none"
+        got = "only leaks, which were dropped" if len(leaked) else "none"
         raise InputValueError("qrels", expected="at least one right answer", got=got)
     return ranked, len(leaked), findings

@@ -458,8 +458,8 @@ class Task(SidedTask):
     def _order_by_place(self, side: str, argument: str) -> RowOrder:
         if not self._rows_are_known:
             keys = first_names(self.names["query"].list_labels(self.answers.query_ids[:3, 0]))
-            problem = f"rows do not say whose they are, as queries are not 0, 1, 2, ... ({keys})"
-            by_key = Option("", effect="says whose each row is", call="row_queries=frame.index")
+            problem = f"rows do not name their queries, which are not 0, 1, 2, ... ({keys})"
+            by_key = Option("", effect="names them", call="row_queries=frame.index")
             raise InputValueError(argument, problem, remedies=[by_key, _ORDER_OF_QUERIES])
         return super()._order_by_place(side, argument)
 
@@ -482,15 +482,14 @@ class Task(SidedTask):
     def _check_columns(self, argument: str, *, are_lists: bool = False) -> None:
         """Refuse what has a column for each entity where columns say nothing, or are not ranked."""
         if self.protocol.candidates == LISTED and not are_lists:
-            problem = f'the candidates are those "{LISTED}", so that only lists can be evaluated'
+            problem = f'the candidates are "{LISTED}": only lists can be evaluated'
             raise InputValueError(argument, problem)
         entities = self.names["entity"]
         what = "the meaning of columns"
         check_number(entities.has_size, argument, what, remedies=_ways_to_columns(entities))
         if not entities.has_order:
-            size = entities.size
-            problem = f"a number of entities ({size}) beside names in qrels says nothing of columns"
-            problem += ", so that only lists by name can be evaluated"
+            problem = f"a number of entities ({entities.size}) beside names in qrels says nothing "
+            problem += "about columns: only lists by name can be evaluated"
             ways = [_IN_ORDER, _digits_as_names(entities)]
             raise InputValueError(argument, problem, remedies=ways)
 
@@ -642,7 +641,7 @@ def _read_groups(groups: Any, queries: Vocabulary, n_queries: int, ids: IntArray
     """Read the groups of some queries: labels of all in their order, or a mapping of queries."""
     if not isinstance(groups, Mapping):
         if not queries.has_order and n_queries > 1:
-            problem = "groups in a sequence do not say whose they are"
+            problem = "groups in a sequence do not name their queries"
             by_key = Option("", effect="says it", call="{query: group}")
             raise InputValueError("groups", problem, remedies=[by_key, _ORDER_OF_QUERIES])
         in_order = by_position("groups", groups, Axis(queries.names, "queries"))

@@ -377,13 +377,13 @@ def check_order(argument: str, paths: Sequence[str]) -> None:
     --------
     >>> check_order("parts", ["q-0.npz", "q-1.npz", "q-10.npz", "q-2.npz"])
     Traceback (most recent call last):
-    truerank.errors.InputValueError: parts: q-2.npz: its number is below that of the file before, \
+    truerank.errors.InputValueError: parts: q-2.npz: its number is below the previous file's, \
 and the order counts; by numbers they are q-0.npz q-1.npz q-2.npz q-10.npz
     """
     splits = [_split_at_numbers(path) for path in paths]
     falls = [i for i in range(1, len(paths)) if splits[i][1] < splits[i - 1][1]]
     if falls and all(texts == splits[0][0] for texts, _ in splits):
-        problem = "its number is below that of the file before, and the order counts; by numbers "
+        problem = "its number is below the previous file's, and the order counts; by numbers "
         problem += f"they are {' '.join(sorted(paths, key=_split_at_numbers))}"
         raise InputValueError(argument, problem, place=paths[falls[0]])
 

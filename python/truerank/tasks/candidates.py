@@ -91,7 +91,7 @@ def check_sample(sampled: Sampled, default: str) -> Sampled:
         integer("candidates", value, least=least, expected=f"{name} >= {least}")
     flag("candidates: typed", sampled.typed)
     if sampled.among is not None and (sampled.typed or not isinstance(sampled.among, str)):
-        expected = "a sample that is typed, or among a known split by its name"
+        expected = "a sample that is typed, or among a known split, by name"
         raise InputValueError("candidates", expected=expected, got=repr(sampled))
     if sampled.per is not None and sampled.per not in PER:
         expected = f"per, one of {', '.join(PER)}, or None"
@@ -391,7 +391,7 @@ def read_keyed_lists(
     names = list(value)
 
     def place_of_key(i: int) -> str:
-        hint = " (qrels name one without an answer, too)" if keys.of == "queries" else ""
+        hint = " (in qrels also queries without a right answer)" if keys.of == "queries" else ""
         return f"among the {keys.of} of its lists{hint}"
 
     ids = align(ARGUMENT, names, keys, place_of_key)

@@ -102,7 +102,9 @@ def findings_of_names(
             pairs.append(f"{', '.join(map(repr, others))} for {answer!r}")
     if not pairs:
         return []
-    words = f"{len(pairs):,} of the first {len(rows):,} right answers are in their lists but for "
+    words = (
+        f"{len(pairs):,} of the first {len(rows):,} right answers differ from listed names only in "
+    )
     words += f"case, blanks, Unicode form or leading zeros: {', '.join(pairs[:3])}"
     return [Finding("names", len(pairs), words)]
 
@@ -149,7 +151,7 @@ def report_missing_lists(
     if missing:
         text = (
             f"{len(missing):,} of {n_queries:,} queries with right answers have no list "
-            f"({first_names(missing)}), and count as if theirs were empty"
+            f"({first_names(missing)}), and count like empty lists"
         )
         unused_by_text = {_plain_text([str(name)]): name for name in unused}
         pairs = []

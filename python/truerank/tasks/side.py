@@ -204,8 +204,8 @@ def warn_of_unlike_rows(
     is_far = ~is_constant & (differences > _OF_SPREAD * spreads)
     if are_far or np.count_nonzero(is_far) > _OF_ROWS * len(pairs):
         share = f"{len(pairs):,} of {len(tasks):,} rows that were compared"
-        text = f"in {share} a query has other scores than in its first row"
-        way = Option("", effect="says whose each row is", call="row_queries=")
+        text = f"in {share} a query has scores that differ from its first row"
+        way = Option("", effect="gives the query of each row", call="row_queries=")
         warn_user(argument, f"{text}; row i belongs to test[i]", [way])
 
 

@@ -267,7 +267,7 @@ class Task:
         ids = self._ids_of_keys(name, argument, columns, is_text=False, needs_all=False)
         are_positions = isinstance(keys, np.ndarray) and np.array_equal(keys, side.query_ids)
         if are_positions and (ids != keys).any():
-            problem = f"these are positions, as task.{name}.queries has them, where ints are labels"
+            problem = f"these are positions, as in task.{name}.queries, but ints are labels here"
             raise InputValueError(argument, f"{problem}; give keys by labels")
         row_of_query, is_used, repeated = match_rows(side.query_ids, ids)
         if repeated is not None:
@@ -602,8 +602,8 @@ class Task:
         missing = np.flatnonzero(list_of_query < 0)
         # Lists of a part may be those of other parts alone.
         if len(missing) == len(list_of_query) and len(keys) and not self._is_part:
-            ours = f"those of the task are {self._key_of(name, 0)!r}, ..."
-            theirs = f"of lists {named.queries[0]!r}, ..."
+            ours = f"the task has {self._key_of(name, 0)!r}, ..."
+            theirs = f"lists have {named.queries[0]!r}, ..."
             ways = [_TEXT_HAS_IDS] if named.path and n_key_roles > 1 else []
             raise InputValueError(argument, f"no query in common: {ours}, {theirs}", remedies=ways)
         queries = tuple(self._key_of(name, query) for query in missing.tolist())

@@ -50,7 +50,7 @@ DISTANCES = ("l1", "l2", "sql2", "complex_l1", "poincare")
 # What a report of an index finds in its lists.
 FINDINGS = {
     "missing ids": "ids that are missing, or come again: {:,}",
-    "no candidates": "ids that are no candidates of their query: {:,}",
+    "no candidates": "ids that are not candidates of their query: {:,}",
     "tied lists": "lists with right ids that the truth lacks: {:,}",
     "without candidates": "queries without candidates, which are left out: {:,}",
     "ids from 1": "ids less 1 would have recall {:.2g} in the first 100 queries",
@@ -265,7 +265,7 @@ def check_truth(nearest: IntArray, sizes: IntArray, job: Job) -> None:
     rows, places = np.nonzero(nearest != PAD)
     are_wrong = np.zeros(nearest.shape, np.bool_)
     are_wrong[rows, places] = ~are_candidates(job, rows, nearest[rows, places])
-    refuse_where(are_wrong, "truth", nearest, "candidates of the query alone")
+    refuse_where(are_wrong, "truth", nearest, "only candidates of the query")
     # With "omit", an entity whose similarity is NaN is no candidate: any length may be right.
     lengths = count_ids(nearest) if job.rules.nan == "omit" else sizes
     are_missing = (nearest == PAD) & (np.arange(nearest.shape[1]) < lengths[:, None])
@@ -379,9 +379,11 @@ def refuse_truth_that_lacks(
     are_beyond = gaps > roundings
     if are_beyond.any():
         i = above[are_beyond.argmax()]
-        problem = f"query {rows[i]}: entity {ids[i]}, which it lacks, is more similar than its "
-        problem += f"last id ({scores[i]:.6g} against {limits[i]:.6g}): it is of other vectors or "
-        problem += "candidates, by another similarity or in less than single precision"
+        problem = f"query {rows[i]}: entity {ids[i]} is missing, but more similar than the "
+        problem += (
+            f"last id ({scores[i]:.6g} against {limits[i]:.6g}): the truth has other vectors, "
+        )
+        problem += "candidates or similarity, or less than single precision"
         raise InputValueError("truth", problem)
 
 
