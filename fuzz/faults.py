@@ -103,7 +103,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         ("arrays/input_files.py", "head, len(content), expected", "head, 1 << 999, expected"),
         ("arrays/input_files.py", "sum(info.compress_size for info in entries.values())", "0"),
         ("records/text.py", "except (EOFError, zlib.error,", "except (EOFError,"),
-        ("records/text.py", "(form.places[role] for role in names)", "form.places.values()"),
+        ("records/text.py", "list(names_by_place),", "sorted(names_by_place),"),
         ("arrays/input_files.py", "if codes.max() > sys.maxunicode:", "if False:"),
     ],
     "rank": [

@@ -112,10 +112,12 @@ def test_elements_name_what_each_of_them_names(
     expected = align_plainly(elements, vocabulary, kind)
     known: dict[Any, Any] = {}
     if isinstance(align_plainly(another[1], vocabulary, another[2]), list):
-        align("ids", another[0], vocabulary, known=known)
+        align("ids", another[0], vocabulary, looked_up=known)
     for _ in range(2):  # The second time labels are known.
         try:
-            outcome: Any = align("ids", column, vocabulary, "at {}".format, known=known).tolist()
+            outcome: Any = align(
+                "ids", column, vocabulary, "at {}".format, looked_up=known
+            ).tolist()
         except (InputTypeError, InputValueError) as error:
             row = int(str(error.got).rpartition(" at ")[2])
             shown = error.got == f"{elements[row]!r} at {row}"
@@ -149,13 +151,13 @@ def test_ids_that_are_keys() -> None:
     rows = [[2, 0, -1], [1, -1, 2]]
     for labels in (keys, tuple(map(str, keys)), np.array(keys)):
         vocabulary = Vocabulary.read("entities", labels)
-        assert vocabulary.rows_of_keys("ids", ids, 3).tolist() == rows
-        flat = vocabulary.rows_of_keys("ids", ids[:, :2], 3)
+        assert vocabulary.find_keys("ids", ids, 3).tolist() == rows
+        flat = vocabulary.find_keys("ids", ids[:, :2], 3)
         assert flat.tolist() == [row[:2] for row in rows]
-        nothing = vocabulary.rows_of_keys("ids", np.full((2, 2), -1), 3)
+        nothing = vocabulary.find_keys("ids", np.full((2, 2), -1), 3)
         assert nothing.tolist() == [[-1, -1]] * 2
     of_minus_one = Vocabulary.read("entities", [-1, 5])
-    assert of_minus_one.rows_of_keys("ids", np.array([[-1, 5]]), 2).tolist() == [[0, 1]]
+    assert of_minus_one.find_keys("ids", np.array([[-1, 5]]), 2).tolist() == [[0, 1]]
     refusals: list[tuple[Any, str, Any, Any, int]] = [
         (InputValueError, "ids: expected labels of .*, as 5, got 7", [[-1, 7], [8, 9]], keys, 3),
         (InputValueError, "entities: expected a label for each of 4 entities, got 3", ids, keys, 4),
@@ -163,4 +165,4 @@ def test_ids_that_are_keys() -> None:
     ]
     for kind, message, values, labels, size in refusals:
         vocabulary = Vocabulary.read("entities", labels)
-        refusal(kind, message, vocabulary.rows_of_keys, "ids", np.array(values), size)
+        refusal(kind, message, vocabulary.find_keys, "ids", np.array(values), size)

@@ -191,5 +191,5 @@ def test_spellings_are_those_of_the_plain_definition(labels: list[str], names: l
         assert len(of_labels) == len(labels)
     vocabulary = Vocabulary(len(labels), tuple(labels))
     others = {name for name in names if name not in labels and plain(name) in of_labels}
-    counts = [count for _, count, _ in vocabulary.count_spellings("ids", names, is_text=False)]
+    counts = [count for _, count, _ in vocabulary.find_other_spellings("ids", names, is_text=False)]
     assert sum(counts) == len(others)

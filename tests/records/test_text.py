@@ -89,11 +89,11 @@ def test_lines_of_rows(tmp_path: Path) -> None:
         assert [line_of(path, row) for row in range(3)] == [4, 6, 300_007]
         form = find_form("pairs", path, PAIRS)
         assert form is not None
-        names = {"right": _core.Names(), "left": _core.Names()}
+        names = {1: _core.Names(), 0: _core.Names()}
         columns, *_ = read_rows("pairs", path, PAIRS, form, names)
-        assert [column.tolist() for column in columns] == [[0, 1, 2]] * 2
-        assert names["right"].listed() == ("b", "d", "f")
-        assert names["left"].listed() == ("a", "c", "e")
+        assert [column.ids.tolist() for column in columns.values()] == [[0, 1, 2]] * 2
+        assert columns[1].listed == names[1].listed() == ("b", "d", "f")
+        assert columns[0].listed == names[0].listed() == ("a", "c", "e")
 
 
 def written(path: Path, rows: Any, between: str = "\t") -> Path:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
     Name = Any  # It is a str or an int.
     Names = tuple[Any, ...]  # They are all str, or all int.
+    ColumnsOption = Mapping[str, str | int] | None  # by role the name of a column, or its number
+    Where = Callable[[int], str]  # names the place of an element for messages
 
 MAX_COLUMNS = 1000  # No table of facts has as many columns.
 NUMBERS = ("score", "rank", "relevance")  # The roles of numbers: the first that text has is read.
@@ -45,7 +47,7 @@ FIRST_ROWS = 1000  # By these a column without a role is chosen, or is not.
 _KINDS_OF_NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 _NONES = ("NoneType", "NAType", "NaTType")  # types of missing values
 
-at_position: Callable[[int], str] = "at position {}".format  # Messages name an element so.
+at_position: Where = "at position {}".format  # Messages name an element so.
 
 # -- roles -----------------------------------------------------------------------------------------
 
@@ -139,10 +141,7 @@ FACTS = Door(
 )
 PAIRS = Door(
     "pairs",
-    {
-        "left": frozenset({"left"}),
-        "right": frozenset({"right"}),
-    },
+    {"left": frozenset({"left"}), "right": frozenset({"right"})},
     needed=2,
     vocabularies={"left": "left", "right": "right"},
     forms=_ROWS.format("(left, right)"),
@@ -179,24 +178,21 @@ LISTS = Door(
 def door_of_lists(roles: Mapping[str, str]) -> Door:
     """Return the door of lists by key: `roles` are those of a key, and then that of what is listed.
 
-    Each has the name of its vocabulary. A further column has a number as its role: such a number
-    and the vocabulary's name, as "3" and "time", are what a table may call it. Where they are the
-    same, the only column of an unknown name is meant, too.
+    Each has the name of its vocabulary. A further column has a number as its role. A table calls it
+    by that number or by the name of its vocabulary, as "3" or "time"; if the number is its only
+    name, it may also be the one column whose name is unknown.
 
     >>> door_of_lists({"relation": "relations", "tail": "entities", "head": "entities"}).mappings
     '{(relation, tail): {head: score}}, or {(relation, tail): [head, ...], the best first}'
     """
-    *key_roles, listed = roles
     numbers = {role: LISTS.roles[role] for role in ("score", "rank")}
-    known_roles = FACTS.roles | PAIRS.roles | numbers
-    names_by_role = {role: names for role, names in known_roles.items() if role in roles}
-    unnamed = ""
-    for role, vocabulary in roles.items():
-        if role in known_roles:
-            continue
-        names_by_role[role] = frozenset({role, vocabulary} - known_roles.keys())
-        if names_by_role[role] == {role}:
-            unnamed = unnamed or role
+    known_names = FACTS.roles | PAIRS.roles | numbers
+    names_by_role = {role: names for role, names in known_names.items() if role in roles}
+    further_roles = [role for role in roles if role not in known_names]
+    for role in further_roles:
+        names_by_role[role] = frozenset({role, roles[role]} - known_names.keys())
+    roles_without_name = [role for role in further_roles if names_by_role[role] == {role}]
+    *key_roles, listed = roles
     key = key_roles[0] if len(key_roles) == 1 else f"({', '.join(key_roles)})"
     mappings = f"{{{key}: {{{listed}: score}}}}, or {{{key}: [{listed}, ...], the best first}}"
     return Door(
@@ -206,7 +202,7 @@ def door_of_lists(roles: Mapping[str, str]) -> Door:
         forms=f"{mappings}, a table or a path with the columns {', '.join(names_by_role)} and "
         "score, or TopK(ids, scores)",
         mappings=mappings,
-        unnamed=unnamed,
+        unnamed=next(iter(roles_without_name), ""),
     )
 
 
@@ -282,7 +278,7 @@ def find_columns(
     names: Sequence[Any] | None,
     width: int,
     door: Door,
-    columns: Mapping[str, str | int] | None = None,
+    columns: ColumnsOption = None,
     *,
     has_further: bool = False,
 ) -> Form:
@@ -294,53 +290,52 @@ def find_columns(
     >>> find_columns("test", ["tail", "head", "relation"], 3, FACTS).places
     {'head': 1, 'relation': 2, 'tail': 0}
     """
-    own_names = names
+    heeded_names = names
     if names is not None and columns is None:
-        own_names = door.heeded_names(names)
-    places = _find_places(own_names, width, door, columns)
-    others = sorted(set(range(width)).difference((places or {}).values()))
-    unknown = [place for place in others if not own_names or own_names[place] is not None]
-    is_unsaid = columns is None and not has_further
-    if places is None or (is_unsaid and unknown):
+        heeded_names = door.heeded_names(names)
+    places = _find_places(heeded_names, width, door, columns)
+    without_role = sorted(set(range(width)).difference((places or {}).values()))
+    is_unknown = [not heeded_names or heeded_names[place] is not None for place in without_role]
+    has_unexplained = columns is None and not has_further and any(is_unknown)
+    if places is None or has_unexplained:
         raise _wrong_columns(argument, door, width, columns, names)
-    if {"score", "rank"} <= places.keys():  # Scores decide.
-        others.append(places["rank"])
-    words = [] if names is None else [str(names[place]) for place in others]
+    titles = list(map(str, names or map("column {}".format, range(width))))
     if has_further:
-        places.update(zip(map(str, range(door.needed, width)), others, strict=False))
-        return Form(width, names, places, further=tuple(words))
-    left_out = words or list(map("column {}".format, others))
+        roles = map(str, range(door.needed, width))
+        places.update(zip(roles, without_role, strict=False))
+        further = [] if names is None else [titles[place] for place in without_role]
+        return Form(width, names, places, further=tuple(further))
+    left_out = [titles[place] for place in without_role]
+    if {"score", "rank"} <= places.keys():  # Scores decide.
+        left_out.append(titles[places["rank"]])
     return Form(width, names, places, left_out=tuple(left_out))
 
 
 def refuse_left_out_numbers(
-    argument: str, door: Door, form: Form, values: Iterable[tuple[int, Any]]
+    argument: str, door: Door, form: Form, columns: Iterable[tuple[int, Any]]
 ) -> None:
     """Refuse numbers of queries that are left out where the user named columns without any.
 
     They stand in the table under the exact name of their role, or at the place that TREC has for
-    it; or their values say so: those of judgements are bools or integers from 0 to 5, some of them
-    0 and some others; those of lists have fractions. `values` are columns by their places.
+    it; or their values look like grades, or like scores. `columns` are elements by their places.
     """
     if not door.mappings or not form.left_out or form.number_role:
         return
-    trec = TREC.get(door.kind, NO_FORM)
     names: Sequence[Any] = form.names or range(form.width)
-    found: list[tuple[Any, str | None]]
-    found = [(name, door.role_of(name)) for name in NUMBERS if name in names]
-    elements_of = dict(values)
-    if not form.names and form.width == trec.width and form.places.items() <= trec.places.items():
-        place = trec.places[trec.number_role]
-        numbers = np.asarray(elements_of.get(place, 0))
-        if numbers.dtype.kind not in "iuf" or numbers.max(initial=0) < door.too_large:
-            found.append((place, trec.number_role))
-    for place, elements in elements_of.items():
-        if place not in form.places.values() and _are_numbers_of_queries(elements, door):
-            found.append((names[place], "score" if door.is_of_lists else "relevance"))
-    if not found:
+    elements_by_place = dict(columns)
+    left_out: list[Any] = [name for name in NUMBERS if name in names]
+    left_out += _find_number_of_trec(door, form, elements_by_place)
+    look_like_numbers = _look_like_scores if door.is_of_lists else _look_like_grades
+    for place, elements in elements_by_place.items():
+        if place not in form.places.values() and look_like_numbers(elements):
+            left_out.append(names[place])
+    if not left_out:
         return
-    # Roles of the door come first.
-    number, role = min(found, key=lambda each: each[0] not in door.roles)
+    roles_left_out = [name for name in left_out if name in door.roles]
+    number = (roles_left_out or left_out)[0]
+    role: str | None = "score" if door.is_of_lists else "relevance"
+    if number in NUMBERS:
+        role = door.role_of(number)
     ways = []
     if role is not None:
         effect = "reads it" if door.is_of_lists else "reads it (text has 0 and 1 for bools)"
@@ -349,16 +344,36 @@ def refuse_left_out_numbers(
     raise InputValueError(argument, expected=expected, got="one that is left out", remedies=ways)
 
 
-def _are_numbers_of_queries(elements: Any, door: Door) -> bool:
-    """Return whether values are like grades of judgements, or like scores of lists."""
+def _find_number_of_trec(door: Door, form: Form, elements_by_place: Mapping[int, Any]) -> list[int]:
+    """Return the place of TREC's number in columns that are TREC's; none where it has years."""
+    trec = TREC.get(door.kind, NO_FORM)
+    has_places_of_trec = form.width == trec.width and form.places.items() <= trec.places.items()
+    if form.names or not has_places_of_trec:
+        return []
+    place = trec.places[trec.number_role]
+    numbers = np.asarray(elements_by_place.get(place, ()))
+    has_no_years = numbers.dtype.kind not in "iuf" or numbers.max(initial=0) < door.too_large
+    return [place] if has_no_years else []
+
+
+def _look_like_scores(elements: Any) -> bool:
+    """Return whether values are numbers, and some have a fraction."""
+    return any(number % 1 for number in _distinct_numbers(elements))
+
+
+def _look_like_grades(elements: Any) -> bool:
+    """Return whether values are bools or integers from 0 to 5: 0 and at least one other."""
+    numbers = _distinct_numbers(elements)
+    return 0 in numbers and len(numbers) > 1 and numbers <= set(range(6))
+
+
+def _distinct_numbers(elements: Any) -> set[Any]:
+    """Return the distinct values, without NaN, if all are numbers; otherwise none."""
     if not isinstance(elements, list):
         elements = np.asarray(elements).tolist()
     if not all(issubclass(kind, _KINDS_OF_NUMBERS) for kind in _core.types_of(elements)):
-        return False
-    numbers = {number for number in set(elements) if number == number}
-    if door.is_of_lists:
-        return any(number % 1 for number in numbers)
-    return 0 in numbers and len(numbers) > 1 and numbers <= set(range(6))
+        return set()
+    return {number for number in set(elements) if number == number}
 
 
 def have_few_values(elements: Sequence[Any]) -> bool:
@@ -378,40 +393,40 @@ def has_each_role(fields: Sequence[str], door: Door) -> bool:
 
 
 def _find_places(
-    names: Sequence[Any] | None,
-    width: int,
-    door: Door,
-    columns: Mapping[str, str | int] | None,
+    names: Sequence[Any] | None, width: int, door: Door, columns: ColumnsOption
 ) -> dict[str, int] | None:
     """Return the place of each role's column; None if one is missing, or there twice."""
-    if columns is None and names is None:
-        return dict(zip(door.roles, range(width), strict=False)) if width >= door.needed else None
-    needed = door.needed_roles if columns is None else list(columns)
-    pairs: list[tuple[str, int]] = []
+    needed_roles = door.needed_roles if columns is None else columns
     if columns is not None:
-        for role, column in columns.items():
-            for place in range(width):
-                # Names that are ints beside others may be numbers of other columns.
-                if column == place or (names is not None and names[place] == column):
-                    pairs.append((role, place))
+        pairs = [
+            (role, place)
+            for place, name in enumerate(names or range(width))
+            for role, column in columns.items()
+            if column in (place, name)  # A name that is an int may be the number of another column.
+        ]
+    elif names is not None:
+        pairs = _places_by_name(names, door)
     else:
-        roles = [door.role_of(name) for name in names or ()]
-        pairs.extend((role, place) for place, role in enumerate(roles) if role is not None)
-        if door.unnamed and roles.count(None) == 1 and door.unnamed not in roles:
-            pairs.append((door.unnamed, roles.index(None)))
+        pairs = list(zip(door.roles, range(width), strict=False))
     place_of_role = dict(pairs)
-    are_distinct = len(pairs) == len(place_of_role) == len(set(place_of_role.values()))
-    if not are_distinct or not place_of_role.keys() >= set(needed):
+    is_role_twice = len(place_of_role) < len(pairs)
+    is_column_twice = len(set(place_of_role.values())) < len(place_of_role)
+    is_role_missing = not place_of_role.keys() >= set(needed_roles)
+    if is_role_twice or is_column_twice or is_role_missing:
         return None
     return {role: place_of_role[role] for role in door.roles if role in place_of_role}
 
 
+def _places_by_name(names: Sequence[Any], door: Door) -> list[tuple[str, int]]:
+    """Return each role with each place whose name stands for it."""
+    roles = list(map(door.role_of, names))
+    if door.unnamed and door.unnamed not in roles and roles.count(None) == 1:
+        roles[roles.index(None)] = door.unnamed
+    return [(role, place) for place, role in enumerate(roles) if role is not None]
+
+
 def _wrong_columns(
-    argument: str,
-    door: Door,
-    width: int,
-    columns: Mapping[str, Any] | None,
-    names: Sequence[Any] | None,
+    argument: str, door: Door, width: int, columns: ColumnsOption, names: Sequence[Any] | None
 ) -> InputValueError:
     """Return the error for columns of which the roles are not all there, each once and alone."""
     ways = []
@@ -496,7 +511,7 @@ def read_column(
     name: str,
     values: Any,
     expected: str,
-    where: Callable[[int], str] = at_position,
+    where: Where = at_position,
     *,
     is_text: bool = False,
     remedies: Sequence[Option] = (),
@@ -521,41 +536,45 @@ def read_column(
         return Column(np.arange(len(elements)), elements, is_text)
     if all(map(is_integer_type, kinds)):
         return Column(index_array(name, elements))
-    is_label = np.array([isinstance(value, str) for value in elements])
-    is_integer_id = np.array([is_integer_type(type(value)) for value in elements])
-    is_other = is_label != is_label[0]
-    i = int((is_other | ~(is_label | is_integer_id)).argmax())
-    if is_other[i]:
+    is_wrong = [not is_integer_type(type(value)) for value in elements]
+    if isinstance(elements[0], str):
+        is_wrong = [not isinstance(value, str) for value in elements]
+    i = is_wrong.index(True)
+    if isinstance(elements[i], str) != isinstance(elements[0], str):
         expected += ", all of one type"
-    got = f"{elements[i]!r} {where(i)}{_way_out(elements[i])}"
+    got = f"{elements[i]!r} {where(i)}"
+    remedy = _remedy_for_element(elements[i])
+    if remedy:
+        got += f" ({remedy})"
     raise InputTypeError(name, expected=expected, got=got, remedies=remedies)
 
 
-def _way_out(value: Any) -> str:
-    """Say, in brackets, what to write where an element names nothing, or not what others do."""
+def _remedy_for_element(value: Any) -> str:
+    """Say what makes ids of elements like this one; "": nothing does."""
+    remedy = ""
     is_float = isinstance(value, (float, np.floating))
     is_nan = (is_float or isinstance(value, np.datetime64)) and value != value
-    if isinstance(value, (bool, np.bool_, bytes)):
-        return ""
-    if isinstance(value, str) or is_integer(value):
-        words = "str(...) of each makes labels of all"
+    if isinstance(value, str) or is_integer(value):  # Other elements are of another type.
+        remedy = "str(...) of each makes labels of all"
     elif isinstance(value, Mapping):  # a hit of a search
         score = "_score" if "_score" in value else "score"
-        name = next((key for key in ("id", "_id", *value) if key in value and key != score), "id")
-        words = f"{{x[{name!r}]: x[{score!r}] for x in ...}} makes a mapping of such dicts"
+        other_keys = [key for key in value if key != score]
+        name = next((key for key in ("id", "_id", *other_keys) if key in value), "id")
+        remedy = f"{{x[{name!r}]: x[{score!r}] for x in ...}} makes a mapping of such dicts"
     elif isinstance(value, (list, tuple)) and len(value) == 2 and is_number(value[1]):
-        words = "dict(...) makes a mapping of such pairs"
+        remedy = "dict(...) makes a mapping of such pairs"
     elif isinstance(value, (list, np.ndarray)):
-        words = "df.explode(...) makes a row of each"
-    elif type(value).__name__ in _NONES or is_nan:
-        words = "a missing value: df.dropna() leaves its row out; '' means none in a further column"
-    elif is_float and not float(value).is_integer():
-        return ""
+        remedy = "df.explode(...) makes a row of each"
+    elif is_nan or type(value).__name__ in _NONES:
+        remedy = (
+            "a missing value: df.dropna() leaves its row out; '' means none in a further column"
+        )
     elif is_float:
-        words = "pandas makes floats of ints if values are missing: df.dropna().astype(int)"
-    else:
-        words = _way_to_label(value)
-    return f" ({words})"
+        if float(value).is_integer():
+            remedy = "pandas makes floats of ints if values are missing: df.dropna().astype(int)"
+    elif not isinstance(value, (bool, np.bool_, bytes)):
+        remedy = _way_to_label(value)
+    return remedy
 
 
 def _way_to_label(value: object) -> str:
@@ -601,10 +620,7 @@ def checked_names(argument: str, values: Any) -> Names:
 
 
 def joined_rows(
-    name: str,
-    rows: Iterable[Any],
-    expected: str,
-    row_name: Callable[[int], str] = "in list {}".format,
+    name: str, rows: Iterable[Any], expected: str, row_name: Where = "in list {}".format
 ) -> tuple[IntArray, Column]:
     """Return how many elements each row has, and those of all rows, one row after another.
 
@@ -635,21 +651,24 @@ def joined_rows(
     return lengths, read_column(name, joined, expected, where)
 
 
-def refuse_rows_of_labels(argument: str, lengths: IntArray, column: Column) -> None:
-    """Refuse rows that have a grade for each document, and would be read as lists of ids.
+def refuse_matrix_of_grades(argument: str, lengths: IntArray, column: Column) -> None:
+    """Refuse rows of a matrix that has a grade for each document, which would be read as ids.
 
     They are lists of one length whose integers are below it, and of which some has one twice, as
     `joined_rows` returns them.
 
-    >>> refuse_rows_of_labels("qrels", *joined_rows("qrels", [[0, 1, 1], [0, 3]], "ids"))
+    >>> rows = joined_rows("qrels", [[0, 1, 1], [0, 0, 2]], "ids")
+    >>> refuse_matrix_of_grades("qrels", *rows)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    truerank.errors.InputValueError: qrels: expected a list of ids for each key, got lists of 3 ...
     """
     ids = column.ids
     if column.labels is not None or not len(ids) or (lengths != lengths[0]).any():
         return
     width = int(lengths[0])
-    are_below = ids.min() >= 0 and ids.max() < width
+    are_below_width = ids.min() >= 0 and ids.max() < width
     has_repeat = (np.diff(np.sort(ids.reshape(-1, width))) == 0).any()
-    if are_below and has_repeat:
+    if are_below_width and has_repeat:
         got = f"lists of {width} integers below {width}, some twice, like rows of labels; "
         got += "{key: np.nonzero(row)[0] for key, row in rows.items()} makes lists of ids"
         raise InputValueError(argument, expected="a list of ids for each key", got=got)

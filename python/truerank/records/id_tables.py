@@ -50,7 +50,7 @@ from .columns import (
     joined_rows,
     read_column,
     refuse_left_out_numbers,
-    refuse_rows_of_labels,
+    refuse_matrix_of_grades,
 )
 from .text import find_form, is_id, is_integer_text, is_path, line_of, number_of, read_rows
 from .vocabularies import MAX_IDS, Vocabulary, align
@@ -58,6 +58,10 @@ from .vocabularies import MAX_IDS, Vocabulary, align
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..inputs.progress_listeners import Listener
+    from .columns import ColumnsOption
+
+    ProgressOption = bool | Listener | None
+    NameTables = dict[str, _core.Names]  # by vocabulary; tables share them, and add theirs
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,108 +132,102 @@ def read_table(
     value: Any,
     door: Door,
     *,
-    columns: Mapping[str, str | int] | None = None,
+    columns: ColumnsOption = None,
     header: bool | None = None,
     has_further: bool = False,
-    names: dict[str, _core.Names] | None = None,
-    progress: bool | Listener | None = None,
+    shared_names: NameTables | None = None,
+    progress: ProgressOption = None,
 ) -> IdTable:
     """Read a file, columns, or a mapping by query: the one door of tables.
 
     The value is a path; what `read_columns` takes; for judgements and lists {query: {document:
     number}}, or {query: [documents]}. One of facts or pairs without rows has no columns. Numbers
-    stay as they came, if they are not from text. `names` are those of each vocabulary, which tables
-    share; those of this one are added.
+    stay as they came, if they are not from text. `shared_names` are those of each vocabulary, which
+    tables share; those of this one are added.
 
     >>> from truerank.records.columns import PAIRS
     >>> table = read_table("test", [("a", 7), ("b", 3)], PAIRS)
     >>> table.columns["left"].ids, table.columns["left"].listed, table.columns["right"].ids
     (array([0, 1], dtype=int32), ('a', 'b'), array([7, 3]))
     """
-    names = {} if names is None else names
+    names = {} if shared_names is None else shared_names
     _refuse_columns_by_role(argument, value, door)
     if door.mappings and isinstance(value, Mapping):
         return _read_mapping(argument, value, door)
-    title = argument
-    if is_path(value):
-        path = os.fsdecode(value)
-        title = f"{argument}: {path}"
-        if not is_npy(path):
-            form = find_form(
-                argument, path, door, header=header, columns=columns, has_further=has_further
-            )
-            if form is None:
-                return IdTable({}, title=title)
-            return _read_text(argument, path, door, form, names, progress)
+    if not is_path(value):
+        return _read_values(argument, value, door, columns, names, has_further)
+    path = os.fsdecode(value)
+    title = f"{argument}: {path}"
+    if is_npy(path):
         if door.mappings:
             raise InputTypeError(argument, expected=door.forms, got=f"the array in {path}")
-        value = read_npy(argument, path)
-    parts, names_of_columns = read_columns(title, value, door, columns)
-    if not door.mappings and not (len(parts) and len(parts[0])):
+        array = read_npy(argument, path)
+        return _read_values(title, array, door, columns, names, has_further)
+    form = find_form(argument, path, door, header=header, columns=columns, has_further=has_further)
+    if form is None:
         return IdTable({}, title=title)
-    form = find_columns(title, names_of_columns, len(parts), door, columns, has_further=has_further)
-    refuse_left_out_numbers(title, door, form, enumerate(parts))
-    table = IdTable({}, title=title, form=form)
-    if isinstance(parts, np.ndarray):  # They are integers, which are looked at and copied at once.
-        check_size(title, parts.shape[1])
-        ids = index_array(title, parts[list(form.places.values())], copy=False)
-        table.columns.update(zip(form.places, map(Column, ids), strict=True))
-        return table
-    for role, place in form.places.items():
-        if role in NUMBERS:
-            table.values[role] = parts[place]
-        else:
-            table.columns[role] = _column_of_role(title, role, parts[place], door, names)
-    others = _number_others(form, parts) if door.is_of_lists else {}
-    return replace(table, others=others)
+    return _read_text(argument, path, door, form, names, progress)
 
 
-def _number_others(form: Form, parts: Sequence[Any]) -> dict[Any, Column]:
-    """Return by name the columns without a role that have few values, as numbers of these."""
-    others = {}
+def _read_values(
+    title: str, value: Any, door: Door, columns: ColumnsOption, names: NameTables, has_further: bool
+) -> IdTable:
+    """Read a table that is no file of text and no mapping by query."""
+    elements, column_names = read_columns(title, value, door, columns)
+    has_rows = len(elements) > 0 and len(elements[0]) > 0
+    if not door.mappings and not has_rows:
+        return IdTable({}, title=title)
+    form = find_columns(title, column_names, len(elements), door, columns, has_further=has_further)
+    refuse_left_out_numbers(title, door, form, enumerate(elements))
+    if isinstance(elements, np.ndarray):  # Integers are looked at and copied at once.
+        check_size(title, elements.shape[1])
+        ids = index_array(title, elements[list(form.places.values())], copy=False)
+        ids_by_role = dict(zip(form.places, map(Column, ids), strict=True))
+        return IdTable(ids_by_role, title=title, form=form)
+    numbers = {role: elements[place] for role, place in form.places.items() if role in NUMBERS}
+    labels = {
+        role: _column_of_role(title, role, elements[place], door, names)
+        for role, place in form.places.items()
+        if role not in NUMBERS
+    }
+    others = _code_other_columns(form, elements) if door.is_of_lists else {}
+    return IdTable(labels, numbers, title, form=form, others=others)
+
+
+def _code_other_columns(form: Form, columns: Sequence[Any]) -> dict[Any, Column]:
+    """Return by name the columns without a role that have few values, which are numbered."""
+    coded = {}
     for place, name in enumerate(form.names or ()):
-        values = parts[place]
+        if place in form.places.values() or name in NUMBERS:
+            continue
+        values = columns[place]
         elements = values.tolist() if hasattr(values, "tolist") else list(values)
         with suppress(TypeError):  # Elements that are lists, as of genres, have no numbers.
-            is_read = place in form.places.values() or name in NUMBERS
-            if not is_read and have_few_values(elements):
-                numbers: dict[Any, int] = {}
-                ids = [numbers.setdefault(value, len(numbers)) for value in elements]
-                others[name] = Column(np.array(ids), tuple(numbers))
-    return others
+            if have_few_values(elements):
+                code_by_value: dict[Any, int] = {}
+                codes = [code_by_value.setdefault(x, len(code_by_value)) for x in elements]
+                coded[name] = Column(np.array(codes), tuple(code_by_value))
+    return coded
 
 
 def _read_text(
-    argument: str,
-    path: str,
-    door: Door,
-    form: Form,
-    names: dict[str, _core.Names],
-    progress: bool | Listener | None,
+    argument: str, path: str, door: Door, form: Form, names: NameTables, progress: ProgressOption
 ) -> IdTable:
     """Read a file of text of a form."""
     file = state_of_file(path)
-    roles = [role for role in form.places if role not in NUMBERS]
-    role_names = {role: names_of_role(door, role, names) for role in roles}
-    codes, numbers, comments, left_out = read_rows(argument, path, door, form, role_names, progress)
-    codes_of_roles, codes_of_left_out = codes[: len(roles)], codes[len(roles) :]
     title = f"{argument}: {path}"
-    values = [(place, list(map(number_of, words.listed()))) for place, words in left_out.items()]
+    id_places = {role: place for role, place in form.places.items() if role not in NUMBERS}
+    names_by_place = {place: names_of_role(door, role, names) for role, place in id_places.items()}
+    columns, numbers, n_comments = read_rows(argument, path, door, form, names_by_place, progress)
+    labels = {role: columns[place] for role, place in id_places.items()}
+    left_out = [place for place in columns if place not in names_by_place]
+    values = [(place, list(map(number_of, columns[place].listed))) for place in left_out]
     refuse_left_out_numbers(title, door, form, values)
-    if comments:
-        form = replace(form, left_out=(*form.left_out, format_count(comments, "comment")))
-    columns = {
-        role: Column(ids, role_names[role], is_text=True)
-        for role, ids in zip(roles, codes_of_roles, strict=True)
-    }
-    table = IdTable(columns, title=title, path=path, file=file, form=form)
-    column_names = form.names or range(form.width)
-    for (place, words), ids in zip(left_out.items(), codes_of_left_out, strict=True):
-        if column_names[place] not in NUMBERS:
-            table.others[column_names[place]] = Column(ids, words)
-    if form.number_role:
-        table.values[form.number_role] = numbers
-    return table
+    if n_comments:
+        form = replace(form, left_out=(*form.left_out, format_count(n_comments, "comment")))
+    titles = form.names or range(form.width)
+    others = {titles[place]: columns[place] for place in left_out if titles[place] not in NUMBERS}
+    return IdTable(labels, numbers, title, path, file, form, others=others)
 
 
 def _refuse_columns_by_role(argument: str, value: Any, door: Door) -> None:
@@ -244,16 +242,20 @@ def _refuse_columns_by_role(argument: str, value: Any, door: Door) -> None:
         raise InputTypeError(argument, expected=door.forms, got=got)
 
 
+def _check_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> None:
+    """Refuse a mapping by query whose values are not all lists, or all mappings."""
+    n_mappings = sum(isinstance(listed, Mapping) for listed in value.values())
+    are_mixed = 0 < n_mappings < len(value)
+    for query, listed in value.items():
+        is_list = is_column(listed) and not (door.is_of_lists and isinstance(listed, Set))
+        if are_mixed or not (is_list or isinstance(listed, Mapping)):
+            got = f"{query!r}: {reprlib.repr(listed)}"
+            raise InputTypeError(argument, expected=f"{door.mappings} for all queries", got=got)
+
+
 def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTable:
     """Read {query: {document: number}}, or {query: [documents]}."""
-    lists = list(value.values())
-    n_scored = sum(isinstance(each, Mapping) for each in lists)
-    is_mixed = 0 < n_scored < len(lists)
-    for query, each in value.items():
-        is_list = is_column(each) and not (door.is_of_lists and isinstance(each, Set))
-        if is_mixed or not (is_list or isinstance(each, Mapping)):
-            got = f"{query!r}: {reprlib.repr(each)}"
-            raise InputTypeError(argument, expected=f"{door.mappings} for all queries", got=got)
+    _check_mapping(argument, value, door)
     key_length = door.needed - 1
     if key_length > 1:
         for key in value:
@@ -261,30 +263,32 @@ def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTabl
                 raise InputTypeError(argument, expected=door.mappings, got=f"the key {key!r}")
     if door.is_of_lists:
         keys = tuple(value) if key_length > 1 else checked_names(argument, list(value))
-        asked = Column(np.arange(len(keys)), keys)
+        queries = Column(np.arange(len(keys)), keys)
     else:
-        asked = _column_of_role(argument, "query", list(value), door, {})
-    values: dict[str, Any] = {}
-    if n_scored:
-        counts = np.array(list(map(len, lists)), np.int64)
-        number = "score" if door.is_of_lists else "relevance"
-        values[number] = list(chain.from_iterable(each.values() for each in lists))
-        documents: Any = list(chain.from_iterable(lists))
+        queries = _column_of_role(argument, "query", list(value), door, {})
+    lists = list(value.values())
+    numbers: dict[str, Any] = {}
+    documents: Any
+    if lists and isinstance(lists[0], Mapping):
+        role_of_numbers = "score" if door.is_of_lists else "relevance"
+        numbers[role_of_numbers] = list(chain.from_iterable(scored.values() for scored in lists))
+        documents = list(chain.from_iterable(lists))
+        lengths = np.array(list(map(len, lists)), np.int64)
     elif door.is_of_lists:
         expected = "a list of ids, or {id: score}, such as dict(zip(ids, scores))"
-        counts, documents = joined_rows(argument, lists, expected, lambda i: f"for {keys[i]!r}")
+        lengths, documents = joined_rows(argument, lists, expected, lambda i: f"for {keys[i]!r}")
     else:
-        counts, documents = joined_rows(argument, lists, "documents of each query")
-        refuse_rows_of_labels(argument, counts, documents)
+        lengths, documents = joined_rows(argument, lists, "documents of each query")
+        refuse_matrix_of_grades(argument, lengths, documents)
     columns = {
-        "query": asked.select(np.repeat(np.arange(len(asked)), counts)),
+        "query": queries.select(np.repeat(np.arange(len(queries)), lengths)),
         "document": _column_of_role(argument, "document", documents, door, {}),
     }
-    return IdTable(columns, values, argument, asked=asked)
+    return IdTable(columns, numbers, argument, asked=queries)
 
 
 def _column_of_role(
-    title: str, role: str, values: Any, door: Door, names: dict[str, _core.Names]
+    title: str, role: str, values: Any, door: Door, shared_names: NameTables
 ) -> Column:
     """Return a column of labels, which are numbered, or of integers as they came."""
     roles = door.needed_roles
@@ -292,20 +296,20 @@ def _column_of_role(
     expected = f"integers or labels in column {name}"
     # Another column may hold weights.
     ways = [] if role in roles else [door.way_to_name(door.needed)]
-    column: Column = values
-    if not isinstance(values, Column):
+    column = values
+    if not isinstance(column, Column):
         column = read_column(title, values, expected, "in row {}".format, remedies=ways)
-    elements: Any = column.labels
-    if elements is None:
+    if column.labels is None:
         return column
-    if role in roles and not door.is_of_lists and "" in elements:
-        row = list(elements).index("")
+    labels: Any = column.labels
+    if role in roles and not door.is_of_lists and "" in labels:
+        row = list(labels).index("")
         raise InputValueError(title, expected=expected, got=f"'' in row {row}")
-    labels = names_of_role(door, role, names)
-    return Column(labels.add(elements), labels)
+    names = names_of_role(door, role, shared_names)
+    return Column(names.add(labels), names)
 
 
-def names_of_role(door: Door, role: str, names: dict[str, _core.Names]) -> _core.Names:
+def names_of_role(door: Door, role: str, names: NameTables) -> _core.Names:
     """Return the names of a role; heads and tails share theirs."""
     return names.setdefault(door.vocabularies.get(role, role), _core.Names())
 
@@ -314,7 +318,7 @@ def names_of_role(door: Door, role: str, names: dict[str, _core.Names]) -> _core
 
 
 def read_columns(
-    argument: str, value: Any, door: Door, columns: Mapping[str, str | int] | None = None
+    argument: str, value: Any, door: Door, columns: ColumnsOption = None
 ) -> tuple[Any, list[Any] | None]:
     """Return the columns of a value that has some, and their names; None: they have none.
 
@@ -330,34 +334,33 @@ def read_columns(
     >>> read_columns("test", [(3, "a"), (4, "b")], PAIRS)
     ([(3, 4), ('a', 'b')], None)
     """
-    has_rows = not door.mappings
-    value = _without_stream(value)
-    names: list[Any] | None = None
-    table: Any
-    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.names:
-        names = list(value.dtype.names)
-        table = [value[name] for name in names]
-    elif is_frame(value):
-        table, names = _columns_of_frame(argument, value)
-        if names is None and columns is None:
-            numbers = dict(zip(door.roles, range(len(table)), strict=False))
+    table = _without_stream(value)
+    if isinstance(table, np.ndarray) and table.ndim == 1 and table.dtype.names:
+        return [table[name] for name in table.dtype.names], list(table.dtype.names)
+    if isinstance(table, kind_of("pyarrow", "Table")):
+        return list(map(_plain_column, table.columns)), list(table.column_names)
+    if is_frame(table):
+        elements = _columns_of_frame(table)
+        names = _names_of_frame(argument, table)
+        if names is not None:
+            return elements, names
+        if columns is None:
+            numbers = dict(zip(door.roles, range(len(elements)), strict=False))
             way = Option("columns", numbers, "says which are which")
             got = "a frame whose columns are numbered"
             raise InputValueError(argument, expected="columns with names", got=got, remedies=[way])
-    elif isinstance(value, tuple) and not hasattr(value, "_fields") and not door.is_of_lists:
-        table = _columns_of_tuple(argument, value)
-    elif isinstance(value, kind_of("pyarrow", "Table")):
-        names = list(value.column_names)
-        table = list(map(_plain_column, value.columns))
-    elif has_rows:
-        table = _columns_of_rows(argument, value, door)
+    elif isinstance(table, tuple) and not hasattr(table, "_fields") and not door.is_of_lists:
+        elements = _columns_of_tuple(argument, table)
+    elif door.mappings:
+        raise wrong_form(argument, table, door)
     else:
-        raise wrong_form(argument, value, door)
-    is_filled = len(table) > 0 and len(table[0]) > 0
-    if has_rows and is_filled and names is None and not door.fits(len(table), columns is not None):
+        elements = _columns_of_rows(argument, table, door)
+    is_filled = len(elements) > 0 and len(elements[0]) > 0
+    are_rows = is_filled and not door.mappings
+    if are_rows and not door.fits(len(elements), columns is not None):
         expected = f"{door.expected}: a tuple is columns, a list of tuples is rows"
-        raise InputValueError(argument, expected=expected, got=f"{len(table)} columns")
-    return table, names
+        raise InputValueError(argument, expected=expected, got=f"{len(elements)} columns")
+    return elements, None
 
 
 def _without_stream(value: Any) -> Any:
@@ -377,23 +380,22 @@ def read_keys(argument: str, keys: Any, roles: Sequence[str]) -> list[Any]:
     >>> read_keys("row_queries", [("a", "r"), ("b", "r")], ["head", "relation"])
     [('a', 'b'), ('r', 'r')]
     """
-    names = FACTS.roles | PAIRS.roles | JUDGEMENTS.roles
-    roles_of_keys = {role: names.get(role, frozenset({role})) for role in roles}
+    known_names = FACTS.roles | PAIRS.roles | JUDGEMENTS.roles
+    names_by_role = {role: known_names.get(role, frozenset({role})) for role in roles}
     rows = f"rows [({', '.join(roles)}), ...] as a list of tuples or an array of ints or labels"
     forms = f"{rows}, or a table"
     if len(roles) == 1:
         forms = f"labels or ids of each {roles[0]}"
-    if len(roles) == 1 and is_column(keys):
-        keys = (keys,)
-    values = keys if isinstance(keys, tuple) else (keys,)
+    table = (keys,) if len(roles) == 1 and is_column(keys) else keys
+    values = table if isinstance(table, tuple) else [table]
     for value in values:
         refuse_index(argument, value)
-    door = Door("keys", roles_of_keys, len(roles), forms=forms)
-    parts, names_of_columns = read_columns(argument, keys, door)
-    if not len(parts[0]):  # Of no keys nothing says how many columns they have.
-        return [parts[0]] * len(roles)
-    form = find_columns(argument, names_of_columns, len(parts), door)
-    return [parts[form.places[role]] for role in roles]
+    door = Door("keys", names_by_role, len(roles), forms=forms)
+    columns, column_names = read_columns(argument, table, door)
+    if not len(columns[0]):  # Of no keys nothing says how many columns they have.
+        return [columns[0]] * len(roles)
+    form = find_columns(argument, column_names, len(columns), door)
+    return [columns[form.places[role]] for role in roles]
 
 
 def wrong_form(argument: str, value: Any, door: Door) -> InputTypeError:
@@ -419,9 +421,9 @@ def wrong_form(argument: str, value: Any, door: Door) -> InputTypeError:
 
 
 def _columns_of_tuple(argument: str, value: tuple[Any, ...]) -> list[Any]:
-    """Return columns without names; what is no column, or may be rows, is refused.
+    """Return columns without names; what is no column is refused.
 
-    As many tuples as each of them has places may be either.
+    So are n tuples of n elements each, which could be rows or columns.
     """
     expected = "columns in order, one-dimensional and of one length: a tuple is columns, a list is "
     expected += "rows"
@@ -432,25 +434,32 @@ def _columns_of_tuple(argument: str, value: tuple[Any, ...]) -> list[Any]:
     if len(set(lengths)) != 1:
         got = f"lengths {', '.join(map(str, lengths[:8])) or 'of none'}"
         raise InputValueError(argument, expected=expected, got=got)
-    if len(value) == lengths[0] and all(isinstance(column, tuple) for column in value):
-        expected = "list(rows), tuple(map(list, columns)) or pd.DataFrame(rows, columns=[...])"
+    are_tuples = all(isinstance(column, tuple) for column in value)
+    if are_tuples and len(value) == lengths[0]:
+        ways = "list(rows), tuple(map(list, columns)) or pd.DataFrame(rows, columns=[...])"
         got = f"{len(value)} tuples of {lengths[0]}, which may be rows or columns"
-        raise InputValueError(argument, expected=expected, got=got)
+        raise InputValueError(argument, expected=ways, got=got)
     return list(value)
 
 
-def _columns_of_array(argument: str, value: Any, door: Door) -> Any:
-    """Return the columns of rows that are an array of ints or of labels, perhaps as objects."""
+def _read_array_of_rows(argument: str, value: Any, door: Door) -> Any:
+    """Return rows that are no list as a 2-D array; what has a mask, which it loses, is refused."""
     array = value
     if type(value) is not np.ndarray:
-        has_mask = isinstance(value, np.ma.MaskedArray)  # It would be lost.
+        has_mask = isinstance(value, np.ma.MaskedArray)
         if has_mask or not hasattr(value, "shape") or hasattr(value, "to_pandas"):
             raise wrong_form(argument, value, door)
         array = as_array(value, argument, door.forms)
     if array.ndim != 2 or not 1 <= array.shape[1] <= MAX_COLUMNS:
         raise wrong_form(argument, value, door)
+    return array
+
+
+def _columns_of_array(argument: str, value: Any, door: Door) -> Any:
+    """Return the columns of rows that are an array of ints or of labels, perhaps as objects."""
+    array = _read_array_of_rows(argument, value, door)
     if not len(array):
-        return [[], []]
+        return [[]]
     if array.dtype.kind in "iu":
         return array.T
     kinds: set[type] = {array.dtype.type}
@@ -459,27 +468,28 @@ def _columns_of_array(argument: str, value: Any, door: Door) -> Any:
     are_labels = all(issubclass(kind, str) for kind in kinds)
     if not are_labels and not all(map(is_integer_type, kinds)):
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise InputTypeError(
-            argument, expected=door.forms, got=f"{type(value).__name__} of {names}"
-        )
+        got = f"{type(value).__name__} of {names}"
+        raise InputTypeError(argument, expected=door.forms, got=got)
     return list(array.T)
 
 
 def _columns_of_rows(argument: str, value: Any, door: Door) -> Any:
-    """Return the columns of rows; where there are none, they have two columns."""
+    """Return the columns of rows; without rows it is a single one, which is empty."""
     if not isinstance(value, list):
         return _columns_of_array(argument, value, door)
-    if value and isinstance(value[0], Mapping):
+    if not value:
+        return [[]]
+    first_row = value[0]
+    if isinstance(first_row, Mapping):
         raise wrong_form(argument, value, door)
+    has_columns = isinstance(first_row, tuple) and any(map(is_column, first_row))
     for i, row in enumerate(value):
-        is_plain = isinstance(row, tuple) and row and not hasattr(row, "_fields")
-        if not is_plain or (not i and any(map(is_column, row))):
+        is_plain_tuple = isinstance(row, tuple) and row and not hasattr(row, "_fields")
+        if has_columns or not is_plain_tuple:
             raise InputTypeError(argument, expected=door.forms, got=f"{row!r} in row {i}")
-        if len(row) != len(value[0]):
+        if len(row) != len(first_row):
             expected = f"{door.forms}, all of one length"
             raise InputValueError(argument, expected=expected, got=f"{row!r} in row {i}")
-    if not value:
-        return [[], []]
     return list(zip(*value, strict=True))
 
 
@@ -492,16 +502,18 @@ def is_column(value: Any) -> bool:
     return len(getattr(value, "shape", (0,))) == 1
 
 
-def _columns_of_frame(argument: str, value: Any) -> tuple[list[Any], list[Any] | None]:
-    """Return the columns of a frame, each of its own type; what only counts them is no name."""
-    names: list[Any] | None = list(value.columns)
-    if columns_of(argument, value) is NUMBERED or names == list(range(value.shape[1])):
-        names = None
-    if hasattr(value, "iloc"):
-        columns = [value.iloc[:, j] for j in range(value.shape[1])]
-    else:
-        columns = list(value.get_columns())
-    return columns, names
+def _columns_of_frame(frame: Any) -> list[Any]:
+    """Return the columns of a frame of pandas or polars, each of its own type."""
+    if hasattr(frame, "iloc"):
+        return [frame.iloc[:, j] for j in range(frame.shape[1])]
+    return list(frame.get_columns())
+
+
+def _names_of_frame(argument: str, frame: Any) -> list[Any] | None:
+    """Return the names of the columns of a frame; None: they are only numbered."""
+    names = list(frame.columns)
+    is_numbered = columns_of(argument, frame) is NUMBERED or names == list(range(len(names)))
+    return None if is_numbered else names
 
 
 def _plain_column(column: Any) -> Any:
@@ -526,12 +538,7 @@ def make_vocabulary(
     labels = sorted(_distinct_labels(columns))
     has_text = any(column.is_text and len(column) for column in columns)
     if not labels or (text_has_ids and has_text):
-        ids_as_they_came = Vocabulary(0, None, argument)
-        if not any(map(len, columns)):
-            return ids_as_they_came
-        ids = chain.from_iterable(align_columns(tables, roles, ids_as_they_came).values())
-        largest = max(int(column.max(initial=0)) for column in ids)
-        return Vocabulary(min(1 + largest, MAX_IDS), None, argument)
+        return _make_vocabulary_of_ids(argument, tables, roles)
     _refuse_ids_beside_labels(tables, roles)
     if all(map(is_id, labels)):
         remedy = "say how many ids there are, or give the labels in their order"
@@ -540,20 +547,33 @@ def make_vocabulary(
     return replace(Vocabulary.infer(argument, tuple(labels)), is_of_facts=True)
 
 
+def _make_vocabulary_of_ids(
+    argument: str, tables: Sequence[IdTable], roles: Sequence[str]
+) -> Vocabulary:
+    """Make the vocabulary of ids up to the largest; without any, each integer stays what it is."""
+    integers = Vocabulary.unbounded(argument)
+    ids = list(chain.from_iterable(align_columns(tables, roles, integers).values()))
+    if not any(map(len, ids)):
+        return integers
+    largest = max(int(column.max(initial=0)) for column in ids)
+    return Vocabulary(min(1 + largest, MAX_IDS), None, argument)
+
+
 def make_further_vocabulary(
     argument: str, tables: Sequence[IdTable], role: str, *, text_has_ids: bool
 ) -> Vocabulary:
-    """Make the vocabulary of a further column, as of times, whose integers are what they are.
+    """Make the vocabulary of a further column, as of times, where each integer stays what it is.
 
     Labels that are all integers have the order of these; in text they are ids if `text_has_ids`.
     """
     columns = [table.columns[role] for table in tables]
     labels = sorted(_distinct_labels(columns))
+    if not labels:
+        return Vocabulary.unbounded(argument)
     if all(map(is_integer_text, labels)):
         labels.sort(key=int)
-        are_from_text = all(column.is_text for column in columns if column.has_labels)
-        if not labels or (text_has_ids and are_from_text):
-            return Vocabulary(0, None, argument)
+        if text_has_ids and all(column.is_text for column in columns if column.has_labels):
+            return Vocabulary.unbounded(argument)
     _refuse_ids_beside_labels(tables, [role])
     return Vocabulary.infer(argument, tuple(labels))
 
@@ -580,6 +600,6 @@ def align_columns(
     ids: dict[str, list[IntArray]] = {}
     for table, role in product(tables, roles):
         where = partial(table.where, role)
-        aligned = align(table.title, table.columns[role], vocabulary, where, known=looked_up)
+        aligned = align(table.title, table.columns[role], vocabulary, where, looked_up=looked_up)
         ids.setdefault(role, []).append(aligned)
     return ids

@@ -227,7 +227,7 @@ def _read_each(
             columns=columns,
             header=header,
             has_further=has_further,
-            names=names,
+            shared_names=names,
         )
         tables.append(table)
         width = max(width, len(table.columns))

@@ -31,6 +31,7 @@ from .columns import (
     MAX_COLUMNS,
     NUMBERS,
     TREC,
+    Column,
     Door,
     Form,
     find_columns,
@@ -42,9 +43,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.progress_listeners import Listener
+    from .columns import ColumnsOption
 
     # The place of a line in its block, from 0, and what is wrong with it.
     Fault = tuple[int, str]
+    ReadLines = Callable[[str, int], tuple[Fault | None, Sequence[npt.NDArray[Any]]]]
 
 # At this size the fields of a block, which are Python strings, stay in the cache.
 BLOCK_BYTES = 1 << 17
@@ -80,7 +83,7 @@ def find_form(
     door: Door,
     *,
     header: bool | None = None,
-    columns: Mapping[str, str | int] | None = None,
+    columns: ColumnsOption = None,
     has_further: bool = False,
 ) -> Form | None:
     """Find the form of a file by its first line; None: facts or pairs without lines.
@@ -92,13 +95,13 @@ def find_form(
     is refused if it has names of the door's roles.
     """
     title = f"{argument}: {path}"
-    is_by_query = door.mappings != ""
     has_comments = door.kind in TREC
     blanks = " \t" if has_comments else " "  # A line of tabs has empty fields of facts.
     lines = text_lines(argument, path, blanks=blanks, has_comments=has_comments)
-    number, line = next(lines, (0, ""))
-    if not number:
+    first_line = next(lines, None)
+    if first_line is None:
         return TREC.get(door.kind)
+    number, line = first_line
     between = separator_of(path, line, may_be_blanks=has_comments)
     fields = fields_of(line, between, title, number)
     refuse_other_marks(f"{title}: line {number}", fields)
@@ -106,27 +109,24 @@ def find_form(
         names = list(door.counted)
         form = find_columns(title, names, len(names), door, columns, has_further=has_further)
         description = f"the first line is a count, as OpenKE has: of {', '.join(names)}"
-        count = int(fields[0])
-        return replace(form, description=description, header=number, count=count)
+        return replace(form, description=description, header=number, count=int(fields[0]))
 
-    are_named = any(isinstance(column, str) for column in (columns or {}).values())
-    is_header = bool(header)
-    if is_by_query:
-        title += f": line {number}"
-        others = [name for name in fields if door.role_of(name) is None]
-        # Further columns of keys have numbers as roles, and any names.
-        needed = filter(str.isalpha, door.needed_roles)
-        are_roles = set(map(door.role_of, fields)).issuperset(needed)
-        is_header = are_named or (are_roles and set(map(number_of, others)) <= {None})
+    has_names = any(isinstance(column, str) for column in (columns or {}).values())
+    if door.mappings:
+        is_header = has_names or _are_names_of_columns(fields, door)
         if has_comments and not is_header and columns is None:
             return _find_trec_form(argument, path, number, line, door)
-    elif header is None and (are_named or has_each_role(fields, door)):
-        raise unsaid_header(title, line, "it names the columns")
-    elif not door.fits(len(fields), is_header or columns is not None):
-        refuse_json(argument, path, number, line, "pandas.DataFrame(json.load(file)) is a table")
-        raise _wrong_row(title, door, between, number, line)
-    first_line = fields if is_header else None
-    form = find_columns(title, first_line, len(fields), door, columns, has_further=has_further)
+        title = f"{title}: line {number}"
+    else:
+        is_header = bool(header)
+        if header is None and (has_names or has_each_role(fields, door)):
+            raise unsaid_header(title, line, "it names the columns")
+        if not door.fits(len(fields), is_header or columns is not None):
+            remedy = "pandas.DataFrame(json.load(file)) is a table"
+            refuse_json(argument, path, number, line, remedy)
+            raise _wrong_row(title, door, between, number, line)
+    column_names = fields if is_header else None
+    form = find_columns(title, column_names, len(fields), door, columns, has_further=has_further)
     return replace(
         form,
         description=_describe(form, door),
@@ -134,6 +134,17 @@ def find_form(
         header=number if is_header else 0,
         has_comments=has_comments,
     )
+
+
+def _are_names_of_columns(fields: Sequence[str], door: Door) -> bool:
+    """Return whether fields of a table by query have the needed roles, and no others are numbers.
+
+    The roles of further columns, which are numbers, are not needed: they may have any names.
+    """
+    other_fields = [field for field in fields if door.role_of(field) is None]
+    has_number = any(number_of(field) is not None for field in other_fields)
+    needed_roles = filter(str.isalpha, door.needed_roles)
+    return not has_number and set(map(door.role_of, fields)).issuperset(needed_roles)
 
 
 def unsaid_header(title: str, line: str, why: str) -> InputValueError:
@@ -157,14 +168,14 @@ def refuse_other_marks(title: str, fields: Sequence[str]) -> None:
 def refuse_json(argument: str, path: str, number: int, line: str, way_out: str) -> None:
     """Refuse a line that is of no form if it is JSON, and say what hands it over."""
     begins = ("{", "[") if ".json" in path.lower() else _JSON_BEGINS
-    if line.lstrip().startswith(begins):
-        _, second_line = next(islice(text_lines(argument, path), 1, None), (0, ""))
-        is_whole = line.rstrip().endswith(("}", "]"))
-        has_values = is_whole and second_line[:1] == line[:1]
-        if has_values or ".jsonl" in path.lower():
-            way_out = "pandas.read_json(path, lines=True, dtype=False) makes a table of it"
-        problem = f"this is JSON: {way_out}; it reads {shown(line)}"
-        raise InputValueError(argument, problem, place=f"{path}: line {number}")
+    if not line.lstrip().startswith(begins):
+        return
+    _, second_line = next(islice(text_lines(argument, path), 1, None), (0, ""))
+    has_value_in_each_line = line.rstrip().endswith(("}", "]")) and second_line[:1] == line[:1]
+    if has_value_in_each_line or ".jsonl" in path.lower():
+        way_out = "pandas.read_json(path, lines=True, dtype=False) makes a table of it"
+    problem = f"this is JSON: {way_out}; it reads {shown(line)}"
+    raise InputValueError(argument, problem, place=f"{path}: line {number}")
 
 
 def _describe(form: Form, door: Door) -> str:
@@ -203,74 +214,81 @@ def read_rows(
     path: str,
     door: Door,
     form: Form,
-    names: Mapping[str, _core.Names],
+    names: Mapping[int, _core.Names],
     progress: bool | Listener | None = None,
-) -> tuple[list[npt.NDArray[Any]], npt.NDArray[np.float64], int, dict[int, _core.Names]]:
-    """Read the columns of a file, as numbers of names and as numbers.
+) -> tuple[dict[int, Column], dict[str, npt.NDArray[np.float64]], int]:
+    """Read the columns of a file by place, its numbers by role, and how many lines are comments.
+
+    `names` are those of the columns with a role, by place; labels of the file are added. Columns
+    without a role are read to be checked.
 
     Lines end in LF or CRLF; empty lines are skipped, and a byte order mark is dropped. Between tabs
     there is no quoting. Blanks at the ends of a field belong to no label, and are left out; those
-    within it are kept. Needed roles may not have empty fields. Labels are added to `names`, which
-    are by role.
-
-    It returns int32 columns for each of the roles, and then for each column without one that is
-    read; the float64 numbers of the form, or none; how many lines were comments; and by place the
-    names of those columns.
+    within it are kept. Needed roles may not have empty fields.
     """
     title = f"{argument}: {path}"
-    left_out = {place: _core.Names() for place in _places_without_role(title, path, door, form)}
-    order = [*(form.places[role] for role in names), *left_out]
-    tables = [*names.values(), *left_out.values()]
-    number = form.places.get(form.number_role)
-    rows = _core.RowForm(
+    names_by_place = dict(names)
+    for place in _find_columns_to_check(title, path, door, form):
+        names_by_place[place] = _core.Names()
+    number_place = form.places.get(form.number_role)
+    row_form = _core.RowForm(
         form.width,
-        order,
+        list(names_by_place),
         door.needed,
-        number,
+        number_place,
         tabs=form.between != "blanks",
         tab_lines=form.between == "commas" or not form.has_comments,
     )
-    comments = 0
+    tables = list(names_by_place.values())
+    n_comments = 0
 
-    def read_lines(text: str, first: int) -> tuple[Fault | None, list[npt.NDArray[Any]]]:
-        nonlocal comments
-        text, count, fault = _without_comments(text, form)
-        comments += count
-        if fault is not None:
-            return fault, []
+    def read_lines(text: str, first_line: int) -> tuple[Fault | None, list[npt.NDArray[Any]]]:
+        nonlocal n_comments
+        if form.has_comments and "#" in text:  # This is far faster than a regular expression.
+            fault = _find_row_like_comment(text, form)
+            if fault is not None:
+                return fault, []
+            text, count = _COMMENT.subn("", text)
+            n_comments += count
         separated = text
         if form.between == "commas":
-            separated = _with_tabs(title, first, text)
-        fault, codes, numbers = _core.read_rows(separated, rows, tables)
-        if fault is not None:
-            line, problem = fault
+            separated = _with_tabs(title, first_line, text)
+        core_fault, codes, numbers = _core.read_rows(separated, row_form, tables)
+        fault = None
+        if core_fault is not None:
+            line, problem = core_fault
             if not door.mappings:
                 wrong = text.split("\n")[line]
-                raise _wrong_row(title, door, form.between, first + line, wrong)
-            if problem == _WIDTH:
-                needed = " and ".join(f"a {role}" for role in door.needed_roles)
-                problem = f"expected {form.width} fields, with {needed}"
-            elif problem == _NO_NUMBER:
-                problem = f"expected a number as the {form.number_role}"
-            fault = line, f"{problem} ({form.description})"
-        elif number is not None:
-            fault = first_rounded(text, number, numbers, form.between)
+                raise _wrong_row(title, door, form.between, first_line + line, wrong)
+            fault = line, _name_roles(problem, door, form)
+        elif number_place is not None:
+            fault = first_rounded(text, number_place, numbers, form.between)
         return fault, [*codes, numbers]
 
-    *columns, numbers = read_blocks(
-        argument, path, progress, read_lines, form.header, refuses_marks=form.has_comments
-    )
-    if form.count not in (None, len(columns[0])):
+    *codes, numbers = read_blocks(argument, path, progress, read_lines, form)
+    if form.count not in (None, len(codes[0])):
         expected = f"{form.count} rows, as the first line counts"
-        raise InputValueError(title, expected=expected, got=len(columns[0]))
-    return columns, numbers, comments, left_out
+        raise InputValueError(title, expected=expected, got=len(codes[0]))
+    columns = [Column(ids, labels, is_text=True) for ids, labels in zip(codes, tables, strict=True)]
+    numbers_by_role = {form.number_role: numbers} if form.number_role else {}
+    return dict(zip(names_by_place, columns, strict=True)), numbers_by_role, n_comments
 
 
-def _places_without_role(title: str, path: str, door: Door, form: Form) -> list[int]:
-    """Return the columns of queries without a role that are read.
+def _name_roles(problem: str, door: Door, form: Form) -> str:
+    """Say what is wrong with a row of queries by the roles of its fields, which the core lacks."""
+    if problem == _WIDTH:
+        needed = " and ".join(f"a {role}" for role in door.needed_roles)
+        problem = f"expected {form.width} fields, with {needed}"
+    elif problem == _NO_NUMBER:
+        problem = f"expected a number as the {form.number_role}"
+    return f"{problem} ({form.description})"
 
-    Where no numbers are read otherwise, it is those whose first row has a number or a bool; of
-    lists also those that `have_few_values`, but for TREC's Q0, which is the same in all runs.
+
+def _find_columns_to_check(title: str, path: str, door: Door, form: Form) -> list[int]:
+    """Return the columns of queries that are read although they have no role.
+
+    If the form has no numbers, they are those whose first row has a number or a bool; of lists also
+    those that `have_few_values`, but for TREC's Q0, which is the same in all runs.
     """
     if not door.mappings or len(form.places) == form.width:
         return []
@@ -278,42 +296,38 @@ def _places_without_role(title: str, path: str, door: Door, form: Form) -> list[
     n_lines = FIRST_ROWS if door.is_of_lists else 2
     first_lines = islice(lines, 1 if form.header else 0, n_lines)
     rows = [fields_of(line, form.between, title, number) for number, line in first_lines]
-    needs_numbers = form.left_out and not form.number_role
+    lacks_numbers = form.left_out and not form.number_role
     places = []
     for place, fields in enumerate(zip(*rows, strict=False)):
         if place in form.places.values():
             continue
-        has_numbers = needs_numbers and number_of(fields[0]) is not None
-        has_names = door.is_of_lists and fields[0] != "Q0" and have_few_values(fields)
-        if has_numbers or has_names:
+        may_be_numbers = lacks_numbers and number_of(fields[0]) is not None
+        may_name_lists = door.is_of_lists and fields[0] != "Q0" and have_few_values(fields)
+        if may_be_numbers or may_name_lists:
             places.append(place)
     return places
 
 
-def _without_comments(text: str, form: Form) -> tuple[str, int, Fault | None]:
-    """Leave comments out of lines; return how many, and the first that has the fields of a row.
+def _find_row_like_comment(text: str, form: Form) -> Fault | None:
+    """Return the first comment that has the fields of a row, if any, and what is wrong with it.
 
     It may be a row whose first name begins with #, unless a blank stands behind the #.
     """
-    if not form.has_comments or "#" not in text:  # This is far faster than a regular expression.
-        return text, 0, None
-    numbers = [form.places[role] for role in NUMBERS if role in form.places]
-    comments = list(_COMMENT.finditer(text))
-    for comment in comments:
+    number_places = [form.places[role] for role in NUMBERS if role in form.places]
+    for comment in _COMMENT.finditer(text):
         line = comment[0].lstrip(" \t")
+        if line[1:2] in ("", " ", "\t"):
+            continue
         if form.between == "commas":  # In a comment quotes need not be closed.
             fields = line.split(",")
         else:
             fields = fields_of(line, form.between)
-        if len(fields) != form.width or line[1:2] in ("", " ", "\t"):
-            continue
-        if all(number_of(fields[place]) is not None for place in numbers):
+        has_width = len(fields) == form.width
+        if has_width and all(number_of(fields[place]) is not None for place in number_places):
             problem = "it has the fields of a row, and begins with # like a comment: rename the "
             problem += "first field, or write a blank after the #"
-            return text, 0, (text.count("\n", 0, comment.start()), problem)
-    if comments:
-        text = _COMMENT.sub("", text)
-    return text, len(comments), None
+            return text.count("\n", 0, comment.start()), problem
+    return None
 
 
 def _with_tabs(title: str, first: int, text: str) -> str:
@@ -496,34 +510,29 @@ def shown(line: str) -> str:
 
 
 def read_blocks(
-    argument: str,
-    path: str,
-    progress: bool | Listener | None,
-    read_lines: Callable[[str, int], tuple[Fault | None, Sequence[npt.NDArray[Any]]]],
-    header: int = 0,
-    *,
-    refuses_marks: bool = True,
+    argument: str, path: str, progress: bool | Listener | None, read_lines: ReadLines, form: Form
 ) -> list[npt.NDArray[Any]]:
     """Read a file block by block with the core, and join the columns of all blocks.
 
     `read_lines` takes a block and the number of its first line; it returns the fault of the block,
-    if it has one, and its columns. The line that is the header is left out.
+    if it has one, and its columns. The line that is the header of the form is left out.
 
     A byte order mark at the beginning of another line than the first, where files were joined,
-    would make another name of the first field: `refuses_marks` refuses it.
+    would make another name of the first field: it is refused where a file may have comments.
     """
     blocks = [read_lines("", 1)[1]]  # So a file without lines has columns, too.
-    for first, text in text_blocks(argument, path, progress, header=header):
-        fault, columns = read_lines(text, first)
-        blocks.append(columns)
-        mark = f"\n{text}".find("\n\ufeff") if refuses_marks else -1
-        if mark >= 0:
-            fault = text.count("\n", 0, mark), "it begins with a byte order mark: leave it out"
+    for first_line, text in text_blocks(argument, path, progress, header=form.header):
+        fault, columns = read_lines(text, first_line)
+        if form.has_comments:
+            lines_before, mark, _ = f"\n{text}".partition("\n\ufeff")
+            if mark:
+                fault = lines_before.count("\n"), "it begins with a byte order mark: leave it out"
         if fault is not None:
             line, problem = fault
             wrong = text.split("\n")[line]
-            problem = f"line {first + line}: {problem}; it reads {shown(wrong)}"
+            problem = f"line {first_line + line}: {problem}; it reads {shown(wrong)}"
             raise InputValueError(argument, problem, place=path)
+        blocks.append(columns)
     return [np.concatenate(column) for column in zip(*blocks, strict=True)]
 
 
@@ -574,28 +583,32 @@ def text_blocks(
             line = following
 
 
-def _decode(title: str, block: bytes, first: int) -> str:
-    """Return the text of whole lines, of which the first has this number, with LF at their ends."""
+def _decode(title: str, block: bytes, first_line: int) -> str:
+    """Return the text of whole lines with LF at their ends; it is refused if it is no such text.
+
+    The first of the lines has this number.
+    """
     whole = block.removesuffix(b"\n")
     # Only the last line can be too long: a block is short but for its end.
-    if len(whole) - whole.rfind(b"\n") > MAX_LINE_BYTES + 1:
-        number = first + whole.count(b"\n")
+    start_of_last_line = whole.rfind(b"\n") + 1
+    if len(whole) - start_of_last_line > MAX_LINE_BYTES:
+        number = first_line + whole.count(b"\n")
         problem = f"line {number} has more than {MAX_LINE_BYTES:,} bytes"
         raise InputValueError(title, problem)
     try:
         text = block.decode("utf-8")
     except UnicodeDecodeError as error:
-        way_out = describe_format(block) if first == 1 else ""
-        if way_out:
-            raise InputValueError(title, expected="text", got=way_out) from None
-        number = first + block.count(b"\n", 0, error.start)
+        known_format = describe_format(block) if first_line == 1 else ""
+        if known_format:
+            raise InputValueError(title, expected="text", got=known_format) from None
+        number = first_line + block.count(b"\n", 0, error.start)
         problem = f"line {number} is not in UTF-8 ({error}); if the file is in Latin-1, "
         problem += "`iconv -f latin1 -t utf-8 FILE > NEW` makes UTF-8 of it"
         raise InputValueError(title, problem) from None
     if "\r" in text:
         text = text.replace("\r\n", "\n").removesuffix("\r")
         if "\r" in text:
-            number = first + text.partition("\r")[0].count("\n")
+            number = first_line + text.partition("\r")[0].count("\n")
             raise InputValueError(title, f"line {number} has a carriage return in a field")
     return text
 

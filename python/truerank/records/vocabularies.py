@@ -43,6 +43,7 @@ from .text import (
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
+    from .columns import Where
 
     # Labels are in the order of their positions.
     Names: TypeAlias = tuple[str, ...] | tuple[int, ...] | None
@@ -107,7 +108,7 @@ class Vocabulary:
         Parameters
         ----------
         name : str
-            The argument, "entities" or "relations".
+            The argument, as "entities", or the name of a further column.
         order : int, sequence of labels, mapping of labels to int, or path
             The number of ids, labels in the order of their ids, or a mapping to ids. Labels are all
             str or all int, in a list, a tuple, an array, or a Series or Index of pandas. Or the
@@ -129,38 +130,43 @@ class Vocabulary:
         if is_integer(order):
             size = integer(name, order, least=1, most=MAX_IDS)
             return cls(size, None, name)
+        labels: Any = order
         if isinstance(order, Mapping):
-            order = _labels_in_order(name, order)
+            labels = _labels_in_order(name, order)
         elif is_path(order):
-            order = read_labels(name, os.fsdecode(order))
-        if isinstance(order, (bytes, Set)) or not is_iterable(order):
-            raise InputTypeError(name, expected=_ORDERS, got=type(order).__name__)
-        refuse_index(name, order)
-        column = read_column(name, order, "labels")
-        if not len(column.ids):
+            labels = read_labels(name, os.fsdecode(order))
+        if isinstance(labels, (bytes, Set)) or not is_iterable(labels):
+            raise InputTypeError(name, expected=_ORDERS, got=type(labels).__name__)
+        refuse_index(name, labels)
+        column = read_column(name, labels, "labels")
+        if not len(column):
             raise InputValueError(name, expected="at least one label", got="none")
-        labels: Any = column.labels
-        if labels is not None:
-            names = plain_names(labels)
+        if column.has_labels:
+            names = plain_names(cast("Sequence[str]", column.labels))
             vocabulary = cls(len(names), names, name)
-            if not are_unlike(names, bare=True):
+            may_repeat = not are_unlike(names, bare=True)
+            if may_repeat:
                 refuse_repeated(name, names)
                 vocabulary._refuse_alike(vocabulary._bare_words)
             return vocabulary
         ints, numbers = occurrences_of(column.ids)
-        if len(ints) < len(column.ids):
+        if len(ints) < len(column):
             repeated = ints[numbers > 1][0]
             raise InputValueError(name, f"{repeated} occurs twice")
-        return cls(len(ints), tuple(column.ids.tolist()), name)
+        return cls(len(column), tuple(column.ids.tolist()), name)
 
     @classmethod
     def infer(cls, name: str, labels: Sequence[str]) -> Vocabulary:
         """Read labels that nobody gave, none of which is another in another Unicode form."""
         vocabulary = cls.read(name, labels)
-        plain = spell_alike(vocabulary.words or ())
-        if plain is not vocabulary.words:
-            vocabulary._refuse_alike(plain)
+        if not are_plain(vocabulary.words or ()):
+            vocabulary._refuse_alike(spell_alike(vocabulary.words or ()))
         return vocabulary
+
+    @classmethod
+    def unbounded(cls, name: str) -> Vocabulary:
+        """Return the vocabulary of which any integer is an id, whatever its size."""
+        return cls(0, None, name)
 
     def _refuse_alike(self, plain: Sequence[str]) -> None:
         """Refuse labels of which several have one plain writing."""
@@ -172,33 +178,33 @@ class Vocabulary:
                 expected += "(unicodedata.normalize('NFC', label.strip()) makes them equal)"
                 raise InputValueError(self.of, expected=expected, got=f"{other!a} and {label!a}")
 
-    def count_spellings(
+    def find_other_spellings(
         self, argument: str, names: Sequence[Any], *, is_text: bool
     ) -> list[tuple[str, int, str]]:
-        """Return a finding of names that are labels but for blanks at the ends or Unicode form."""
+        """Return a finding if names are labels but for blanks at the ends or Unicode form."""
         words = self.words or ()
         if not words or not names or not isinstance(names[0], str):
             return []
-        alike, alike_words = spell_alike(names), spell_alike(words)
-        if alike is names and alike_words is words:
+        if are_plain(names) and are_plain(words):
             return []
-        label_of = dict(zip(alike_words, words, strict=True))
+        word_by_plain = dict(zip(spell_alike(words), words, strict=True))
+        positions = self.find_labels(names, is_text)
         pairs = {}
-        for name, plain, i in zip(names, alike, self.find_labels(names, is_text), strict=True):
-            if i < 0 and plain in label_of:
-                pairs[name] = f"{name!a} for {label_of[plain]!a}"
-        words_of_pairs = ", ".join(list(pairs.values())[:3])
+        for name, plain, position in zip(names, spell_alike(names), positions, strict=True):
+            if position < 0 and plain in word_by_plain:
+                pairs[name] = f"{name!a} for {word_by_plain[plain]!a}"
+        first_pairs = ", ".join(list(pairs.values())[:3])
         text = f"{len(pairs):,} names of {argument} differ from {self.of} only in blanks at their "
-        text += f"ends or in Unicode form: {words_of_pairs}"
+        text += f"ends or in Unicode form: {first_pairs}"
         return [("spellings", len(pairs), text)] if pairs else []
 
-    def rows_of_keys(self, argument: str, ids: IntArray, size: int) -> IntArray:
-        """Return the row of the entity, of so many, whose label each id is; -1 where it is none's.
+    def find_keys(self, argument: str, ids: IntArray, size: int) -> IntArray:
+        """Return for each id the position of the entity that has it as label; -1: none has.
 
-        Labels in text are ints if all are written as one. Ids have any shape; those of which none
-        is a label are refused.
+        Labels in text are ints if all are written as one. Ids have any shape. If none of them is
+        the label of one of so many entities, they are refused, unless all are -1, which pads lists.
 
-        >>> Vocabulary.read("entities", ["7", "8", "9"]).rows_of_keys("ids", np.array([[9, 6]]), 3)
+        >>> Vocabulary.read("entities", ["7", "8", "9"]).find_keys("ids", np.array([[9, 6]]), 3)
         array([[ 2, -1]])
         """
         if self.size != size:
@@ -207,12 +213,12 @@ class Vocabulary:
         keys = self
         if self.words is not None and all(map(is_integer_text, self.words)):
             keys = replace(self, names=tuple(map(int, self.words)))
-        rows = align(argument, ids.ravel(), keys, needs_all=False)
-        unknown = ids.ravel()[rows < 0]
-        if len(unknown) == len(rows) and (unknown != -1).any():
-            got = unknown[unknown != -1][0]
+        positions = align(argument, ids.ravel(), keys, needs_all=False)
+        is_stranger = (ids.ravel() != -1) & (positions < 0)
+        if (positions < 0).all() and is_stranger.any():
+            got = ids.ravel()[is_stranger][0]
             raise InputValueError(argument, expected=keys.expected, got=got)
-        return rows.reshape(ids.shape)
+        return positions.reshape(ids.shape)
 
     @cached_property
     def holds_ints(self) -> bool:
@@ -220,9 +226,14 @@ class Vocabulary:
         return bool(self.names) and self.words is None
 
     @property
+    def is_unbounded(self) -> bool:
+        """Whether any integer is an id, and nothing is a label."""
+        return self.size == 0
+
+    @property
     def has_numbers(self) -> bool:
         """Whether ints are the positions 0, 1, 2, ..., and nothing is a label."""
-        return self.names is None and self.size > 0
+        return self.names is None and not self.is_unbounded
 
     @cached_property
     def words(self) -> tuple[str, ...] | None:
@@ -255,7 +266,7 @@ class Vocabulary:
         >>> Vocabulary(2, ("8", "9")).expected, Vocabulary(2, (8, 9)).expected
         ("labels of entities, as '8'", 'labels of entities, as 8')
         """
-        if not self.size:
+        if self.is_unbounded:
             return f"integers, as no labels of {self.of} are given"
         ids = f"from 0 to {self.size - 1}"
         if not self.has_size:
@@ -267,14 +278,12 @@ class Vocabulary:
         labels = f"labels of {self.of}, as {self.names[0]!r:.80}"
         if self.is_of_facts:
             labels += f", of the test and the known facts, as no list names all {self.of}"
-        # An int is a label then, or nothing, and no position.
-        if self.holds_ints or self.why_no_ints:
-            return labels
-        return f"{labels}, or ids {ids}"
+        takes_positions = not self.holds_ints and not self.expected_for_int
+        return f"{labels}, or ids {ids}" if takes_positions else labels
 
     @cached_property
-    def why_no_ints(self) -> str:
-        """What messages expect where an int is refused; "": it is taken."""
+    def expected_for_int(self) -> str:
+        """What messages expect in place of an int that is refused; "": it is taken."""
         if not self.words or self.has_ids:
             return ""
         if not self.has_order:
@@ -287,38 +296,40 @@ class Vocabulary:
         remedies = f"give str(...) for labels, or {self.of}={self.size} for positions"
         return f"labels of {self.of}, as {label!r} ({reason}: {remedies})"
 
-    def why_no_label(self, label: str) -> str:
-        """What messages expect where a label of Python is refused."""
+    def expected_for_label(self, label: str) -> str:
+        """What messages expect in place of a label of Python that is refused."""
         expected = self.expected
-        if self.size and not self.holds_ints:
+        if not self.is_unbounded and not self.holds_ints:
             given = f"{self.of}={self.size} gives no labels" if self.has_size else "in qrels"
             expected += f", each an int, as {given}"
         if is_integer_text(label):
             expected += "; int(...) makes an int of digits, as in keys of JSON"
         return expected
 
-    def refuse_strangers(
-        self, argument: str, column: Column, ids: IntArray, where: Callable[[int], str]
-    ) -> None:
-        """Refuse the first element of a column that names nothing, as its id says."""
-        if self.size:
-            row = _core.first_outside(np.ascontiguousarray(ids), self.size)
-        else:
-            is_unknown = ids == NO_NUMBER
-            row = int(is_unknown.argmax()) if is_unknown.any() else -1
-        if row < 0:
+    def _first_unknown(self, ids: IntArray) -> int | None:
+        """Return the place of the first id that stands for nothing; None: there is none."""
+        if self.is_unbounded:
+            unknown = np.flatnonzero(ids == NO_NUMBER)
+            return int(unknown[0]) if len(unknown) else None
+        place = _core.first_outside(np.ascontiguousarray(ids), self.size)
+        return place if place >= 0 else None
+
+    def refuse_strangers(self, argument: str, column: Column, ids: IntArray, where: Where) -> None:
+        """Refuse the first element of a column whose id stands for nothing."""
+        row = self._first_unknown(ids)
+        if row is None:
             return
         expected = self.expected
-        ways = []
         entry = column.entry(row)
-        may_be_id = column.is_text and self.words and not self.has_ids and self.of in _WITH_IDS
-        if may_be_id and is_id(str(entry)):
-            ways.append(Option("ids", True, "says that text has ids"))
         if entry in (-1, "-1"):
             expected += "; leave out padding, as ids[ids >= 0] does"
         expected += way_to_split(entry, lambda x: (self.find_labels(x, column.is_text) >= 0).all())
+        remedies = []
+        are_labels_of_text = column.is_text and self.words and not self.has_ids
+        if are_labels_of_text and self.of in _WITH_IDS and is_id(str(entry)):
+            remedies = [Option("ids", True, "says that text has ids")]
         got = f"{entry!r} {where(row)}"
-        raise InputValueError(argument, expected=expected, got=got, remedies=ways)
+        raise InputValueError(argument, expected=expected, got=got, remedies=remedies)
 
     @property
     def kind_of_elements(self) -> str:
@@ -359,27 +370,26 @@ class Vocabulary:
 
     def find_ints(self, ints: IntArray) -> IntArray:
         """Return the positions of integers, which are labels or are positions themselves."""
-        if not self.size:  # Integers of a further column, and keys, are what they are.
+        if self.is_unbounded:
             return ints
-        if not self.holds_ints or self.has_ids:
-            if _core.first_outside(np.ascontiguousarray(ints), self.size) < 0:
-                return ints
-            return np.where((ints >= 0) & (ints < self.size), ints, -1)
-        ordered, positions = self._sorted_ints
-        ids = np.full(len(ints), -1)
-        where, places = look_up(ordered, ints)
-        ids[where] = positions[places]
-        return ids
+        if self.holds_ints and not self.has_ids:
+            labels, label_positions = self._sorted_ints
+            places_of_labels, places_among_labels = look_up(labels, ints)
+            positions = np.full(len(ints), -1)
+            positions[places_of_labels] = label_positions[places_among_labels]
+            return positions
+        if _core.first_outside(np.ascontiguousarray(ints), self.size) < 0:
+            return ints
+        return np.where((ints >= 0) & (ints < self.size), ints, -1)
 
     def find_labels(self, labels: Sequence[str], is_text: bool) -> IntArray:
         """Return the positions of labels of Python, or of fields of text, which have no type."""
-        if self.words is not None and not is_text:
-            return _core.codes_among(labels, self.words)
-        if self.words is not None and not self.has_ids:
-            return _core.codes_among(labels, self._bare_words)
+        if self.words is not None and not (is_text and self.has_ids):
+            words = self._bare_words if is_text else self.words
+            return _core.codes_among(labels, words)
         is_int = np.fromiter(map(is_integer_text, labels), bool, len(labels))
         ints = list(map(int, compress(labels, is_int)))
-        positions = np.full(len(labels), -1 if self.size else NO_NUMBER)
+        positions = np.full(len(labels), NO_NUMBER if self.is_unbounded else -1)
         positions[is_int] = self.find_ints(np.array(ints, dtype=np.int64))
         return positions
 
@@ -388,11 +398,11 @@ def align(
     argument: str,
     values: Any,
     vocabulary: Vocabulary,
-    where: Callable[[int], str] = at_position,
+    where: Where = at_position,
     *,
     is_text: bool = False,
     needs_all: bool = True,
-    known: dict[tuple[Any, bool], IntArray] | None = None,
+    looked_up: dict[tuple[Any, bool], IntArray] | None = None,
 ) -> IntArray:
     """Return the position of what each element of a column names, by the one rule.
 
@@ -413,8 +423,8 @@ def align(
     needs_all : bool
         Whether an element that names nothing is refused. Otherwise it gets -1, or without a size
         `NO_NUMBER`.
-    known : dict, optional
-        The positions of labels that columns share, which are looked up once.
+    looked_up : dict, optional
+        The positions of labels that columns share: each is looked up once, and added.
 
     Raises
     ------
@@ -438,33 +448,37 @@ def align(
     Traceback (most recent call last):
     truerank.errors.InputTypeError: ids: expected labels of entities, as '1' (an int ...
     """
-    column: Column = values
-    if not isinstance(values, Column):
+    column = values
+    if not isinstance(column, Column):
         column = read_column(argument, values, vocabulary.kind_of_elements, where, is_text=is_text)
-    ids = column.ids
-    if not len(ids):
+    if not len(column):
         return np.zeros(0, dtype=np.int64)
-    labels = column.labels
-    are_positions = isinstance(labels, range)
-    refusal = ""
-    if labels is None or (are_positions and not vocabulary.has_order):
-        refusal = vocabulary.why_no_ints
-    elif vocabulary.words is None and not are_positions and not column.is_text:
-        refusal = vocabulary.why_no_label(column.entry(0))
-    if refusal:
-        raise InputTypeError(argument, expected=refusal, got=f"{column.entry(0)!r} {where(0)}")
+    expected = _expected_of_other_type(column, vocabulary)
+    if expected:
+        raise InputTypeError(argument, expected=expected, got=f"{column.entry(0)!r} {where(0)}")
+    ids = column.ids
+    if column.has_labels:
+        looked_up = {} if looked_up is None else looked_up
+        key = id(column.labels), column.is_text
+        if key not in looked_up:
+            looked_up[key] = vocabulary.find_labels(column.listed, column.is_text)
+        ids = looked_up[key][ids]
     # Positions stay as they are; where all are needed, strangers among them are refused below.
-    if labels is None and (vocabulary.holds_ints or not needs_all):
+    elif column.labels is None and (vocabulary.holds_ints or not needs_all):
         ids = vocabulary.find_ints(ids)
-    elif labels is not None and not are_positions:
-        known = {} if known is None else known
-        key = id(labels), column.is_text
-        if key not in known:
-            known[key] = vocabulary.find_labels(column.listed, column.is_text)
-        ids = known[key][ids]
     if needs_all:
         vocabulary.refuse_strangers(argument, column, ids, where)
     return ids
+
+
+def _expected_of_other_type(column: Column, vocabulary: Vocabulary) -> str:
+    """Return what messages expect in place of elements of this type; "": they are taken."""
+    if column.has_labels:
+        is_taken = column.is_text or vocabulary.words is not None
+        return "" if is_taken else vocabulary.expected_for_label(column.entry(0))
+    are_positions = isinstance(column.labels, range)
+    is_taken = are_positions and vocabulary.has_order
+    return "" if is_taken else vocabulary.expected_for_int
 
 
 def way_to_split(label: Any, are_known: Callable[[list[str]], bool | np.bool_]) -> str:
@@ -480,13 +494,18 @@ def way_to_split(label: Any, are_known: Callable[[list[str]], bool | np.bool_]) 
     return f"; df.assign(x={column}).explode('x') makes a row of each id in column x"
 
 
+def are_plain(labels: Sequence[str]) -> bool:
+    """Return whether labels are ASCII without blanks at their ends: `spell_alike` keeps them."""
+    return "".join(labels).isascii() and not _core.have_blank_ends(labels)
+
+
 def spell_alike(labels: Sequence[str]) -> Sequence[str]:
-    """Return labels without blanks at their ends and in Unicode's form NFC; the same if all are so.
+    """Return labels without blanks at their ends and in Unicode's form NFC.
 
     >>> spell_alike(["e\\u0301 "]), spell_alike(["a", "b"])
     (['é'], ['a', 'b'])
     """
-    if "".join(labels).isascii() and not _core.have_blank_ends(labels):
+    if are_plain(labels):
         return labels
     return [unicodedata.normalize("NFC", without_blanks(label)) for label in labels]
 
@@ -543,28 +562,23 @@ def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:
     lines = dict(text_lines(argument, path, blanks=""))  # An empty one is missing.
     numbers = range(1, max(lines, default=0) + 1)
     rows = [fields_of(lines.get(number, ""), between, title, number) for number in numbers]
-    first = 1
+    first_row = rows[0] if rows else []
     if rows and ".json" in path.lower():
-        refuse_json(argument, path, first, rows[0][0], "json.load(file) is what to hand over")
-    count = None
-    if len(rows) > 1 and len(rows[0]) < len(rows[1]) and is_id(rows[0][0]):
-        count = rows[0][0]
-    if count is not None or sorted(rows[0] if rows else ()) == _HEADER:
-        del rows[0]
-        first = 2
-    width = len(rows[0]) if rows else 0
-    for number, fields in enumerate(rows or [[""]], first):
+        refuse_json(argument, path, 1, first_row[0], "json.load(file) is what to hand over")
+    has_count = len(rows) > 1 and len(first_row) < len(rows[1]) and is_id(first_row[0])
+    n_headings = int(has_count or sorted(first_row) == _HEADER)
+    label_rows = rows[n_headings:] or [[""]]  # No row at all is refused as an empty one is.
+    width = len(label_rows[0])
+    for number, fields in enumerate(label_rows, n_headings + 1):
         if len(fields) != width or width > 2 or not all(fields):
             place = f"{path}: line {number}"
             got = repr("\t".join(fields))
             raise InputValueError(argument, expected=_LINES, got=got, place=place)
-    if count is not None and count != str(len(rows)):
-        expected = f"{count} rows, as the first line counts"
-        raise InputValueError(argument, expected=expected, got=len(rows), place=path)
-    columns = list(zip(*rows, strict=True))
-    if width == 1:
-        return columns[0]
-    return _labels_by_id(argument, path, columns)
+    if has_count and first_row[0] != str(len(label_rows)):
+        expected = f"{first_row[0]} rows, as the first line counts"
+        raise InputValueError(argument, expected=expected, got=len(label_rows), place=path)
+    columns = list(zip(*label_rows, strict=True))
+    return columns[0] if width == 1 else _labels_by_id(argument, path, columns)
 
 
 def _labels_by_id(argument: str, path: str, columns: Sequence[Sequence[str]]) -> list[str]:

@@ -95,7 +95,7 @@ def read_answers(
     for name, table in list(tables.items())[1:]:
         if queries is not None or isinstance(column.labels, range):  # The qrels are a matrix, too.
             _check_matrix(table, "query", query_names, "row")
-        findings += query_names.count_spellings(
+        findings += query_names.find_other_spellings(
             table.title, table.columns["query"].listed, is_text=bool(table.path)
         )
         tables[name], query_ids = _select_queries(table, query_names, asked)

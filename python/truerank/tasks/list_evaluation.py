@@ -182,7 +182,7 @@ def findings_of_reading(
     parts = [("pooled lists", len(named), named.pooled)] if named.pooled else []
     keys: Any = [named.queries] if len(vocabularies) == 2 else zip(*named.queries, strict=True)
     for vocabulary, names in zip(vocabularies, [*keys, named.names], strict=False):
-        parts += vocabulary.count_spellings(argument, names, is_text=bool(named.path))
+        parts += vocabulary.find_other_spellings(argument, names, is_text=bool(named.path))
     return [Finding(*each) for each in parts]
 
 

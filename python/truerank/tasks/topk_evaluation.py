@@ -219,7 +219,7 @@ def _read_ids(
         place = path_name(argument, value)
         value = index_files.read_ids(argument, place, None if keys else n_entities)
         if keys is not None:
-            value = keys.rows_of_keys(f"{argument}: {place}", value, n_entities)
+            value = keys.find_keys(f"{argument}: {place}", value, n_entities)
     refuse_mask(argument, value)
     array = signed_ids(as_array(value, argument, "a list of ids for each query"), n_entities)
     if array.dtype.kind not in "iu":
