@@ -33,15 +33,16 @@ std::pair<ListFaultOrNone, py::dict> find(const SelectionArrays& list_arrays, st
         arrays_by_name[name] = array;
         return array.mutable_data();
     };
-    const ListedTasks arrays{add("place"), add("filtered"), add("before"), add("places"), add("shared")};
+    const ListedTasks arrays{add("target"), add("n_filtered"), add("n_filtered_before"), add("n_filtered_listed"),
+                             add("filter_lists")};
     const ListTasks tasks{size, task_lists.data(), targets.data()};
     FilteredPlaces filtered;
     ListFault fault;
     bool (*const interrupted)() = interrupt_hook();
     without_gil([&] { fault = find_listed(lists, bound, tasks, filter, threads, interrupted, arrays, filtered); });
     if (fault.place >= 0) return {std::pair{fault.place, fault.earlier}, py::dict()};
-    arrays_by_name["filtered_indptr"] = array_of(filtered.indptr);
-    arrays_by_name["filtered_places"] = array_of(filtered.places);
+    arrays_by_name["filter_indptr"] = array_of(filtered.indptr);
+    arrays_by_name["filter_indices"] = array_of(filtered.places);
     return {std::nullopt, arrays_by_name};
 }
 
@@ -51,8 +52,8 @@ void register_lists(py::module_& m) {
     m.def("find_listed", &find, py::arg("lists"), py::arg("bound"), py::arg("task_lists"), py::arg("targets"),
           py::arg("filter").none(true), py::arg("threads"),
           "The place of the first id that is out of range (-1) or repeated (with its earlier place), or None. And, for "
-          "tasks in order of their lists: place, filtered, before, places, and which lists of filtered_indptr and "
-          "filtered_places are theirs (shared).");
+          "tasks in order of their lists: the place of the target (or -1), n_filtered, n_filtered_before, "
+          "n_filtered_listed, and which lists of filter_indptr and filter_indices are theirs (filter_lists).");
 }
 
 }  // namespace truerank::bind

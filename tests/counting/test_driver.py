@@ -332,7 +332,7 @@ def test_rows_that_no_task_reads_are_not_opened(monkeypatch: pytest.MonkeyPatch)
 
     scores = read_scores(SCORES)
     assert isinstance(scores, Scores)
-    job = prepare_job(SCORES.shape, [7, 8], [29, 3], None, None, read_rules({}))
+    job = prepare_job(SCORES.shape, [7, 8], read_rules({}), rows=[29, 3])
     counts = count_scores(Watched(scores), job).arrays
     assert [tile.top for tile in opened] == [0, 25]
     expected = tr.rank(SCORES, [7, 8], rows=[29, 3])

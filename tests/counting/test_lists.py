@@ -214,6 +214,7 @@ REFUSED: list[tuple[str, list[Any]]] = [
     (PLACES.format("3 lists", 0), [[2.0, 0.0, 1.0, 3.0]] * 3),
     (PLACES.format("4 lists", 1), [[7], [2, 3, 1], [0.5, 0.5], *[[3, 2, 1]] * 3, []]),
     (PLACES.format("1 list", 0), [np.arange(12, dtype=np.uint8) * 5 % 12]),
+    (PLACES.format("4 lists", "0 to its length - 1 or 1"), [[2, 3, 1], [2, 0, 1]] * 2),
 ]
 
 

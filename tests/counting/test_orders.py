@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank.counting.orders import rising_ranks
+from truerank.counting.orders import describe_rising_ranks
 
 pytestmark = pytest.mark.python_only
 
@@ -37,7 +37,7 @@ def test_ranks_that_rise_in_nearly_all_queries_are_doubted(rising: int) -> None:
     scores = np.tile([0.1, 0.2, 0.3], 100)
     scores[3 * rising :] *= -1
     order = np.random.default_rng(rising).permutation(300)
-    problem = rising_ranks(queries[order], scores[order], ranks[order])
+    problem = describe_rising_ranks(queries[order], scores[order], ranks[order])
     if rising < 95:
         assert problem == ""
     else:

@@ -446,6 +446,10 @@ def test_labels_of_another_type_are_refused() -> None:
         for other in others:
             for compare in (operator.eq, operator.ne):
                 refusal(TypeError, "^labels: ", compare, labels, other)
+    for labels, kind, others in ((IDS, "int", of_ids[:4]), (NAMES, "str", of_names[:3])):
+        for other in others:
+            words = f"^labels: expected {kind}, as the labels of these tasks are, got "
+            refusal(TypeError, words, operator.eq, labels, other)
     assert (IDS[:0] == "7").tolist() == (NAMES[:0] == 7).tolist() == (IDS[:0] == []).tolist() == []
 
 

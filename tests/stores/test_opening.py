@@ -235,6 +235,11 @@ def test_ids_and_ranks_are_refused(door: str, scores: Any) -> None:
     assert ranks.above.tolist() != points.above.tolist()
 
 
+def test_rows_from_0_and_from_1_are_told_apart() -> None:
+    words = "^scores: 8 rows, each a permutation of 0 to 11 or 1 to 12, "
+    refusal(ValueError, words, tr.rank, np.vstack([POINTS + 1, POINTS]), 0)
+
+
 def test_ranks_in_files_are_refused(tmp_path: Path) -> None:
     forms: list[Any] = [
         write_npy(tmp_path / "a.npy", POINTS),

@@ -588,7 +588,7 @@ def _count_columns(
         raise InputTypeError("targets", expected=expected, got="None")
     matrix = in_one_array(read_scores(scores, rules["dtype"]))
     ranks = rank(matrix, targets, **selections, **rules)
-    job = prepare_job(matrix.array.shape, targets, **selections, rules=PLAIN)
+    job = prepare_job(matrix.array.shape, targets, PLAIN, **selections)
     return ranks, partial(full_blocks, matrix, job, ranks.protocol.order)
 
 

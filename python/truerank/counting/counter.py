@@ -130,37 +130,31 @@ class RankCounter:
         **options: Unpack[RuleOptions],
     ) -> None:
         rules = read_rules(options, RuleOptions, RankCounter)
-        true = read_true_scores(true_scores, rules.dtype, rules.nan)
-        tasks = len(true.array)
+        checked_true_scores = read_true_scores(true_scores, rules.dtype, rules.nan)
+        tasks = len(checked_true_scores.array)
         columns = None
         if targets is None:
             for name, value in (("candidates", candidates), ("filter", filter)):
                 if value is not None:
                     expected = "none without targets, as candidates then have no columns"
                     raise InputValueError(name, expected=expected)
-            job = prepare_job((tasks, 0), NO_TARGETS, None, None, None, rules)
+            job = prepare_job((tasks, 0), NO_TARGETS, rules)
         else:
             expected = "an integer with targets: the number of all columns"
             most = int(np.iinfo(np.int64).max)
             columns = integer("candidates", candidates, least=0, most=most, expected=expected)
-            job = prepare_job((tasks, columns), targets, None, filter, None, rules, shared=False)
-        job.true_scores = true.array
+            job = prepare_job((tasks, columns), targets, rules, filter=filter, may_share_row=False)
+        job.true_scores = checked_true_scores.array
         if job.filter is not None:  # The indices are copied, for a counter outlives the call.
             indptr, indices, lists, shared = selection_arrays(job.filter)
             job.filter = Selection(indptr, indices.copy(), lists, shared)
-        # Rows are checked here, as the number of rows of a block is not known.
         if rows is not None:
-            job.rows = index_array("rows", rows)
-            check_shape("rows", job.rows.shape, (tasks,), f"{tasks} rows, one for each true score")
-            below_zero = np.flatnonzero(job.rows < 0)
-            if below_zero.size:
-                got = f"{job.rows[below_zero[0]]} for task {below_zero[0]}"
-                raise InputValueError("rows", expected="rows from 0 on", got=got)
+            job.rows = _read_rows(rows, tasks)
         self._job = job
         self._columns: int | None = columns
         self._report_progress = reporter(rules.progress, columns or 0, "columns")
-        self._true = true
-        # What the caller said about raw bytes is also true of blocks.
+        self._true_scores = checked_true_scores
+        # Blocks of raw bytes are read in the dtype that was given for the true scores.
         self._is_dtype_given = rules.dtype is not None
         # Partial counts, and the set of columns that they are of. Both are replaced as a whole, so
         # that an interrupted call has counted all of a block or nothing.
@@ -192,31 +186,24 @@ class RankCounter:
             counted, for ids and ranks as scores (see `order` of `rank`), and for a NaN that the
             rule forbids. The counter then stays as it was.
         """
-        dtype = self._true.dtype
+        dtype = self._true_scores.dtype
         with argument_names(scores="block"):
             scores = read_scores(block, dtype if self._is_dtype_given else None)
             if scores.dtype != dtype:
                 expected = f"{dtype}, as true_scores are"
                 raise InputTypeError("block", expected=expected, got=scores.dtype)
             shape = shape_of(scores)
-            job = self._job_of_rows(shape)
+            job = self._job_for_block(shape)
             refuse_places(scores, job.rules)
-            numbers = self._numbers_of_block(shape[-1], start, columns)
-            column_set = 0  # It is empty if columns have no numbers.
-            if not isinstance(numbers, range):
-                job = _renumber_columns(job, numbers)
-                column_set = set_of(numbers)
-            elif self._columns is not None:
-                if numbers.start:
-                    job = replace(job, first_column=numbers.start)
-                column_set = set_of_first(len(numbers)) << numbers.start
+            numbers = self._column_numbers(shape[-1], start, columns)
+            job, column_set = self._place_columns(job, numbers)
             self._refuse_counted("block", column_set)
             counts = count_scores(scores, job)
         fault = counts.fault
         if fault is not None:
             place = f"the score at row {fault.row}, column {fault.column}"
             column = numbers[fault.column]
-            if self._columns is not None and column != fault.column:
+            if column != fault.column:
                 place += f" (column {column})"
             raise forbidden_nan("block", place, job.rules.nan)
         with self._lock:
@@ -226,8 +213,8 @@ class RankCounter:
             _, counted = self._total
             self._report_progress(counted.bit_count())
 
-    def _numbers_of_block(self, width: int, start: int | None, columns: Any) -> IntArray | range:
-        """Return the numbers of a block's columns, among all columns if they have numbers there."""
+    def _column_numbers(self, width: int, start: int | None, columns: Any) -> IntArray | range:
+        """Return the number of each column of a block; those without numbers count from 0."""
         total = self._columns
         if total is None:
             if start is not None or columns is not None:
@@ -246,15 +233,26 @@ class RankCounter:
                 raise InputValueError("columns", expected=f"columns from 0 to {total - 1}", got=got)
             if width == 0 or (np.diff(ids) != 1).any():
                 return ids
-            start = int(ids[0])
-        elif start is None and width == total:
-            start = 0
+            return range(int(ids[0]), int(ids[0]) + width)
+        if start is None and width == total:
+            return range(width)
+        # A block without `start` is refused here, too.
         expected = f"the first of the block's {width} columns (or columns=), of {total} in all"
         first = integer("start", start, least=0, most=total - width, expected=expected)
         return range(first, first + width)
 
-    def _job_of_rows(self, shape: tuple[int, ...]) -> Job:
-        """Return the job of a block of a shape, which has a row for each task."""
+    def _place_columns(self, job: Job, numbers: IntArray | range) -> tuple[Job, int]:
+        """Return a job for the columns of a block, and the set of these columns."""
+        if self._columns is None:  # Columns have no numbers.
+            return job, 0
+        if not isinstance(numbers, range):
+            return _renumber_columns(job, numbers), set_of(numbers)
+        if numbers.start:
+            job = replace(job, first_column=numbers.start)
+        return job, set_of_first(len(numbers)) << numbers.start
+
+    def _job_for_block(self, shape: tuple[int, ...]) -> Job:
+        """Check the shape of a block, and return the job with the row that each task reads."""
         job = self._job
         tasks = len(job.targets)
         if len(shape) == 1:
@@ -323,12 +321,11 @@ class RankCounter:
         array([3, 4])
         """
         if self._job.rules.audit:
-            raise InputValueError(
-                "audit", expected="False for counts that are summed; merge joins audits, too"
-            )
-        counts, seen = self._total
+            expected = "False for counts that are summed; merge joins audits, too"
+            raise InputValueError("audit", expected=expected)
+        counts, counted = self._total
         rows = np.stack([counts[name] for name in FIELDS])
-        checks = np.broadcast_to(self._checks(seen), (2, rows.shape[1]))
+        checks = np.broadcast_to(self._checks(counted), (2, rows.shape[1]))
         return np.concatenate([rows, checks])
 
     def _checks(self, columns: int) -> IntArray:
@@ -362,25 +359,17 @@ class RankCounter:
         UserWarning
             If a block's score of a true candidate differs from `true_scores`.
         """
-        n = self._columns or 0
         if counts is None:
-            total, seen = self._total
-            missing = n - seen.bit_count()
-            if missing:
-                others = f"{missing} of {n} columns are missing"
-                problem = f"column {first_of(~seen)} has not been counted ({others})"
+            total, counted = self._total
+            columns = self._columns or 0
+            n_missing = columns - counted.bit_count()
+            if n_missing:
+                first_missing = first_of(~counted)
+                others = f"{n_missing} of {columns} columns are missing"
+                problem = f"column {first_missing} has not been counted ({others})"
                 raise InputValueError("update", problem)
         else:
-            table = index_array("counts", counts)
-            shape = (len(FIELDS) + 2, len(self._job.targets))
-            check_shape("counts", table.shape, shape, f"the sum of arrays of shape {shape}")
-            if (table[-2:] != self._checks(set_of_first(n))).any():
-                expected = (
-                    "the sum of counters of the same true scores, targets, filter and rules, each "
-                    f"of {n} columns counted by one of them"
-                )
-                raise InputValueError("counts", expected=expected)
-            total = dict(zip(FIELDS, table, strict=False))
+            total = self._read_sum(counts)
         differing = total["differing"]
         tasks = int(np.count_nonzero(differing))
         if tasks:
@@ -391,11 +380,23 @@ class RankCounter:
                 f"in their block, first task {first}: the model scores a pair differently in "
                 "two batches",
             )
-        final = final_counts(total, self._true, self._job.rules)
-        return self._job.ranks(final, self._true.dtype, sampled=self._columns is None)
+        final = final_counts(total, self._true_scores, self._job.rules)
+        return self._job.ranks(final, self._true_scores.dtype, sampled=self._columns is None)
+
+    def _read_sum(self, counts: Any) -> dict[str, IntArray]:
+        """Check a sum of the `counts` of several counters; return its rows by name."""
+        table = index_array("counts", counts)
+        shape = (len(FIELDS) + 2, len(self._job.targets))
+        check_shape("counts", table.shape, shape, f"the sum of arrays of shape {shape}")
+        columns = self._columns or 0
+        if (table[-2:] != self._checks(set_of_first(columns))).any():
+            counters = "counters of the same true scores, targets, filter and rules"
+            expected = f"the sum of {counters}, each of {columns} columns counted by one of them"
+            raise InputValueError("counts", expected=expected)
+        return dict(zip(FIELDS, table[:-2], strict=True))
 
     def __repr__(self) -> str:
-        tasks = f"{len(self._job.targets)} tasks, {self._true.dtype}"
+        tasks = f"{len(self._job.targets)} tasks, {self._true_scores.dtype}"
         if self._columns is None:
             return f"RankCounter({tasks}, sampled)"
         _, counted = self._total
@@ -431,21 +432,21 @@ class RankCounter:
         theirs = other._facts()
         differences = [name for name, fact in self._facts().items() if theirs[name] != fact]
         if differences:
-            raise InputValueError(
-                "other", expected=f"a counter of the same {differences[0]}", got="another"
-            )
-        counts, seen = other._total
+            expected = f"a counter of the same {differences[0]}"
+            raise InputValueError("other", expected=expected, got="another")
+        counts, counted = other._total
         with self._lock:
-            self._refuse_counted("other", seen)
-            self._add({name: array.copy() for name, array in counts.items()}, seen)
+            self._refuse_counted("other", counted)
+            self._add({name: array.copy() for name, array in counts.items()}, counted)
         return self
 
     def _facts(self) -> dict[str, Any]:
         """What must be the same of counters that are merged."""
-        keys, *_ = self._true.keys()
-        is_nan = are_nan(self._true)
+        # Equal scores, as 0.0 and -0.0, have equal keys; all NaN are the same.
+        keys, *_ = self._true_scores.keys()
+        is_nan = are_nan(self._true_scores)
         facts = {
-            "dtype": self._true.dtype,
+            "dtype": self._true_scores.dtype,
             "candidates": self._columns,
             "true_scores": sha256_of(np.where(is_nan, 0, keys), is_nan),
         }
@@ -496,19 +497,19 @@ class RankCounter:
 
     def __getstate__(self) -> tuple[dict[str, Any], Members]:
         """Return the header and the members of a file."""
-        counts, seen = self._total
+        counts, counted = self._total
         job = self._job
         header = {
-            "dtype": self._true.dtype,
+            "dtype": self._true_scores.dtype,
             "columns": self._columns,
             "raw": self._is_dtype_given,
             "rules": {name: getattr(job.rules, name) for name in _RULES},
             "threads": job.rules.num_threads,
         }
         members: Members = {
-            "true_scores": self._true.array.view(np.uint8),
+            "true_scores": self._true_scores.array.view(np.uint8),
             "targets": job.targets,
-            "seen": np.frombuffer(bytes_of(seen), np.uint8),
+            "seen": np.frombuffer(bytes_of(counted), np.uint8),
         }
         if job.rows is not None:
             members["rows"] = job.rows
@@ -516,9 +517,7 @@ class RankCounter:
             array = getattr(job.filter, name, None)
             if array is not None:
                 members[f"filter.{name}"] = array
-        for name, array in counts.items():
-            members[f"count.{name}"] = array
-        return header, members
+        return header, members | {f"count.{name}": array for name, array in counts.items()}
 
     def __setstate__(self, state: tuple[dict[str, Any], Members]) -> None:
         """Become what a header and members say; nothing in them is trusted."""
@@ -526,48 +525,58 @@ class RankCounter:
         columns = header["columns"]
         dtype = header["dtype"]
         rules = header["rules"]
-        carrier = np.uint16 if dtype == "bfloat16" else dtype
-        targets = None if columns is None else members["targets"]
-        filter = tuple(members[f"filter.{x}"] for x in _FILTER if f"filter.{x}" in members)
+        numpy_dtype = np.uint16 if dtype == "bfloat16" else dtype
+        filter_arrays = tuple(members[f"filter.{x}"] for x in _FILTER if f"filter.{x}" in members)
         RankCounter.__init__(
             self,
-            members["true_scores"].view(carrier),
-            targets,
+            members["true_scores"].view(numpy_dtype),
+            None if columns is None else members["targets"],
             candidates=columns,
-            filter=filter or None,
+            filter=filter_arrays or None,
             rows=members.get("rows"),
             dtype=dtype,
             threads=header["threads"] or None,
             **{name: rules[name] for name in _RULES},
         )
         self._is_dtype_given = bool(header["raw"])
-        seen = int.from_bytes(members["seen"].tobytes(), "little")
-        if seen.bit_length() > (columns or 0):
+        counted = int.from_bytes(members["seen"].tobytes(), "little")
+        if counted.bit_length() > (columns or 0):
             raise InputValueError("damaged", expected="a bit for each column", place="seen")
-        # The true candidates are added at the end.
-        most = _MOST_CANDIDATES if columns is None else min(seen.bit_count(), columns - 1)
+        most_candidates = _MOST_CANDIDATES
+        if columns is not None:  # The true candidate is not counted yet.
+            most_candidates = min(counted.bit_count(), columns - 1)
         no_counts, _ = self._total
-        self._total = (saved_counts(members, no_counts, most), seen)
+        self._total = (saved_counts(members, no_counts, most_candidates), counted)
+
+
+def _read_rows(rows: Any, tasks: int) -> IntArray:
+    """Check the row of each task; how many rows a block will have is not known yet."""
+    array = index_array("rows", rows)
+    check_shape("rows", array.shape, (tasks,), f"{tasks} rows, one for each true score")
+    if (array < 0).any():
+        task = int((array < 0).argmax())
+        got = f"{array[task]} for task {task}"
+        raise InputValueError("rows", expected="rows from 0 on", got=got)
+    return array
 
 
 def _renumber_columns(job: Job, columns: IntArray) -> Job:
     """Return the job with columns numbered by their positions in a block that has some columns."""
     order = np.argsort(columns, kind="stable")
-    ordered = columns[order]
-    repeats = np.flatnonzero(np.diff(ordered) == 0)
+    sorted_columns = columns[order]
+    repeats = np.flatnonzero(np.diff(sorted_columns) == 0)
     if repeats.size:
-        raise InputValueError("columns", f"column {ordered[repeats[0]]} is given twice")
+        raise InputValueError("columns", f"column {sorted_columns[repeats[0]]} is given twice")
     targets = np.full(len(job.targets), NO_COLUMN, np.int64)
-    tasks_in_block, places = look_up(ordered, job.targets)
-    targets[tasks_in_block] = order[places]
+    tasks_in_block, sorted_positions = look_up(sorted_columns, job.targets)
+    targets[tasks_in_block] = order[sorted_positions]
     filter = job.filter
     if filter is not None:
         indptr, indices, lists, shared = selection_arrays(filter)
-        entries_in_block, places = look_up(ordered, indices)
-        indptr = np.searchsorted(entries_in_block, indptr).astype(np.int64)
-        indices = order[places]
-        threads = job.rules.num_threads
-        filter = Selection(indptr, indices, lists, shared).sorted_copy(len(ordered), threads)
+        kept_entries, sorted_positions = look_up(sorted_columns, indices)
+        n_kept_before = np.searchsorted(kept_entries, indptr).astype(np.int64)  # each list
+        kept = Selection(n_kept_before, order[sorted_positions], lists, shared)
+        filter = kept.sorted_copy(len(columns), job.rules.num_threads)
     return replace(job, targets=targets, filter=filter)
 
 
@@ -596,14 +605,14 @@ def first_of(columns: int) -> int:
 def checksum(columns: int, facts: Mapping[str, Any]) -> np.int64:
     """Return a number whose sum over counters shows which columns they counted, of which tasks.
 
-    It is the sum, modulo 2**64, of (2 c + f)^7 for each column c, with an odd number f that stands
-    for the facts: no other columns add up to it.
+    It is the sum, modulo 2**64, of (2 c + tag)^7 for each column c, with an odd tag of the facts:
+    columns that are not these have the same sum only by chance.
     """
-    f = np.uint64(int(sha256_of(facts)[:16], 16) | 1)
+    tag = np.uint64(int(sha256_of(facts)[:16], 16) | 1)
     total = 0
-    data = bytes_of(columns)
-    for first in range(0, len(data), _BYTES_PER_STEP):
-        part = np.frombuffer(data[first : first + _BYTES_PER_STEP], np.uint8)
-        numbers = np.flatnonzero(np.unpackbits(part, bitorder="little")) + 8 * first
-        total += int(((np.uint64(2) * numbers.astype(np.uint64) + f) ** 7).sum())
+    flags = bytes_of(columns)
+    for first in range(0, len(flags), _BYTES_PER_STEP):
+        step = np.frombuffer(flags[first : first + _BYTES_PER_STEP], np.uint8)
+        numbers = np.flatnonzero(np.unpackbits(step, bitorder="little")) + 8 * first
+        total += int(((np.uint64(2) * numbers.astype(np.uint64) + tag) ** 7).sum())
     return np.uint64(total % 2**64).astype(np.int64)

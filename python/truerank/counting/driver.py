@@ -117,9 +117,7 @@ def read_true_scores(value: Any, dtype: Any, rule: str) -> Scores:
 
 def zero_counts(tasks: int, rules: Rules) -> dict[str, IntArray]:
     """Return the counts of no candidates."""
-    names: tuple[str, ...] = FIELDS
-    if rules.audit:
-        names += ODD_FIELDS
+    names = FIELDS + ODD_FIELDS if rules.audit else FIELDS
     counts: dict[str, IntArray] = {name: np.zeros(tasks, np.int64) for name in names}
     if rules.audit:  # Every key is better than the best one of no candidates.
         limits = np.iinfo(np.int64)
@@ -134,18 +132,18 @@ def add_counts(
     tasks: slice | IntArray = slice(None),
 ) -> None:
     """Add to a total, in place, the counts of other candidates of some tasks, each named once."""
-    summed = set(counts)
-    if "best" in counts:
-        # Best keys are not added: only the scores at the better one of two stay counted.
-        summed -= {"best", "at_best"}
+    names_of_sums = set(counts)
+    if "best" in counts:  # The better key stays, with the number of scores that have it.
+        names_of_sums -= {"best", "at_best"}
         old_best = total["best"][tasks]
         new_best = counts["best"]
         better_of = np.minimum if rules.is_ascending else np.maximum
         best = better_of(old_best, new_best)
-        stay_counted = total["at_best"][tasks] * (old_best == best)
-        total["at_best"][tasks] = stay_counted + counts["at_best"] * (new_best == best)
+        old_at_best = np.where(old_best == best, total["at_best"][tasks], 0)
+        new_at_best = np.where(new_best == best, counts["at_best"], 0)
+        total["at_best"][tasks] = old_at_best + new_at_best
         total["best"][tasks] = best
-    for name in summed:
+    for name in names_of_sums:
         total[name][tasks] += counts[name]
 
 
@@ -155,67 +153,84 @@ def final_counts(
     """Add the true candidates; return new counts of all tasks, with those of an audit.
 
     "masked" is there if any true score is the worst number: -inf, or inf if lower ones are better.
-    A true score that is NaN is the last of all; only the rule "worst" allows it.
+    A true score that is NaN has the last rank; only the rule "worst" allows it.
     """
-    is_nan = are_nan(true_scores)
     candidates = counts["candidates"] + 1
     tied = counts["tied"] + 1
-    numbers = candidates if rules.nan == "raise" else candidates - counts["nan"]
-    if rules.is_ascending:
-        above = numbers - counts["above"] - tied
+    n_numbers = candidates if rules.nan == "raise" else candidates - counts["nan"]  # not NaN
+    if rules.is_ascending:  # The scores that are greater than the true one are the worse ones.
+        above = n_numbers - counts["above"] - tied
     else:
         above = counts["above"].copy()
     if rules.nan == "worst":  # Else no true score is NaN.
+        is_nan = are_nan(true_scores)
         above[is_nan] = candidates[is_nan] - 1
         tied[is_nan] = 1
     if rules.nan == "omit":
-        candidates = numbers
+        candidates = n_numbers
     final: dict[str, Any] = {"above": above, "tied": tied, "candidates": candidates}
     keys, lowest, highest, are_floats = true_scores.keys()
-    is_masked = are_floats & (keys == (highest if rules.is_ascending else lowest))
+    worst = highest if rules.is_ascending else lowest
+    is_masked = are_floats & (keys == worst)
     if is_masked.any():
         final["masked"] = is_masked
-    if not rules.audit:
-        return final
-    is_infinite = are_floats & ((keys == lowest) | (keys == highest))
+    if rules.audit:
+        final |= _final_audit(counts, true_scores, rules)
+    return final
+
+
+def _final_audit(
+    counts: Mapping[str, IntArray], true_scores: Scores, rules: Rules
+) -> dict[str, IntArray]:
+    """Return new counts of an audit, with the true candidates."""
     total = {name: counts[name].copy() for name in ("differing", "nan", *ODD_FIELDS)}
-    true = {
+    is_nan = are_nan(true_scores)
+    keys, lowest, highest, are_floats = true_scores.keys()
+    is_infinite = are_floats & ((keys == lowest) | (keys == highest))
+    counts_of_true = {
         "nan": is_nan.astype(np.int64),
         "inf": is_infinite.astype(np.int64),
         "at_best": 1 - is_nan,
         "best": np.where(is_nan, counts["best"], keys),
     }
-    add_counts(total, true, rules)
-    return total | final
+    add_counts(total, counts_of_true, rules)
+    return total
 
 
 def saved_counts(
     members: Members,
-    like: Mapping[str, IntArray],
-    most: int | IntArray,
+    no_counts: Mapping[str, IntArray],
+    most_candidates: int | IntArray,
     least_tied: int | IntArray = 0,
 ) -> dict[str, IntArray]:
     """Return the members `count.NAME` of a file in new arrays; they must be possible counts.
 
-    Their names and shapes are those of `like`. No count is greater than `most`, the number of
-    candidates, at most 2**60, so that no sum overflows; `least_tied` or more are tied.
+    Their names and shapes are those of `no_counts`. There are `most_candidates` at most, 2**60 or
+    fewer, so that no sum overflows; `least_tied` or more are tied.
     """
-    shape = like["above"].shape
-    expected = f"int64 of shape {shape}, no more scores than candidates"
-    error = InputValueError("damaged", expected=expected, place="count")
-    table = np.stack([members[f"count.{name}"] for name in like])
-    if table.dtype != np.int64 or table.shape[1:] != shape:
-        raise error
-    counts: dict[str, IntArray] = dict(zip(like, table, strict=True))
-    numbers = table[[name != "best" for name in like]]  # "best" is a key.
-    compared = counts["above"] + counts["tied"]
-    # These are partial counts; final ones may have NaN among those above.
-    if "differing" in counts:
-        compared += counts["nan"]
-    is_possible = (numbers >= 0) & (numbers <= most) & (compared <= counts["candidates"])
-    if not is_possible.all() or (counts["tied"] < least_tied).any():
-        raise error
+    shape = no_counts["above"].shape
+    table = np.stack([members[f"count.{name}"] for name in no_counts])
+    counts: dict[str, IntArray] = dict(zip(no_counts, table, strict=True))
+    has_other_form = table.dtype != np.int64 or table.shape[1:] != shape
+    if has_other_form or not _are_possible(counts, most_candidates, least_tied):
+        expected = f"int64 of shape {shape}, no more scores than candidates"
+        raise InputValueError("damaged", expected=expected, place="count")
     return counts
+
+
+def _are_possible(
+    counts: Mapping[str, IntArray], most_candidates: int | IntArray, least_tied: int | IntArray
+) -> bool:
+    """Whether counts, partial or final ones, may be those of so many candidates."""
+    compared = counts["above"] + counts["tied"]
+    are_partial = "differing" in counts
+    if are_partial:  # Final ones may have NaN among those above.
+        compared += counts["nan"]
+    is_possible = (compared <= counts["candidates"]) & (counts["tied"] >= least_tied)
+    for name, numbers in counts.items():
+        if name != "best":  # That is a key.
+            is_possible &= (numbers >= 0) & (numbers <= most_candidates)
+    return bool(is_possible.all())
 
 
 # -- what counts scores --------------------------------------------------------------------------
@@ -259,75 +274,66 @@ class TileCount:
         self._own_true_scores: Scores | None = None  # those that were read here
         if job.true_scores is None:
             if all(has_whole_rows(store, tile, self.io) for tile in self.tiles):
-                names: tuple[str, ...] = COUNTS  # The core counts these of whole rows.
-                if job.rules.audit:
-                    names += ("nan", "inf", "at_best")
+                audit = ("nan", "inf", "at_best") if job.rules.audit else ()
+                names = COUNTS + audit  # The core counts these of whole rows.
                 self.counts = {name: self.counts[name] for name in names}
             else:
                 self._own_true_scores = _take_true_scores(store, job)
                 self.job = replace(job, true_scores=self._own_true_scores.array)
-        # Tasks are in the order of their rows, so that those of a tile are adjacent.
-        self._order: IntArray | None = None
-        self._rows = job.all_rows
-        if (self._rows[1:] < self._rows[:-1]).any():
-            self._order = np.argsort(self._rows, kind="stable")
-            self._rows = self._rows[self._order]
-        # Tiles of the same rows have the same tasks; these are those of the last tile.
-        self._rows_of_part: tuple[int, int] | None = None
-        self._tasks_of_part: slice | IntArray = slice(0)
-        self._job_of_part = self.job
+        # Tasks are sorted by their rows, so that those of a tile are adjacent.
+        self._sorted_tasks: IntArray | None = None  # None: they are sorted as they are.
+        self._sorted_rows = job.all_rows
+        if (self._sorted_rows[1:] < self._sorted_rows[:-1]).any():
+            self._sorted_tasks = np.argsort(self._sorted_rows, kind="stable")
+            self._sorted_rows = self._sorted_rows[self._sorted_tasks]
+        # Tiles of the same rows have the same job, so that of the last tile is kept.
+        self._job_of_rows: dict[tuple[int, int], Job] = {}
 
     def tasks_of(self, tile: Tile) -> slice | IntArray:
-        """Return the tasks that read the rows of a tile, in the order of their rows."""
-        places = self._places_of(tile)
-        if self._order is None:
-            return places
-        return self._order[places]
+        """Return the tasks that read the rows of a tile, sorted by their rows."""
+        positions = self._sorted_positions(tile)
+        if self._sorted_tasks is None:
+            return positions
+        return self._sorted_tasks[positions]
 
-    def _places_of(self, tile: Tile) -> slice:
-        """Return the places of these tasks in the order of rows."""
-        first, last = np.searchsorted(self._rows, [tile.top, tile.top + tile.height])
+    def _sorted_positions(self, tile: Tile) -> slice:
+        """Return the positions of these tasks among those that are sorted by their rows."""
+        first, last = np.searchsorted(self._sorted_rows, [tile.top, tile.top + tile.height])
         return slice(int(first), int(last))
 
     def is_read(self, tile: Tile) -> bool:
         """Whether any task reads the rows of a tile."""
-        places = self._places_of(tile)
-        return bool(places.start < places.stop)
+        positions = self._sorted_positions(tile)
+        return bool(positions.start < positions.stop)
 
     def add_tile(self, tile: Tile, scores: Any) -> Fault | None:
         """Count the next tile, if it is read, and add its counts; the core takes the scores.
 
-        What the core found there ends the count, and is returned with its place in the store.
+        A fault that the core found ends the count, and is returned with its place in the store.
         """
         if self.is_read(tile):
-            self._choose_part(tile)
-            tasks = self._tasks_of_part
+            tasks = self.tasks_of(tile)
             try:
-                counts = self._job_of_part.count(scores, tile.left)
-            except EOFError as error:
+                counts = self._job_of_tile(tile).count(scores, tile.left)
+            except EOFError as error:  # The file has become shorter.
                 raise InputValueError("scores", str(error)) from None
-            fault = counts.fault
-            if fault is not None:
-                task = tasks.start + fault.task if isinstance(tasks, slice) else tasks[fault.task]
-                row = fault.row + tile.top
-                return Fault(fault.kind, int(task), row, fault.column + tile.left)
+            if counts.fault is not None:
+                return _fault_in_store(counts.fault, tile, tasks)
             self.is_half_added = True
             add_counts(self.counts, counts.arrays, self.job.rules, tasks)
         self.done += 1
         self.is_half_added = False
         return None
 
-    def _choose_part(self, tile: Tile) -> None:
-        """Keep the tasks that read the rows of a tile, and their job, whose rows are the tile's."""
+    def _job_of_tile(self, tile: Tile) -> Job:
+        """Return the job of the tasks that read the rows of a tile, of which the first is row 0."""
         rows = tile.top, tile.height
-        if rows == self._rows_of_part:
-            return
-        rows_in_tile = None
-        if self.job.rows is not None:
-            rows_in_tile = self._rows[self._places_of(tile)] - tile.top
-        self._tasks_of_part = self.tasks_of(tile)
-        self._job_of_part = self.job.part(self._tasks_of_part, rows_in_tile)
-        self._rows_of_part = rows
+        if rows not in self._job_of_rows:
+            rows_in_tile = None
+            if self.job.rows is not None:
+                rows_in_tile = self._sorted_rows[self._sorted_positions(tile)] - tile.top
+            self._job_of_rows = {rows: self.job.part(self.tasks_of(tile), rows_in_tile)}
+        return self._job_of_rows[rows]
 
     def final_counts(self) -> dict[str, IntArray]:
         """Return the counts of all tasks, with those of an audit; partial for given true scores."""
@@ -338,6 +344,12 @@ class TileCount:
             problem = f"the true score of task {differing.argmax()} changed while it was ranked"
             raise InputValueError("scores", problem)
         return final_counts(self.counts, self._own_true_scores, self.job.rules)
+
+
+def _fault_in_store(fault: Fault, tile: Tile, tasks: slice | IntArray) -> Fault:
+    """Return a fault in a tile, which some tasks read, with its place in the store."""
+    task = tasks.start + fault.task if isinstance(tasks, slice) else int(tasks[fault.task])
+    return Fault(fault.kind, task, fault.row + tile.top, fault.column + tile.left)
 
 
 def _take_true_scores(store: Store, job: Job) -> Scores:
@@ -374,27 +386,28 @@ def count_scores(
 ) -> Counts:
     """Count scores where they are, whose rows the job numbers.
 
-    Scores in memory are counted at once; others on their device, without an audit, a checkpoint and
-    a NaN that is forbidden; and else on the host, at once or in tiles. `report_progress` is told
-    how many bytes are done, and how many of them a checkpoint had.
+    Scores in memory are counted at once. Those on a device are counted there, unless there is an
+    audit, a checkpoint, or a NaN that is forbidden. All others are counted on the host: in tiles,
+    or at once. `report_progress` is told how many bytes are done, and how many of them a checkpoint
+    had; of a count at once the job's listener hears.
     """
     if isinstance(scores, Scores):
         counts = job.count(scores)
         return Counts(counts.arrays, counts.fault)
-    if scores.device and not job.rules.audit and checkpoint is None:
+    may_count_on_device = bool(scores.device) and not job.rules.audit and checkpoint is None
+    if may_count_on_device:
         device_counts = count_on_device(scores, job, report_progress)
         if device_counts is not None:
             return device_counts
     if job.true_scores is None:
         job.check_targets()
-    # The job's listener, not `report_progress`, hears how far a count at once has come.
     if not scores.in_tiles and checkpoint is None:
         with scores.core_block(Tile(0, 0, *scores.shape), scores.io) as block:
             counts = job.count(block)
         return Counts(counts.arrays, counts.fault, place=scores.host_place)
-    count = TileCount(scores, job, io)
-    fault = count_tiles(count, report_progress, checkpoint)
-    arrays = count.counts if fault is not None else count.final_counts()
+    tile_count = TileCount(scores, job, io)
+    fault = count_tiles(tile_count, report_progress, checkpoint)
+    arrays = tile_count.counts if fault is not None else tile_count.final_counts()
     return Counts(arrays, fault, place=scores.host_place)
 
 
@@ -403,7 +416,7 @@ def count_on_device(
 ) -> Counts | None:
     """Count scores on their device, without an audit; None if the host has to count.
 
-    It has to where the device cannot, and to find the first NaN where the rule forbids one.
+    It has to where the device cannot, and to find the first NaN that the rule forbids.
     """
     parts = devices.task_counts.parts_on_device(scores)
     if parts is None:
@@ -411,20 +424,18 @@ def count_on_device(
     if job.true_scores is None:
         job.check_targets()
     report_progress(0)
-    rules = job.rules
-    with_true_scores = job
-    if job.true_scores is None and len(parts) > 1:
-        with_true_scores = replace(job, true_scores=scores.take(job.all_rows, job.targets))
-    arrays, true_scores = devices.task_counts.count_parts(parts, with_true_scores)
-    true = native_scores(true_scores, scores.dtype)
-    has_forbidden_nan = first_forbidden_nan(true, rules.nan) >= 0
-    if rules.nan == "raise":
-        has_forbidden_nan |= bool(arrays["nan"].any())
-    if has_forbidden_nan:
+    job_of_parts = job
+    if job.true_scores is None and len(parts) > 1:  # A part would find only those that it has.
+        job_of_parts = replace(job, true_scores=scores.take(job.all_rows, job.targets))
+    arrays, true_array = devices.task_counts.count_parts(parts, job_of_parts)
+    true_scores = native_scores(true_array, scores.dtype)
+    if first_forbidden_nan(true_scores, job.rules.nan) >= 0:
+        return None
+    if job.rules.nan == "raise" and arrays["nan"].any():
         return None
     report_progress(scores.nbytes)
     if job.true_scores is None:
-        arrays = final_counts(arrays, true, rules)
+        arrays = final_counts(arrays, true_scores, job.rules)
     return Counts(arrays, place=f"{scores.device}, {parts[0].backend}")
 
 
@@ -493,21 +504,21 @@ def open_in_turn(
         for tile in tiles:
             with open_tile(tile) as value:
                 yield tile, value
-                del value
+                del value  # No reference may stay, so that a file can be unmapped.
         return
     from concurrent.futures import ThreadPoolExecutor
 
     def enter(tile: Tile) -> tuple[ExitStack, Any]:
-        """Open a tile on the other thread; what is returned first closes it on this one."""
+        """Return what closes a tile, and what was opened for it."""
         closing = ExitStack()
         return closing, closing.enter_context(open_tile(tile))
 
     with ThreadPoolExecutor(1, thread_name_prefix="truerank-open") as executor:
-        ahead = [executor.submit(enter, tiles[0])]
+        futures = [executor.submit(enter, tiles[0])]
         for i, tile in enumerate(tiles):
             if i + 1 < len(tiles):
-                ahead.append(executor.submit(enter, tiles[i + 1]))
-            closing, value = ahead.pop(0).result()
+                futures.append(executor.submit(enter, tiles[i + 1]))
+            closing, value = futures.pop(0).result()
             with closing:
                 yield tile, value
                 del value
@@ -559,7 +570,7 @@ def save_checkpoint(path: str, facts: Mapping[str, Any], count: TileCount) -> No
 
 
 def restore_checkpoint(path: str, facts: Mapping[str, Any], count: TileCount) -> None:
-    """Take over what a file says was counted, which has to be possible, and of this call."""
+    """Set a count to that of a file, which has to be of the same call, with possible counts."""
     with open_archive("checkpoint", path, KIND, ("count", "done")) as (saved_facts, members):
         differing = [name for name, fact in facts.items() if saved_facts.get(name) != fact]
         if differing:
@@ -568,10 +579,11 @@ def restore_checkpoint(path: str, facts: Mapping[str, Any], count: TileCount) ->
         columns_read = np.zeros(len(count.job.targets), np.int64)
         for tile in count.tiles[: count.done]:
             columns_read[count.tasks_of(tile)] += tile.width
-        if count.job.true_scores is None:  # Counts are final: the true candidates are in them.
-            most = columns_read
+        are_final = count.job.true_scores is None
+        if are_final:  # The true candidates are in them.
+            most_candidates = columns_read
             least_tied = np.minimum(columns_read, 1)
-        else:  # Counts are partial.
-            most = np.minimum(columns_read, count.store.shape[1] - 1)
+        else:
+            most_candidates = np.minimum(columns_read, count.store.shape[1] - 1)
             least_tied = np.zeros_like(columns_read)
-        count.counts = saved_counts(members, count.counts, most, least_tied)
+        count.counts = saved_counts(members, count.counts, most_candidates, least_tied)

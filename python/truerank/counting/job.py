@@ -20,6 +20,8 @@ from ..ranks.protocol import Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import numpy.typing as npt
+
     from ..arrays.types import IntArray
     from ..inputs.rules import Rules
     from ..stores import Store
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 FEW_TASKS = 12  # The mean rank of so few is never far above that of chance, so no finding asks.
 _TASKS_AT_A_TIME = 1 << 14
 NO_COLUMN = -1  # It stands for the target's column where there is none.
-NO_TARGETS = ...
+NO_TARGETS = ...  # It stands for targets where there are only other candidates.
 
 
 @dataclass  # To freeze it would take a tenth of a small call.
@@ -42,24 +44,21 @@ class Job(Tasks):
     block: int = 0  # So many entities are scored at a time; the core chooses if it is 0.
     listener: _core.Listener | None = None  # It hears how far the core has come with vectors.
 
-    def count(self, scores: CoreScores, left: int = 0) -> _core.Counts:
-        """Let the core count scores, or vectors as it scores them, from a column on."""
+    def count(self, scores: CoreScores, columns_before: int = 0) -> _core.Counts:
+        """Let the core count scores, or vectors that it scores, which lie after some columns."""
         tasks = _core.Tasks(self.rows, self.targets, self.filter, self.candidates)
         rules = self.rules.core
         threads = self.rules.num_threads
         true_scores = self.true_scores
-        first_column = self.first_column + left
+        first = self.first_column + columns_before
         if isinstance(scores, _core.Embeddings):
-            block = self.block
-            listener = self.listener
+            options = (rules, self.block, threads, self.listener)
             if true_scores is None:
-                return _core.rank_embeddings(scores, tasks, rules, block, threads, listener)
-            return _core.partial_embedding_counts(
-                scores, tasks, true_scores, first_column, rules, block, threads, listener
-            )
+                return _core.rank_embeddings(scores, tasks, *options)
+            return _core.partial_embedding_counts(scores, tasks, true_scores, first, *options)
         if true_scores is None:
             return _core.rank(scores, tasks, rules, threads)
-        return _core.partial_counts(scores, tasks, true_scores, first_column, rules, threads)
+        return _core.partial_counts(scores, tasks, true_scores, first, rules, threads)
 
     def counts_of(self, scores: _core.Scores) -> dict[str, IntArray]:
         """Let the core count an array in memory; raise the error of a fault that it found."""
@@ -108,24 +107,21 @@ class Job(Tasks):
         device: str | None = None,
         **fields: Any,
     ) -> Ranks:
-        """Make Ranks of new arrays of counts: above, tied, candidates, and what else there may be.
+        """Make Ranks of counts, whose arrays become those of the ranks.
 
-        Others are those of an audit, "masked", and of lists "listed" and "lengths". `fields` are
-        further ones of the protocol: sampled, similarity, lists, depth.
+        Beside above, tied and candidates, `counts` may have those of an audit, "masked", and of
+        lists "listed" and "lengths". `fields` are of the protocol: sampled, similarity, lists,
+        depth.
         """
-        arrays = {
-            "above": counts["above"],
-            "tied": counts["tied"],
-            "candidates": counts["candidates"],
-        }
-        if "inf" in counts:
+        arrays = {"above": counts["above"], "tied": counts["tied"]}
+        arrays["candidates"] = counts["candidates"]
+        has_audit = "inf" in counts
+        if has_audit:
             zeros = np.zeros_like(counts["inf"])
             arrays["audit"] = np.array([counts.get(name, zeros) for name in Audit._fields])
-        if "masked" in counts:
-            arrays["masked"] = counts["masked"]
-        if "listed" in counts:
-            arrays["listed"] = counts["listed"]
-            arrays["lengths"] = counts["lengths"]
+        for name in ("masked", "listed", "lengths"):
+            if name in counts:
+                arrays[name] = counts[name]
         has_filter = self.filter is not None
         has_candidates = self.candidates is not None
         fields |= {"dtype": dtype, "files": files, "device": device}
@@ -140,73 +136,76 @@ class Job(Tasks):
         """
         if len(self.targets) <= FEW_TASKS or ranks.masked is not None:
             return ranks
-        if ranks.protocol.device not in (None, getattr(scores, "host_place", None)):
+        has_host_counted = ranks.protocol.device in (None, getattr(scores, "host_place", None))
+        if not has_host_counted:
             return ranks
-        above, tied, candidates = ranks.above, ranks.tied, ranks.candidates
-        parts = []  # Parts are so small that their sums stay in the cache.
-        for begin in range(0, len(above), _TASKS_AT_A_TIME):
-            part = slice(begin, begin + _TASKS_AT_A_TIME)
-            parts.append(begin + np.flatnonzero(above[part] + tied[part] == candidates[part]))
-        last_tasks = np.concatenate(parts)
+        last_tasks = _tasks_with_last_ranks(ranks)
         masked_tasks = []
         for begin in range(0, len(last_tasks), _TASKS_AT_A_TIME):
             tasks = last_tasks[begin : begin + _TASKS_AT_A_TIME]
-            rows = tasks if self.rows is None else self.rows[tasks]
-            if isinstance(scores, _core.Scores):
-                true = np.atleast_2d(scores.array)[rows, self.targets[tasks]]
-                true = true.astype(true.dtype.newbyteorder("="), copy=False)
-            else:
-                true = np.ascontiguousarray(scores.take(rows, self.targets[tasks]))
-            keys, lowest, highest, are_floats = _core.Scores(true, scores.dtype, False).keys()
+            true_scores = self._read_true_scores(scores, tasks)
+            keys, lowest, highest, are_floats = true_scores.keys()
             if are_floats:
                 worst = highest if self.rules.is_ascending else lowest
                 masked_tasks.append(tasks[keys == worst])
         if not any(map(len, masked_tasks)):
             return ranks
-        masked = np.zeros(len(above), bool)
-        masked[np.concatenate(masked_tasks)] = True
-        return ranks._with({"masked": masked})
+        is_masked = np.zeros(len(ranks), bool)
+        is_masked[np.concatenate(masked_tasks)] = True
+        return ranks._with({"masked": is_masked})
+
+    def _read_true_scores(self, scores: _core.Scores | Store, tasks: IntArray) -> _core.Scores:
+        """Return the true scores of some tasks, in native byte order."""
+        rows = tasks if self.rows is None else self.rows[tasks]
+        if isinstance(scores, _core.Scores):
+            array = np.atleast_2d(scores.array)[rows, self.targets[tasks]]
+            array = array.astype(array.dtype.newbyteorder("="), copy=False)
+        else:
+            array = np.ascontiguousarray(scores.take(rows, self.targets[tasks]))
+        return _core.Scores(array, scores.dtype, False)
+
+
+def _tasks_with_last_ranks(ranks: Ranks) -> IntArray:
+    """Return the tasks whose true score no candidate is below."""
+    last_tasks = []  # They are found in blocks, which are so small that sums stay in the cache.
+    for begin in range(0, len(ranks), _TASKS_AT_A_TIME):
+        block = slice(begin, begin + _TASKS_AT_A_TIME)
+        is_last = ranks.above[block] + ranks.tied[block] == ranks.candidates[block]
+        last_tasks.append(begin + np.flatnonzero(is_last))
+    return np.concatenate(last_tasks)
 
 
 def prepare_job(
     shape: tuple[int, ...],
     targets: Any,
-    rows: Any,
-    filter: Any,
-    candidates: Any,
     rules: Rules,
     *,
-    shared: bool = True,
+    rows: Any = None,
+    filter: Any = None,
+    candidates: Any = None,
+    may_share_row: bool = True,
 ) -> Job:
     """Check the arguments of `rank`; raises its errors.
 
-    Scores of shape (rows, columns) have a task in each row. Those of shape (columns,), or (1,
-    columns) if the row may be `shared`, have a row that all tasks read. `rows` say otherwise. With
+    Without `rows`, there is a task for each row of scores of shape (rows, columns). All tasks read
+    the row of scores of shape (columns,), and of (1, columns) if they `may_share_row`. With
     `NO_TARGETS` all candidates are counted; then one task reads a single row.
     """
     columns = shape[-1]
     height = shape[0] if len(shape) == 2 else 1
-    is_single_row = len(shape) == 1 or (shared and height == 1)
-    tasks = 1
+    is_single_row = len(shape) == 1 or (may_share_row and height == 1)
     task_rows = None
-    owner = None  # What has one task each; None where all tasks read a single row.
     if rows is not None:
         task_rows = index_array("rows", rows)
         check_shape("rows", task_rows.shape, 1, "a 1-D array")
-        tasks = len(task_rows)
-        owner = "entry of rows"
-    elif not is_single_row:
-        tasks = height
-        owner = "row"
-    if targets is NO_TARGETS:
-        task_targets = np.full(tasks, NO_COLUMN, np.int64)
-    else:
-        task_targets = _read_targets(targets, tasks, owner, columns)
-        tasks = len(task_targets)
-    if task_rows is not None:
+        task_targets = _read_targets(targets, columns, len(task_rows), "entry of rows")
         check_range("rows", task_rows, height, "rows")
     elif is_single_row:
-        task_rows = np.zeros(tasks, np.int64)
+        task_targets = _read_targets(targets, columns)
+        task_rows = np.zeros(len(task_targets), np.int64)
+    else:
+        task_targets = _read_targets(targets, columns, height)
+    tasks = len(task_targets)
     threads = rules.num_threads
     if filter is not None:
         filter = as_selection("filter", filter, tasks, columns, threads)
@@ -218,35 +217,47 @@ def prepare_job(
 _OBJECTS = np.dtype(object)
 
 
-def _read_targets(targets: Any, tasks: int, owner: str | None, columns: int) -> IntArray:
-    """Check the targets of tasks, one for each `owner`, or one for all."""
+def _read_targets(
+    targets: Any, columns: int, n_tasks: int | None = None, owner: str = "row"
+) -> IntArray:
+    """Check targets: one for each `owner`, or one for all; any number where `n_tasks` is None."""
+    tasks = 1 if n_tasks is None else n_tasks
+    if targets is NO_TARGETS:
+        return np.full(tasks, NO_COLUMN, np.int64)
     if type(targets) is int and 0 <= targets < columns:  # Checks take longer than a small count.
         column = np.empty(tasks, np.int64)
         column.fill(targets)  # np.full takes three times as long.
         return column
-    is_listed = isinstance(targets, (list, tuple)) or getattr(targets, "dtype", None) is _OBJECTS
-    first = None
-    if is_listed or (getattr(targets, "ndim", 0) == 2 and not is_sparse(targets)):
-        first = next(iter(targets), None)
-    is_row = getattr(first, "ndim", 0) > 0 or isinstance(first, (list, tuple))
-    if is_row and as_array(first, "targets").dtype.kind == "f":  # These are scores of candidates.
-        way = Option("", effect="takes scores first", call="evaluate(scores, targets)")
-        got = "fractions, a row for each task"
-        raise InputTypeError("targets", "", "integers", got, remedies=[way])
-    if isinstance(first, (list, tuple, np.ndarray)) and is_listed:  # A row has several targets.
-        expected = "integers; if a row has several, np.concatenate(targets) with "
-        expected += "rows=np.repeat(np.arange(n), lengths)"
-        raise InputTypeError("targets", expected=expected, got="a list of each row")
+    _refuse_rows_as_targets(targets)
     array = index_array("targets", targets)
     if array.ndim == 0:
         # This comes before memory is taken: scores without columns can have any number of rows.
-        check_range("targets", array.reshape(1)[:tasks], columns, "candidates")
-        array = np.full(tasks, array, dtype=np.int64)
-    if array.ndim > 1 or (owner is not None and len(array) != tasks):
-        expected = f"{tasks} integers, one for each {owner or 'row'}, or one for all"
+        if tasks:
+            check_range("targets", array.reshape(1), columns, "candidates")
+        return np.full(tasks, array, np.int64)
+    if array.ndim > 1 or (n_tasks is not None and len(array) != n_tasks):
+        expected = f"{tasks} integers, one for each {owner}, or one for all"
         raise InputValueError("targets", expected=expected, got=f"shape {array.shape}")
     check_range("targets", array, columns, "candidates")
     return array
+
+
+def _refuse_rows_as_targets(targets: Any) -> None:
+    """Refuse targets of which each is a row: of scores, or of several targets."""
+    is_sequence = isinstance(targets, (list, tuple)) or getattr(targets, "dtype", None) is _OBJECTS
+    is_matrix = getattr(targets, "ndim", 0) == 2 and not is_sparse(targets)
+    if not (is_sequence or is_matrix):
+        return
+    first = next(iter(targets), None)
+    is_row = getattr(first, "ndim", 0) > 0 or isinstance(first, (list, tuple))
+    if is_row and as_array(first, "targets").dtype.kind == "f":
+        way = Option("", effect="takes scores first", call="evaluate(scores, targets)")
+        got = "fractions, a row for each task"
+        raise InputTypeError("targets", "", "integers", got, remedies=[way])
+    if is_sequence and isinstance(first, (list, tuple, np.ndarray)):
+        expected = "integers; if a row has several, np.concatenate(targets) with "
+        expected += "rows=np.repeat(np.arange(n), lengths)"
+        raise InputTypeError("targets", expected=expected, got="a list of each row")
 
 
 def refuse_places(scores: _core.Scores | Store, rules: Rules, *ways: Option) -> None:
@@ -265,19 +276,23 @@ def refuse_places(scores: _core.Scores | Store, rules: Rules, *ways: Option) -> 
 
 
 def sha256_of(*values: Any) -> str:
-    """Return the SHA-256 of arrays with their shapes, selections, words and None."""
+    """Return the SHA-256 of some values: arrays and their shapes, selections, words, None."""
     import hashlib
 
     sha = hashlib.sha256()
+
+    def add_array(array: npt.NDArray[Any]) -> None:
+        if array.dtype.kind == "i":  # Integers of any size are the same numbers.
+            array = array.astype(np.int64, copy=False)
+        sha.update(f"{array.dtype.str}{array.shape}".encode())
+        sha.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+
     for value in values:
-        array = value
-        if isinstance(value, _core.Selection):
-            array = np.frombuffer(sha256_of(*selection_arrays(value)).encode(), np.uint8)
-        if isinstance(array, np.ndarray):
-            if array.dtype.kind == "i":  # Integers of any size are the same numbers.
-                array = array.astype(np.int64, copy=False)
-            sha.update(f"{array.dtype.str}{array.shape}".encode())
-            sha.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        if isinstance(value, np.ndarray):
+            add_array(value)
+        elif isinstance(value, _core.Selection):
+            digest = sha256_of(*selection_arrays(value))
+            add_array(np.frombuffer(digest.encode(), np.uint8))
         else:
             sha.update(repr(value).encode())
     return sha.hexdigest()

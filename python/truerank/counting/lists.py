@@ -105,17 +105,16 @@ class CandidateLists(NamedTuple):
     def without_pads(self) -> CandidateLists:
         """Leave out the pads, -1, which stand at the ends of lists alone."""
         is_pad: npt.NDArray[np.bool_] = self.ids == PAD
-        is_wrong = is_pad[:-1] & ~is_pad[1:]
+        is_before_id = is_pad[:-1] & ~is_pad[1:]
         starts = self.indptr[(self.indptr > 0) & (self.indptr < len(self.ids))]
-        is_wrong[starts - 1] = False  # The next id is of another list.
-        if is_wrong.any():
-            got = f"an id after a pad in list {self.place(int(is_wrong.argmax()))[0]}"
+        is_before_id[starts - 1] = False  # That id is of the next list.
+        if is_before_id.any():
+            got = f"an id after a pad in list {self.place(int(is_before_id.argmax()))[0]}"
             raise InputValueError("ids", expected=f"pads ({PAD}) only at the end", got=got)
-        pads = np.flatnonzero(is_pad)
-        if not len(pads):
+        if not is_pad.any():
             return self
-        indptr = self.indptr - np.searchsorted(pads, self.indptr)
-        return self._keep(~is_pad, indptr)
+        n_pads_before = np.searchsorted(np.flatnonzero(is_pad), self.indptr)
+        return self._keep(~is_pad, self.indptr - n_pads_before)
 
     def once(self, rules: Rules) -> CandidateLists:
         """Keep each id of a list once, as `best_rows` does."""
@@ -144,8 +143,9 @@ def best_rows(keys: IntArray, scores: Any, rules: Rules) -> IntArray:
     """
     if scores is None:
         return np.sort(codes_of(keys).first())
-    values, bottom, *_ = as_scores(scores, rules.dtype).keys()
-    best_first = np.lexsort((values if rules.is_ascending else ~values, values < bottom))
+    score_keys, lowest, *_ = as_scores(scores, rules.dtype).keys()
+    is_nan = score_keys < lowest
+    best_first = np.lexsort((score_keys if rules.is_ascending else ~score_keys, is_nan))
     return np.sort(best_first[codes_of(keys[best_first]).first()])
 
 
@@ -158,59 +158,62 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
     >>> lists.indptr, lists.ids
     (array([0, 2, 3]), array([3, 1, 2]))
     """
-    given_ids, indptr = _read_form("ids", ids)
+    given_ids, indptr = _values_and_indptr("ids", ids)
     if indptr[-1] == 0:
         given_ids = []  # Without ids, their dtype says nothing.
     dtype_of_ids = getattr(given_ids, "dtype", None)
     is_float_of_torch = getattr(dtype_of_ids, "is_floating_point", False)
-    if is_float_of_torch or getattr(dtype_of_ids, "kind", "") == "f":
+    is_float_of_numpy = getattr(dtype_of_ids, "kind", "") == "f"
+    if is_float_of_torch or is_float_of_numpy:
         expected = "integers, and the scores behind them"
         got = f"dtype {dtype_of_ids}"
         raise InputTypeError("ids", expected=expected, got=got, remedies=_OF_FLOATS)
-    ids_of_lists = native_indices("ids", signed_ids(given_ids))
-    scores_of_lists = None
+    id_array = native_indices("ids", signed_ids(given_ids))
+    flat_scores = None
     if scores is not None:
-        given_scores, score_indptr = _read_form("scores", scores)
+        given_scores, score_indptr = _values_and_indptr("scores", scores)
         if not np.array_equal(score_indptr, indptr):
             expected = f"lists that end at {indptr[1:]}, as the ids"
             raise InputValueError("scores", expected=expected, got=score_indptr[1:])
-        in_form = as_scores(given_scores, dtype)
-        scores_of_lists = in_form.with_array(np.ascontiguousarray(in_form.array).reshape(-1))
-    lists = CandidateLists(indptr, ids_of_lists.reshape(-1), scores_of_lists)
+        checked_scores = as_scores(given_scores, dtype)
+        flat_array = np.ascontiguousarray(checked_scores.array).reshape(-1)
+        flat_scores = checked_scores.with_array(flat_array)
+    lists = CandidateLists(indptr, id_array.reshape(-1), flat_scores)
     # Pads stand at the ends, so that there are none if the last column has none.
-    if ids_of_lists.ndim == 2 and (ids_of_lists[:, -1] == PAD).any():
+    if id_array.ndim == 2 and (id_array[:, -1] == PAD).any():
         return lists.without_pads()
     return lists
 
 
-def _read_form(name: str, value: Any) -> tuple[Any, IntArray]:
-    """Return the values of lists, and where each begins; a matrix stays one, others are flat."""
+def _values_and_indptr(name: str, value: Any) -> tuple[Any, IntArray]:
+    """Return the values of lists in any form, and their indptr; a matrix stays as it is."""
     if isinstance(value, tuple) and len(value) == 2:
         values = value[1]
         check_shape(name, array_shape(name, values), 1, "(indptr, values) with 1-D values")
         return values, indptr_of_pair(name, value, len(values))
     if isinstance(value, list):
-        arrays = [as_array(without_index(item), name, _FORMS) for item in value]
-        for array in arrays:
-            check_shape(name, array.shape, 1, _FORMS)
-        indptr = indptr_of([len(array) for array in arrays])
-        joined = np.empty(0)
-        # An empty array has a dtype of its own, which says nothing about the others.
-        filled = [array for array in arrays if len(array)]
-        try:
-            if filled:
-                joined = np.concatenate(filled)
-        except TypeError:  # Dates beside names are an example.
-            got = "lists of unlike dtypes"
-            raise InputTypeError(name, expected=_FORMS, got=got) from None
-        refuse_rounded(name, value, joined)
-        return joined, indptr
-    matrix = value
-    if not isinstance(getattr(value, "shape", 0), tuple):
-        matrix = as_array(value, name, _FORMS)
+        return _concatenate_lists(name, value)
+    has_shape = isinstance(getattr(value, "shape", None), tuple)
+    matrix = value if has_shape else as_array(value, name, _FORMS)
     check_shape(name, tuple(matrix.shape), 2, _FORMS)
     height, width = matrix.shape
     return matrix, indptr_of(np.full(height, width))
+
+
+def _concatenate_lists(name: str, lists: list[Any]) -> tuple[npt.NDArray[Any], IntArray]:
+    """Return the values of a list of lists in one array, and their indptr."""
+    arrays = [as_array(without_index(item), name, _FORMS) for item in lists]
+    for array in arrays:
+        check_shape(name, array.shape, 1, _FORMS)
+    # An empty array has a dtype of its own, which says nothing about the others.
+    filled = [array for array in arrays if len(array)] or [np.empty(0)]
+    try:
+        values = np.concatenate(filled)
+    except TypeError:  # Dates beside names are an example.
+        got = "lists of unlike dtypes"
+        raise InputTypeError(name, expected=_FORMS, got=got) from None
+    refuse_rounded(name, lists, values)
+    return values, indptr_of([len(array) for array in arrays])
 
 
 @public("truerank")
@@ -313,10 +316,10 @@ def rank_lists(
     rules = read_rules(options, ListOptions, rank_lists)
     n = integer("candidates", candidates, least=0, most=int(np.iinfo(np.int64).max))
     lists = as_lists(ids, scores, rules.dtype)
-    return rank_open_lists(lists, targets, n, rules, rows=rows, filter=filter)
+    return rank_checked_lists(lists, targets, n, rules, rows=rows, filter=filter)
 
 
-def rank_open_lists(
+def rank_checked_lists(
     lists: CandidateLists,
     targets: Any,
     n: int,
@@ -328,60 +331,67 @@ def rank_open_lists(
     are_listed_alone: bool = False,
     files: tuple[str, ...] = (),
 ) -> Ranks:
-    """Rank by lists that are open, whose ids are below n, also where candidates are some of all.
+    """Rank by lists of ids that are below n, also where candidates are some of all n.
 
-    What is listed and no candidate is in the filter. The candidates of a task are all that the
-    filter leaves; or so many of these as `sizes`, int64 of shape (tasks,), says, with the target;
-    or those that its list has, and the target. `files` have the lists, for the protocol.
+    The candidates of a task are all that the filter leaves; or so many of these as `sizes`, int64
+    of shape (tasks,), says, with the target; or those that its list has, and the target. The filter
+    has what is listed and is no candidate. `files` have the lists, for the protocol.
     """
-    job = prepare_job((len(lists.indptr) - 1, n), targets, rows, filter, None, rules, shared=False)
-    by_list = np.argsort(job.all_rows, kind="stable")  # The core takes tasks in this order.
-    list_of_task = job.all_rows[by_list]
-    job = job.part(by_list, list_of_task)
+    shape = (len(lists.indptr) - 1, n)
+    job = prepare_job(shape, targets, rules, rows=rows, filter=filter, may_share_row=False)
+    tasks_by_list = np.argsort(job.all_rows, kind="stable")  # The core takes tasks in this order.
+    job = job.part(tasks_by_list, job.all_rows[tasks_by_list])
     score_bytes = 0 if lists.scores is None else lists.scores.array.nbytes
     total_bytes = lists.ids.nbytes + score_bytes
     report_progress = reporter(rules.progress, total_bytes)
     report_progress(0)
-    # "place" is the position of the target among all ids, or -1. Of the ids that the filter leaves
-    # out, there are "filtered", "places" in the list, and "before" the target if that is listed.
-    fault, found = _core.find_listed(
-        _core.Selection(lists.indptr, lists.ids),
-        n,
-        list_of_task,
-        job.targets,
-        job.filter,
-        rules.num_threads,
-    )
-    if fault is not None:
-        raise _error_of_id(lists, n, *fault)
-    if lists.scores is not None and score_bytes and not rules.is_order_named:
-        refuse_doubtful_lists(lists.argument, lists.indptr, lists.scores, lists.contradiction)
-    if score_bytes:
+    positions = _find_positions(lists, n, job)
+    if lists.scores is not None and score_bytes:
+        if not rules.is_order_named:
+            refuse_doubtful_lists(lists.argument, lists.indptr, lists.scores, lists.contradiction)
         report_progress(lists.ids.nbytes)
-    are_listed = found["place"] >= 0
-    entries = np.diff(lists.indptr)[list_of_task]
-    lengths = np.where(entries, entries - found["places"], -1)  # -1: none, or an empty one.
+    are_listed = positions["target"] >= 0
+    ids_in_list = np.diff(lists.indptr)[job.all_rows]
+    lengths = np.where(ids_in_list, ids_in_list - positions["n_filtered_listed"], -1)  # -1: no ids
     if are_listed_alone:  # A target that is not listed is one more.
         candidates = lengths.clip(0) + ~are_listed
     elif sizes is not None:
-        candidates = sizes[by_list]
+        candidates = sizes[tasks_by_list]
     else:
-        candidates = n - found["filtered"]
-    dtype = None
-    source = "order alone"
+        candidates = n - positions["n_filtered"]
     if lists.scores is None:
+        dtype = None
+        source = "order alone"
         rules = PLAIN  # Without scores, `order` has no effect.
+        true_scores = _core.Scores(np.zeros(len(are_listed), np.int64), "int64", False)
+        counts = _counts_by_order(lists, job, positions)
     else:
         dtype = lists.scores.dtype
         source = "scores"
-    true_scores, counts = _count_listed(lists, job, found)
+        true_scores, counts = _counts_by_score(lists, lists.scores, job, positions)
     counts = _with_unlisted(counts, are_listed, candidates, rules)
     arrays = final_counts(counts, true_scores, rules) | {"listed": are_listed, "lengths": lengths}
     if total_bytes:
         report_progress(total_bytes)
-    in_order = np.argsort(by_list)
-    arrays = {name: array[in_order] for name, array in arrays.items()}
-    return job.ranks(arrays, dtype, files, lists=source, depth=int(entries.max(initial=0)) or None)
+    in_given_order = np.argsort(tasks_by_list)
+    arrays = {name: array[in_given_order] for name, array in arrays.items()}
+    depth = int(ids_in_list.max(initial=0)) or None
+    return job.ranks(arrays, dtype, files, lists=source, depth=depth)
+
+
+def _find_positions(lists: CandidateLists, n: int, job: Job) -> Mapping[str, IntArray]:
+    """Find the targets of tasks, in order of their lists, and filtered ids among what is listed.
+
+    "target" is the position of the target among all ids, or -1. Of "n_filtered" ids that the filter
+    leaves out, "n_filtered_listed" are in the list, "n_filtered_before" before the target, or at
+    all if that is not listed.
+    """
+    ids = _core.Selection(lists.indptr, lists.ids)
+    threads = job.rules.num_threads
+    fault, positions = _core.find_listed(ids, n, job.all_rows, job.targets, job.filter, threads)
+    if fault is not None:
+        raise _error_of_id(lists, n, *fault)
+    return positions
 
 
 def _error_of_id(lists: CandidateLists, n: int, place: int, earlier: int) -> InputValueError:
@@ -400,56 +410,33 @@ def _error_of_id(lists: CandidateLists, n: int, place: int, earlier: int) -> Inp
     return InputValueError("ids", expected=expected, got=got)
 
 
-def _count_listed(
-    lists: CandidateLists, job: Job, found: Mapping[str, Any]
-) -> tuple[_core.Scores, dict[str, IntArray]]:
-    """Return the score of each target, and counts of what is listed, by what the core found."""
-    targets = found["place"]
-    if lists.scores is None:
-        true_scores = _core.Scores(np.zeros(len(targets), np.int64), "int64", False)
-        counts = _counts_by_order(lists, job, targets, found["places"], found["before"])
-        return true_scores, counts
-    filtered = None
-    if found["places"].any():
-        positions = found["filtered_indptr"], found["filtered_places"], found["shared"]
-        filtered = _core.Selection(*positions)
-    return _counts_by_score(lists, lists.scores, job, targets, filtered)
-
-
 def _counts_by_order(
-    lists: CandidateLists,
-    job: Job,
-    target_positions: IntArray,
-    filtered_in_list: IntArray,
-    filtered_before: IntArray,
+    lists: CandidateLists, job: Job, positions: Mapping[str, IntArray]
 ) -> dict[str, IntArray]:
     """Count what is listed before each target, or all that is listed where it is a miss (-1)."""
     begin = lists.indptr[job.all_rows]
     end = lists.indptr[job.all_rows + 1]
-    are_listed = target_positions >= 0
-    listed_before = np.where(are_listed, target_positions, end) - begin
+    are_listed = positions["target"] >= 0
+    n_before = np.where(are_listed, positions["target"], end) - begin
     zeros = np.zeros_like(begin)
     return {
-        "above": listed_before - filtered_before,
+        "above": n_before - positions["n_filtered_before"],
         "tied": zeros,
-        "candidates": end - begin - filtered_in_list - are_listed,
+        "candidates": end - begin - positions["n_filtered_listed"] - are_listed,
         "nan": zeros,
         "differing": zeros,
     }
 
 
 def _counts_by_score(
-    lists: CandidateLists,
-    scores: _core.Scores,
-    job: Job,
-    target_positions: IntArray,
-    filtered: _core.Selection | None,
+    lists: CandidateLists, scores: _core.Scores, job: Job, positions: Mapping[str, IntArray]
 ) -> tuple[_core.Scores, dict[str, IntArray]]:
     """Return the score of each target, and counts of what is listed, compared with it.
 
     All lists become one row of scores, in which the candidates of a task are the range of its list,
     and a position is a column. The score of a target that is a miss (-1) is 0, and has no meaning.
     """
+    target_positions = positions["target"]
     are_listed = target_positions >= 0
     values = np.zeros(len(target_positions), scores.array.dtype)
     values[are_listed] = scores.array[target_positions[are_listed]]
@@ -457,6 +444,11 @@ def _counts_by_score(
     task = first_forbidden_nan(true_scores, job.rules.nan)
     if task >= 0:
         raise _error_of_nan(lists, int(target_positions[task]), job.rules.nan)
+    filtered = None
+    if positions["n_filtered_listed"].any():
+        filtered = _core.Selection(
+            positions["filter_indptr"], positions["filter_indices"], positions["filter_lists"]
+        )
     in_one_row = replace(
         job,
         rows=np.zeros_like(target_positions),
@@ -561,24 +553,26 @@ def rank_against(
     array([2, 3])
     """
     rules = read_rules(options, RuleOptions, rank_against)
-    true = read_true_scores(true_scores, rules.dtype, rules.nan)
-    tasks = len(true.array)
+    checked_true_scores = read_true_scores(true_scores, rules.dtype, rules.nan)
+    tasks = len(checked_true_scores.array)
+    dtype = checked_true_scores.dtype
     report_progress = reporter(rules.progress, tasks, "tasks")
     report_progress(0)
     scores, indptr = _read_others(others, tasks, rules)
-    if scores.dtype != true.dtype:
-        expected = f"{true.dtype}, as true_scores are"
+    if scores.dtype != dtype:
+        expected = f"{dtype}, as true_scores are"
         raise InputTypeError("others", expected=expected, got=scores.dtype)
-    job = prepare_job((tasks, 0), NO_TARGETS, None, None, None, rules)
+    job = prepare_job((tasks, 0), NO_TARGETS, rules)
+    job.true_scores = checked_true_scores.array
     shape = shape_of(scores)
+    is_flat = indptr is None and len(shape) == 1
     is_single_row = len(shape) == 2 and shape[0] == 1 and tasks != 1
-    if indptr is None and (len(shape) == 1 or is_single_row):
-        counts = _counts_of_shared(scores, rules, true)
+    if is_flat or is_single_row:
+        counts = _counts_of_shared_list(scores, rules, checked_true_scores)
     else:
-        job.true_scores = true.array
-        counts = _counts_of_own(scores, indptr, job)
+        counts = _counts_of_each_list(scores, indptr, job)
     report_progress(tasks)
-    return job.ranks(final_counts(counts, true, rules), true.dtype, sampled=True)
+    return job.ranks(final_counts(counts, checked_true_scores, rules), dtype, sampled=True)
 
 
 def _read_others(others: Any, tasks: int, rules: Rules) -> tuple[Any, IntArray | None]:
@@ -600,7 +594,7 @@ def _read_others(others: Any, tasks: int, rules: Rules) -> tuple[Any, IntArray |
     return scores, None
 
 
-def _counts_of_own(
+def _counts_of_each_list(
     scores: _core.Scores | Store, indptr: IntArray | None, job: Job
 ) -> dict[str, IntArray]:
     """Count a list of other scores for each task: a row, or with an indptr a range of one row."""
@@ -612,7 +606,8 @@ def _counts_of_own(
         check_shape("others", shape, (tasks, shape[1]), forms)
         counts = count_scores(scores, job)
     else:
-        if isinstance(scores, Store):  # It is counted in tiles, and ranges are not cut.
+        # Scores of a store are counted in tiles, which cut selections of indices, not of ranges.
+        if isinstance(scores, Store):
             lists = _core.Selection(indptr, np.arange(indptr[-1]))
         else:
             lists = _core.Selection.of_ranges(indptr)
@@ -621,19 +616,21 @@ def _counts_of_own(
     fault = counts.fault
     if fault is None:
         return counts.arrays
-    place = f"the score at row {fault.row}, column {fault.column}"
-    if indptr is not None:
+    if indptr is None:
+        place = f"the score at row {fault.row}, column {fault.column}"
+    else:
         task = int(np.searchsorted(indptr, fault.column, side="right")) - 1
         place = f"the score at position {fault.column}, of task {task},"
     raise forbidden_nan("others", place, job.rules.nan)
 
 
-def _counts_of_shared(
+def _counts_of_shared_list(
     scores: _core.Scores | Store, rules: Rules, true_scores: _core.Scores
 ) -> dict[str, IntArray]:
     """Count one list of other scores for all tasks, which is sorted once."""
-    whole = in_one_array(scores)
-    keys, lowest, highest, are_floats = whole.with_array(whole.array.reshape(-1)).keys()
+    in_memory = in_one_array(scores)
+    flat = in_memory.with_array(in_memory.array.reshape(-1))
+    keys, lowest, *_ = flat.keys()
     is_nan = keys < lowest
     n_nan = np.count_nonzero(is_nan)
     if n_nan and rules.nan == "raise":
@@ -647,22 +644,27 @@ def _counts_of_shared(
     n_not_above = np.empty_like(true_keys)
     n_not_above[order] = np.searchsorted(sorted_keys, true_keys[order], side="right")
     is_number = ~are_nan(true_scores)
-    zeros = np.zeros_like(true_keys)
     counts = {
         "above": np.where(is_number, len(keys) - n_not_above, 0),
         "tied": np.where(is_number, n_not_above - n_below, 0),
-        "candidates": zeros + len(keys),
-        "nan": zeros + n_nan,
-        "differing": zeros,
+        "candidates": np.full_like(true_keys, len(keys)),
+        "nan": np.full_like(true_keys, n_nan),
+        "differing": np.zeros_like(true_keys),
     }
     if rules.audit:
-        numbers = sorted_keys[n_nan:]
-        if rules.is_ascending:
-            best = int(numbers.min(initial=highest))  # Without numbers, this is the worst key.
-        else:
-            best = int(numbers.max(initial=lowest))
-        is_infinite = are_floats & ((numbers == lowest) | (numbers == highest))
-        counts["inf"] = zeros + np.count_nonzero(is_infinite)
-        counts["best"] = zeros + best
-        counts["at_best"] = zeros + np.count_nonzero(numbers == best)
+        for name, number in _audit_of_list(flat, rules).items():
+            counts[name] = np.full_like(true_keys, number)
     return counts
+
+
+def _audit_of_list(scores: _core.Scores, rules: Rules) -> dict[str, int]:
+    """Return the key of the best score, and how many scores are that one, and infinite."""
+    keys, lowest, highest, are_floats = scores.keys()
+    numbers = keys[keys >= lowest]  # The keys of NaN are below.
+    if rules.is_ascending:
+        best = int(numbers.min(initial=highest))  # Without numbers, this is the worst key.
+    else:
+        best = int(numbers.max(initial=lowest))
+    n_best = int(np.count_nonzero(numbers == best))
+    n_infinite = np.count_nonzero((numbers == lowest) | (numbers == highest)) if are_floats else 0
+    return {"best": best, "at_best": n_best, "inf": int(n_infinite)}

@@ -51,38 +51,45 @@ _FIRST_ENTRIES = 1 << 12
 _NEARLY_ALL = 0.95
 
 
-def refuse_permutations(scores: Scores | Store, *ways: Option) -> None:
+def refuse_permutations(scores: Scores | Store, *remedies: Option) -> None:
     """Refuse scores of which each row has 0 to n - 1, or 1 to n: ids or ranks of n columns.
 
-    They may be floats, without fractions. A single row that is no permutation makes them scores.
-    Rows that no tile has whole are not looked at. `ways` lead out, where `order` does not.
+    They may be floats, without fractions. Scores of which one row is no permutation are allowed,
+    and so are those of which no tile has whole rows. `remedies` are those of the error; by default
+    they name the order.
     """
     store = ArrayStore(scores) if isinstance(scores, Scores) else scores
-    first = 0
     rows, columns = store.shape
     if columns < _LEAST_COLUMNS or not rows:
         return
+    starts: set[int] = set()
     for tile in store.tiles(max(_LOOK_BYTES, columns * store.itemsize)):
         if tile.width < columns:
             return
         with store.block(tile, store.io) as block:
             view = Scores(block, store.dtype, store.swapped)
             for row in block:
-                # Most scores have fractions or repeat, or some are large, which is soon seen.
-                beginning = as_floats(view.with_array(row[:_GLANCE]))
-                with np.errstate(invalid="ignore"):  # One of the NaN may be a signalling one.
-                    has_fractions = (np.floor(beginning) != beginning).any()
-                if has_fractions or len(set(beginning.tolist())) < len(beginning):
+                starts_of_row = _starts_of_row(view.with_array(row))
+                if not starts_of_row:
                     return
-                numbers = as_floats(view.with_array(row))
-                if numbers.max() > columns:
-                    return
-                start = permutation_start(numbers, np.array([columns]))
-                if start is None:
-                    return
-                first = start
-    seen = f"{format_count(rows, 'row')}, each a permutation of {first} to {first + columns - 1}"
-    raise InputValueError("scores", seen + _OF_PLACES, remedies=ways or PLACES)
+                starts |= starts_of_row
+    ranges = " or ".join(f"{start} to {start + columns - 1}" for start in sorted(starts))
+    problem = f"{format_count(rows, 'row')}, each a permutation of {ranges}"
+    raise InputValueError("scores", problem + _OF_PLACES, remedies=remedies or PLACES)
+
+
+def _starts_of_row(row: Scores) -> set[int]:
+    """Return `permutation_starts` of a row; a look at its beginning rules most scores out."""
+    # Most scores have fractions or repeat, or some are large, which is soon seen.
+    beginning = as_floats(row.with_array(row.array[:_GLANCE]))
+    with np.errstate(invalid="ignore"):  # One of the NaN may be a signalling one.
+        has_fractions = (np.floor(beginning) != beginning).any()
+    if has_fractions or len(set(beginning.tolist())) < len(beginning):
+        return set()
+    numbers = as_floats(row)
+    if numbers.max() > len(numbers):
+        return set()
+    return permutation_starts(numbers, np.array([len(numbers)]))
 
 
 def refuse_doubtful_lists(
@@ -91,7 +98,7 @@ def refuse_doubtful_lists(
     """Refuse scores of lists, in one dimension, that rise in all of them, or that are places.
 
     List i has the scores ``indptr[i]:indptr[i + 1]``. `contradiction` is what ranks beside the
-    scores say against them, as `rising_ranks` says it.
+    scores say against them, as `describe_rising_ranks` says it.
     """
     if contradiction:
         raise InputValueError(argument, contradiction, remedies=RISE)
@@ -101,91 +108,97 @@ def refuse_doubtful_lists(
     if entries < _LEAST_ENTRIES:
         return
     lists = format_count(int(is_long.sum()), "list")
-    if _do_rise_alone(indptr, scores, is_long):
-        seen = f"scores rise in {lists}, {entries:,} entries, and fall in none"
-        raise InputValueError(argument, seen, remedies=RISE)
-    start = _start_of_places(indptr, scores, is_long)
-    if start is None:
+    if _only_rise(indptr, scores, is_long):
+        problem = f"scores rise in {lists}, {entries:,} entries, and fall in none"
+        raise InputValueError(argument, problem, remedies=RISE)
+    starts = _starts_of_lists(indptr, scores, is_long)
+    if not starts:
         return
     rises, _ = _steps(indptr, scores, len(scores.array))
-    if rises.any():  # Else they are points: the best stands first, as they say.
-        numbers = "1 to its length" if start else "0 to its length - 1"
-        seen = f"scores of {lists}, each a permutation of {numbers}"
-        raise InputValueError(argument, seen + _OF_PLACES, remedies=PLACES)
+    if rises.any():  # Permutations that rise nowhere are points, with the best first.
+        ends = {0: "its length - 1", 1: "its length"}
+        ranges = " or ".join(f"{start} to {ends[start]}" for start in sorted(starts))
+        problem = f"scores of {lists}, each a permutation of {ranges}"
+        raise InputValueError(argument, problem + _OF_PLACES, remedies=PLACES)
 
 
-def _do_rise_alone(indptr: IntArray, scores: Scores, is_long: Flags) -> bool:
+def _only_rise(indptr: IntArray, scores: Scores, is_long: Flags) -> bool:
     """Whether scores rise in each long list, and fall in none."""
     _, falls = _steps(indptr, scores, _FIRST_ENTRIES)
-    if falls.any():
+    if falls.any():  # Most scores fall somewhere, which is soon seen.
         return False
     rises, falls = _steps(indptr, scores, len(scores.array))
-    rises_before = indptr_of(rises)
+    n_rises_before = indptr_of(rises)
     first = indptr[:-1][is_long]
     last = indptr[1:][is_long] - 1
-    return bool((rises_before[last] > rises_before[first]).all()) and not falls.any()
+    rises_in_each = (n_rises_before[last] > n_rises_before[first]).all()
+    return bool(rises_in_each and not falls.any())
 
 
-def _start_of_places(indptr: IntArray, scores: Scores, is_long: Flags) -> int | None:
-    """Return 0 or 1 if the scores of each long list are its places, from 0 or 1 on; else None."""
-    first_long = int(is_long.argmax())
-    begin = indptr[first_long]
-    if scores.array[begin : begin + 1].tolist()[0] % 1:  # Most scores are no whole numbers.
-        return None
+def _starts_of_lists(indptr: IntArray, scores: Scores, is_long: Flags) -> set[int]:
+    """Return `permutation_starts` of long lists; a look at the first one rules most scores out."""
     lengths = np.diff(indptr)
-    start = None
-    for end in (first_long + 1, len(lengths)):  # One list is looked at first.
-        sizes = lengths[:end][is_long[:end]]
-        is_in_long = np.repeat(is_long[:end], lengths[:end])
-        start = permutation_start(scores.array[: indptr[end]][is_in_long], sizes)
-        if start is None:
-            return None
-    return start
+
+    def starts_of_first(n_lists: int) -> set[int]:
+        sizes = lengths[:n_lists][is_long[:n_lists]]
+        is_in_long = np.repeat(is_long[:n_lists], lengths[:n_lists])
+        return permutation_starts(scores.array[: indptr[n_lists]][is_in_long], sizes)
+
+    first_long = int(is_long.argmax())
+    is_whole = scores.array.item(indptr[first_long]) % 1 == 0  # Most scores are no whole numbers.
+    if not is_whole or not starts_of_first(first_long + 1):
+        return set()
+    return starts_of_first(len(lengths))
 
 
-def rising_ranks(queries: IntArray, scores: npt.NDArray[Any], ranks: npt.NDArray[Any]) -> str:
+def describe_rising_ranks(
+    query_codes: IntArray, scores: npt.NDArray[Any], ranks: npt.NDArray[Any]
+) -> str:
     """Say in how many queries ranks rise with the scores, if in nearly all; else "".
 
     Ranks that are no numbers say nothing, nor do those of fewer than 12 entries: a reranker's score
     beside the rank of a first stage may be the other way round. Queries with one score, or one
-    rank, are not among all.
+    rank, are left out.
     """
     if ranks.dtype.kind not in "iuf" or len(ranks) < _LEAST_ENTRIES:
         return ""
-    order = np.lexsort((ranks, queries))
+    order = np.lexsort((ranks, query_codes))
     ranks = ranks[order]
-    queries = queries[order]
+    codes = query_codes[order]
     scores = scores[order]
-    is_later = (queries[1:] == queries[:-1]) & (ranks[1:] > ranks[:-1])
-    rises = np.bincount(queries[1:], is_later & (scores[1:] > scores[:-1])) > 0
-    falls = np.bincount(queries[1:], is_later & (scores[1:] < scores[:-1])) > 0
-    n_queries = np.count_nonzero(rises | falls)
-    rises_alone = rises & ~falls
-    n_rising = np.count_nonzero(rises_alone)
-    entries = np.count_nonzero(rises_alone[queries])
-    if n_rising < _NEARLY_ALL * n_queries or entries < _LEAST_ENTRIES:
+    has_later_rank = (codes[1:] == codes[:-1]) & (ranks[1:] > ranks[:-1])
+    n_rises = np.bincount(codes[1:], has_later_rank & (scores[1:] > scores[:-1]))
+    n_falls = np.bincount(codes[1:], has_later_rank & (scores[1:] < scores[:-1]))
+    only_rises = (n_rises > 0) & (n_falls == 0)
+    n_rising = np.count_nonzero(only_rises)
+    n_queries = np.count_nonzero(n_rises + n_falls)
+    n_entries = np.count_nonzero(only_rises[codes])
+    if n_rising < _NEARLY_ALL * n_queries or n_entries < _LEAST_ENTRIES:
         return ""
     return f"ranks rise with the scores in {n_rising:,} of {n_queries:,} queries"
 
 
-def permutation_start(values: npt.NDArray[Any], sizes: IntArray) -> int | None:
-    """Return 0 or 1, with which the first list starts, if each is a permutation; else None.
+def permutation_starts(values: npt.NDArray[Any], sizes: IntArray) -> set[int]:
+    """Return with which of 0 and 1 lists start, if each is a permutation; else the empty set.
 
     A list of n has 0 to n - 1, or 1 to n, once. The lists follow each other in `values`, each with
     one value or more, as `sizes` says.
 
-    >>> permutation_start(np.array([3, 1, 2, 1, 0]), np.array([3, 2]))
-    1
+    >>> permutation_starts(np.array([3, 1, 2, 1, 2]), np.array([3, 2]))
+    {1}
     """
     begins = indptr_of(sizes)[:-1]
     starts = (np.minimum.reduceat(values, begins) > 0).astype(np.int8)
     from_zero = values - np.repeat(starts, sizes)
     if not ((from_zero >= 0) & (from_zero < np.repeat(sizes, sizes))).all():
-        return None
-    places = from_zero.astype(np.int64)
-    if (places != from_zero).any() or np.bincount(places + np.repeat(begins, sizes)).max() > 1:
-        return None
-    return int(starts[0])
+        return set()
+    offsets = from_zero.astype(np.int64)
+    if (offsets != from_zero).any():
+        return set()
+    n_of_each_offset = np.bincount(offsets + np.repeat(begins, sizes))
+    if n_of_each_offset.max() > 1:
+        return set()
+    return set(starts.tolist())
 
 
 def _steps(indptr: IntArray, scores: Scores, end: int) -> tuple[Flags, Flags]:

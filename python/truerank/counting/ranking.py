@@ -151,7 +151,9 @@ def rank(
     listener = as_listener(rules.progress)
     tiled = listener is not None or checkpoint is not None
     matrix = read_scores(scores, rules.dtype, tiled=tiled)
-    job = prepare_job(shape_of(matrix), targets, rows, filter, candidates, rules)
+    job = prepare_job(
+        shape_of(matrix), targets, rules, rows=rows, filter=filter, candidates=candidates
+    )
     refuse_places(matrix, rules)
     if isinstance(matrix, Scores):
         return job.mark_masked(job.ranks(job.counts_of(matrix), matrix.dtype), matrix)

@@ -283,7 +283,9 @@ class Embeddings(Store):
 
     def job(self, targets: Any, rows: Any, filter: Any, candidates: Any, rules: Rules) -> Job:
         """Check tasks as `prepare_job` does."""
-        job = prepare_job(shape_of(self), targets, rows, filter, candidates, rules)
+        job = prepare_job(
+            shape_of(self), targets, rules, rows=rows, filter=filter, candidates=candidates
+        )
         if self.is_turned:
             job = replace(job, is_turned=True)
         return job

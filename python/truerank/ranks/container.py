@@ -210,24 +210,17 @@ class Ranks(Immutable):
         if protocol is not None and not isinstance(protocol, Protocol):
             raise InputTypeError("protocol", expected="a Protocol", got=type(protocol).__name__)
         if protocol is not None and protocol.relevance_level is not None:
-            check_level(protocol.relevance_level, None)  # They have no gains above 1.
+            check_level(protocol.relevance_level, None)  # Without gains, all are 1.
         arrays: dict[str, Any] = {**checked_counts(above, tied, candidates, listed)}
         n = len(arrays["above"])
         if weights is not None:
             arrays["weights"] = nonzero_weights(weights, n)
         if audit is not None:
             arrays["audit"] = checked_audit(audit, n)
-        by_name = dict(zip(LABELS, (side, relation, queries, targets, unit), strict=True))
-        others: Any = {} if labels is None else labels
-        if not isinstance(others, Mapping):
-            expected = "a mapping of names to labels"
-            raise InputTypeError("labels", expected=expected, got=type(others).__name__)
-        distinct_names("labels", others)
-        for name, value in by_name.items():
-            if value is not None and name in others:
-                raise InputValueError("labels", f"{name!r} is given twice")
-        all_labels = named_labels({**by_name, **others}, n)
-        self.__dict__.update(vars(Ranks._of(arrays, all_labels, protocol or Protocol())))
+        attributes = dict(zip(LABELS, (side, relation, queries, targets, unit), strict=True))
+        all_labels = _read_labels(attributes, {} if labels is None else labels, n)
+        checked = Ranks._of(arrays, all_labels, protocol or Protocol())
+        self.__dict__.update(vars(checked))
 
     @classmethod
     def from_ranks(
@@ -281,23 +274,23 @@ class Ranks(Immutable):
         >>> Ranks.from_ranks([1, 4], [1, 5], candidates=10).realistic
         array([1. , 4.5])
         """
-        first = _ranks_from_1("ranks", ranks, None)
-        last = first
+        optimistic = _ranks_from_1("ranks", ranks, None)
+        last_ranks = optimistic
         if pessimistic is not None:
-            last = _ranks_from_1("pessimistic", pessimistic, len(first))
-        is_wrong = last < first
+            last_ranks = _ranks_from_1("pessimistic", pessimistic, len(optimistic))
+        is_wrong = last_ranks < optimistic
         if is_wrong.any():
             i = int(is_wrong.argmax())
-            expected = f"at least the optimistic rank, {first[i]}"
-            raise InputValueError("pessimistic", expected=expected, got=last[i], place=i)
-        labels: Any = {"side": side, "queries": query, "targets": target}
-        of_vocabularies = {"queries vocabulary": "query", "targets vocabulary": "target"}
-        with argument_names(queries="query", targets="target", **of_vocabularies):
-            counts = cls(
-                first - 1, last - first + 1, candidates, unit=unit, relation=relation, **labels
-            )
+            expected = f"at least the optimistic rank, {optimistic[i]}"
+            raise InputValueError("pessimistic", expected=expected, got=last_ranks[i], place=i)
+        above = optimistic - 1
+        tied = last_ranks - above
         ties = "unknown" if pessimistic is None else None
-        return counts._with(protocol=Protocol(ties=ties))
+        labels: Any = {"side": side, "queries": query, "targets": target, "relation": relation}
+        # Errors of labels name the arguments of this method.
+        vocabularies = {"queries vocabulary": "query", "targets vocabulary": "target"}
+        with argument_names(queries="query", targets="target", **vocabularies):
+            return cls(above, tied, candidates, unit=unit, protocol=Protocol(ties=ties), **labels)
 
     @classmethod
     def _of(
@@ -307,7 +300,7 @@ class Ranks(Immutable):
         protocol: Protocol,
         origins: Origins = (),
     ) -> Ranks:
-        """Take over fresh arrays and labels without a check or a copy; arrays become read-only."""
+        """Make Ranks of fresh arrays, which become read-only, without a check or a copy."""
         for array in arrays.values():
             array.setflags(False)  # By name the argument takes three times as long.
         ranks = cls.__new__(cls)
@@ -329,12 +322,12 @@ class Ranks(Immutable):
         protocol: Protocol | None = None,
         origins: Origins | None = None,
     ) -> Ranks:
-        """Return these ranks with what is given in the place of theirs, which is not checked.
+        """Return these ranks with some arrays replaced, or all labels, the protocol, the origins.
 
-        Arrays replace those of their names, and None leaves one out; labels replace all labels.
+        None removes an array. Nothing is checked.
         """
-        given = {**self._arrays, **arrays}
-        all_arrays = {name: array for name, array in given.items() if array is not None}
+        arrays = {**self._arrays, **arrays}
+        all_arrays = {name: array for name, array in arrays.items() if array is not None}
         if labels is None:
             labels = self._labels
         if origins is None:
@@ -577,21 +570,27 @@ class Ranks(Immutable):
         ['side']
         """
         # Those that are attributes come first.
-        values: dict[str, Any] = {**dict.fromkeys(LABELS), **self._labels, **labels}
+        values: dict[str, Any] = dict.fromkeys(LABELS) | self._labels | dict.fromkeys(labels)
         values |= named_labels(labels, len(self))
         all_labels = {name: value for name, value in values.items() if value is not None}
-        origins: Origins = self._origins
-        arrays = {}
         if "unit" in labels:  # Units are the user's, whatever task ranks come from.
+            arrays = {}
             if self.answers is not None and self.origins:  # Queries are still those of a task.
                 arrays["origin"] = self._task_numbers()
-            origins = ()
-        elif "queries" in labels:
-            origins = tuple(dataclasses.replace(origin, queries=0) for origin in self.origins)
-            one, two = self.queries, all_labels.get("queries")
-            if self.answers is not None and not (one and two and one.same_as(two)):
-                origins = tuple(origin.renamed() for origin in origins)
-        return self._with(arrays, labels=all_labels, origins=origins)
+            return self._with(arrays, labels=all_labels, origins=())
+        origins = None
+        if "queries" in labels:
+            origins = self._origins_with_queries(all_labels.get("queries"))
+        return self._with(labels=all_labels, origins=origins)
+
+    def _origins_with_queries(self, queries: Labels | None) -> tuple[Origin, ...]:
+        """Return the tasks of these ranks with other queries, by which they are other tasks."""
+        origins = tuple(dataclasses.replace(origin, queries=0) for origin in self.origins)
+        are_same = self.queries and queries and self.queries.same_as(queries)
+        is_retrieval = self.answers is not None
+        if is_retrieval and not are_same:
+            return tuple(origin.renamed() for origin in origins)
+        return origins
 
     def with_weights(self, weights: Sequence[float] | npt.NDArray[Any] | None) -> Ranks:
         """Return the same ranks with other weights; None removes them.
@@ -625,11 +624,13 @@ class Ranks(Immutable):
         protocol = dataclasses.replace(before, **fields)
         if fields.get("relevance_level") is not None:
             check_level(fields["relevance_level"], self.gains)
-        # Lists, samples and NaN that is omitted may lack known answers without a filter.
-        has_all = protocol.candidates == "all" and not protocol.sampled
-        has_all = has_all and before.lists is None and before.nan == "raise"
+        has_all_candidates = protocol.candidates == "all" and not protocol.sampled
+        # Lists, and NaN that is omitted, may lack known answers without a filter.
+        has_all_scores = before.lists is None and before.nan == "raise"
         is_filter_new = bool(protocol.filter) and not before.filter
-        if has_all and is_filter_new and before.version and len(self):
+        were_counted_here = bool(before.version)  # by truerank
+        has_known_answers = has_all_candidates and has_all_scores and were_counted_here
+        if is_filter_new and has_known_answers and len(self):
             text = "these ranks were counted without a filter, with known answers as candidates"
             way = Option("", effect="leaves them out", call="rank(..., filter=...)")
             warn_user("filter", text, [way])
@@ -755,6 +756,18 @@ def checked_counts(
     return {"above": above, "tied": tied, "candidates": candidates, **flags}
 
 
+def _read_labels(attributes: Mapping[str, Any], others: Any, length: int) -> dict[str, Labels]:
+    """Read the labels that are attributes of Ranks, and others by name."""
+    if not isinstance(others, Mapping):
+        expected = "a mapping of names to labels"
+        raise InputTypeError("labels", expected=expected, got=type(others).__name__)
+    distinct_names("labels", others)
+    for name, value in attributes.items():
+        if value is not None and name in others:
+            raise InputValueError("labels", f"{name!r} is given twice")
+    return named_labels({**attributes, **others}, length)
+
+
 def checked_audit(value: object, length: int) -> IntArray:
     """Check the counts of an audit, three to five arrays; return them as one, a row for each."""
     check_length("audit", value)
@@ -763,7 +776,8 @@ def checked_audit(value: object, length: int) -> IntArray:
         raise InputTypeError("audit", expected="an Audit or three arrays", got=type(value).__name__)
     audit = np.zeros((len(Audit._fields), length), np.int64)
     for row, name, counts in zip(audit, Audit._fields, parts, strict=False):
-        if counts is not None or name not in Audit._field_defaults:
+        is_left_out = counts is None and name in Audit._field_defaults
+        if not is_left_out:
             row[:] = count_array(f"audit.{name}", counts, length, 0)
         if row.sum(dtype=np.float64) >= 2**63:  # A report adds them up.
             raise InputValueError(f"audit.{name}", expected="integers whose sum is below 2**63")
@@ -785,9 +799,10 @@ def check_level(level: object, gains: FloatArray | None) -> float:
     if not 0 < value < math.inf:
         expected = "a finite number above 0"
         raise InputValueError("relevance_level", expected=expected, got=f"{value:g}")
-    highest = 1.0 if gains is None else gains.max(initial=0)
-    # An empty part has no gains to compare with.
-    if highest < value and (gains is None or len(gains)):
+    if gains is not None and not len(gains):  # An empty part has none to compare with.
+        return value
+    highest = 1.0 if gains is None else gains.max()
+    if highest < value:
         expected = f"a level that gains reach, at most {highest:g}"
         raise InputValueError("relevance_level", expected=expected, got=f"{value:g}")
     return value

@@ -46,17 +46,16 @@ def group_codes(
     side = ranks.side
     if label == "queries" and ranks.origin is not None:
         tasks = labels_of_codes(codes_of(first_equals(ranks.origin)).codes)
+        codes_by_task, names_by_task = _codes_of_pairs(tasks, labels)
         codes, names = _used_labels(labels)
-        codes_within_tasks, names_within_tasks = _labels_within_side(tasks, labels)
-        if len(names_within_tasks) > len(names):
-            return codes_within_tasks, names_within_tasks
-        return codes, names
+        do_tasks_share_queries = len(names_by_task) > len(names)
+        return (codes_by_task, names_by_task) if do_tasks_share_queries else (codes, names)
     if side is None or label not in ("queries", "targets"):
         return _used_labels(labels)
     # Equal ids on different sides differ for queries, and for targets unless they are of one graph.
     if label == "targets" and set(_used_labels(side)[1]) <= _SIDES_OF_ONE_GRAPH:
         return _used_labels(labels)
-    return _labels_within_side(side, labels)
+    return _codes_of_pairs(side, labels)
 
 
 def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
@@ -75,13 +74,13 @@ def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
     if ranks.side is None:
         codes, names = group_codes(ranks, name, "weights")
     else:
-        codes, names = _labels_within_side(ranks.side, _find_labels(ranks, "weights", name))
+        codes, names = _codes_of_pairs(ranks.side, _find_labels(ranks, "weights", name))
     inverse: FloatArray = 1.0 / np.bincount(codes, minlength=len(names))
     return inverse[codes]
 
 
 def weighted_ranks(name: str, model: Any) -> Ranks:
-    """The ranks of a model, Ranks or a Report, with the weights that its report gives them.
+    """Return the ranks of a model, Ranks or a Report, with the weights that its report gives them.
 
     Ranks of retrieval of which several belong to a query are refused, misses where the candidates
     are those of lists, and ranks whose number of candidates was not given.
@@ -93,9 +92,9 @@ def weighted_ranks(name: str, model: Any) -> Ranks:
     except AttributeError:
         got = type(model).__name__
         raise InputTypeError(name, expected="Ranks or a Report", got=got) from None
+    misses = 0 if ranks.listed is None else np.count_nonzero(~ranks.listed)
     # Among the candidates of lists a target that its list misses would be the last of few.
-    if protocol.candidates == LISTED and ranks.listed is not None and not ranks.listed.all():
-        misses = np.count_nonzero(~ranks.listed)
+    if misses and protocol.candidates == LISTED:
         got = f"{misses:,} that are not in theirs"
         expected = f"ranks of targets in their lists, as the candidates are {LISTED!r}"
         way = Option("", effect="counts them 0", call="report(ranks, unit='query')")
@@ -107,7 +106,7 @@ def weighted_ranks(name: str, model: Any) -> Ranks:
         raise InputValueError(name, expected=expected, got=got, remedies=[way])
     ways = [way, *GIVES_NUMBER]
     check_number(ranks.candidates.all(), name, "a metric of tasks, not queries,", remedies=ways)
-    if weights is ranks.weights:
+    if weights is ranks.weights:  # Ranks are then spared a copy.
         return ranks
     return ranks.with_weights(weights)
 
@@ -135,10 +134,10 @@ def _used_labels(labels: Labels) -> tuple[IntArray, list[Hashable]]:
     return codes, names
 
 
-def _labels_within_side(side: Labels, labels: Labels) -> tuple[IntArray, list[Hashable]]:
+def _codes_of_pairs(sides: Labels, labels: Labels) -> tuple[IntArray, list[Hashable]]:
     """Return the codes of pairs (side, label), sorted by side first, and the pairs that occur."""
-    side_codes, sides = _used_labels(side)
+    side_codes, side_names = _used_labels(sides)
     codes, names = _used_labels(labels)
-    pairs, joint = codes_of(side_codes * max(len(names), 1) + codes)
+    pairs, codes_of_tasks = codes_of(side_codes * max(len(names), 1) + codes)
     indices = (divmod(pair, len(names)) for pair in pairs.tolist())
-    return joint, [(sides[i], names[j]) for i, j in indices]
+    return codes_of_tasks, [(side_names[i], names[j]) for i, j in indices]

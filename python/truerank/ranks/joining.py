@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -151,31 +152,35 @@ def join_ranks(parts: Iterable[Ranks]) -> Ranks:
         return parts[0]
     protocol = _joined_protocol(parts)
     has_queries = any(part.answers is not None for part in parts)
-    origins = join_origins([part.origins for part in parts], [_TELL_QUERIES] * has_queries)
+    remedies = [_TELL_QUERIES] if has_queries else []
+    origins = join_origins([part.origins for part in parts], remedies)
     for i, part in enumerate(parts):
         if origins and not part.origins and part.unit is not None and len(part):
             problem = f"part {i} has units that were given, other parts have rows of tasks"
             way = Option("", effect="gives them to other parts, too", call="with_labels(unit=...)")
             raise InputValueError("parts", problem, remedies=[way])
     names = {name for part in parts for name in part._arrays}
-    usual = names & DEFAULTS.keys()
-    labels_of_parts: list[dict[str, Labels]] = []
-    arrays_of_parts: list[dict[str, Any]] = []
-    for part in parts:
-        labels_of_parts.append(numbered_apart(part._labels, part.origins, origins))
-        # What a part does not say of its tasks has a usual value. A list without a length of its
-        # own leaves no candidate out.
-        arrays: dict[str, Any] = {name: np.full(len(part), DEFAULTS[name]) for name in usual}
-        if "lengths" in names:
-            arrays["lengths"] = part.candidates
-        if "as_good" in names:  # The others have gains of 1.
-            arrays["as_good"] = part.answers
-        if has_queries and (len(origins) > 1 or "origin" in names):
-            arrays["origin"] = part._task_numbers()
-        arrays_of_parts.append(arrays | part._arrays)
+    if has_queries and len(origins) > 1:
+        names.add("origin")
+    labels_of_parts = [renumber_labels(part._labels, part.origins, origins) for part in parts]
     labels = {name: join_labels(name, each) for name, each in _by_name(labels_of_parts).items()}
+    arrays_of_parts = [_arrays_with_defaults(part, names) for part in parts]
     arrays = {name: np.concatenate(each, -1) for name, each in _by_name(arrays_of_parts).items()}
     return Ranks._of(arrays, labels, protocol, origins)
+
+
+def _arrays_with_defaults(ranks: Ranks, names: AbstractSet[str]) -> dict[str, Any]:
+    """Return the arrays of ranks, with usual values for those of these names that they lack."""
+    defaults: dict[str, Any] = {}
+    for name in names & DEFAULTS.keys():
+        defaults[name] = np.full(len(ranks), DEFAULTS[name])
+    if "lengths" in names:  # Without lengths, all candidates are listed.
+        defaults["lengths"] = ranks.candidates
+    if "as_good" in names:  # Without gains, all answers are as good as each.
+        defaults["as_good"] = ranks.answers
+    if "origin" in names:
+        defaults["origin"] = ranks._task_numbers()
+    return defaults | ranks._arrays
 
 
 def _refuse_tasks_apart(parts: Sequence[Ranks]) -> None:
@@ -192,7 +197,7 @@ def _refuse_tasks_apart(parts: Sequence[Ranks]) -> None:
 
 
 def _joined_protocol(parts: Sequence[Ranks]) -> Protocol:
-    """Join protocols, which are to be equal; ranks of no tasks add nothing of their provenance."""
+    """Join protocols, which have to agree; empty ranks add nothing of their provenance."""
     protocol = next((part.protocol for part in parts if len(part)), parts[0].protocol)
     for i, part in enumerate(parts):
         if part.protocol is protocol:  # Blocks of one count share it.
@@ -205,14 +210,9 @@ def _joined_protocol(parts: Sequence[Ranks]) -> Protocol:
 
 
 def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
-    """Refuse tasks that come twice, or leave all but the first of each out."""
-    required = {"side", "queries", "targets"}
-    identity = {name: ranks._labels[name] for name in FACT if name in ranks._labels}
-    # Retrieval has one side, and its queries have names, which need no unit beside them.
-    if ranks.without_answers is not None:
-        required = {"queries", "targets"}
-        identity.pop("unit", None)
-    if not required <= identity.keys() or len(ranks) < 2:
+    """Refuse tasks that come twice, or keep the first of each alone."""
+    identity = _identity(ranks)
+    if not identity or len(ranks) < 2:
         return ranks
     first = _first_positions(ranks, identity)
     is_again = first != np.arange(len(ranks))
@@ -231,12 +231,27 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
     kept = ranks[~is_again]
     if len(ranks.origins) < 2:
         return kept
+    return kept._with(origins=_origins_without_lost_units(ranks, kept))
 
-    # A whole lacks the units of which no task is left.
-    lost = without(distinct(ranks._labels["unit"].codes), kept._labels["unit"].codes)
-    n_lost = np.bincount(origin_of(lost, ranks.origins), minlength=len(ranks.origins)).tolist()
+
+def _identity(ranks: Ranks) -> dict[str, Labels]:
+    """Return the labels that tell each task from all others; none if some of them are missing."""
+    identity = {name: ranks._labels[name] for name in FACT if name in ranks._labels}
+    required = {"side", "queries", "targets"}
+    is_retrieval = ranks.without_answers is not None
+    if is_retrieval:  # It has one side, and its queries have names, which need no unit.
+        identity.pop("unit", None)
+        required = {"queries", "targets"}
+    return identity if required <= identity.keys() else {}
+
+
+def _origins_without_lost_units(ranks: Ranks, kept: Ranks) -> tuple[Origin, ...]:
+    """Return the origins of ranks, without the units of which no task is kept."""
+    lost_units = without(distinct(ranks._labels["unit"].codes), kept._labels["unit"].codes)
+    origin_of_unit = origin_of(lost_units, ranks.origins)
+    n_lost = np.bincount(origin_of_unit, minlength=len(ranks.origins)).tolist()
     pairs = zip(ranks.origins, n_lost, strict=True)
-    return kept._with(origins=tuple(replace(one, units=one.units - n) for one, n in pairs))
+    return tuple(replace(origin, units=origin.units - n) for origin, n in pairs)
 
 
 def _refuse_other_counts(
@@ -269,49 +284,49 @@ def _refuse_cut_queries(ranks: Ranks, first: IntArray, is_again: npt.NDArray[np.
 
 
 def _first_positions(ranks: Ranks, identity: Mapping[str, Labels]) -> IntArray:
-    """Return the position at which each task stands first.
+    """Return the position at which each row of ranks stands first.
 
-    Within one task, rows are the same if all of `identity` is; of another task, if the facts are.
+    Rows of one Task are the same if all of `identity` is; rows of several, if their facts are.
     """
     columns = {name: labels.codes for name, labels in identity.items()}
     keys = row_keys(list(columns.values()))
-    first = np.arange(len(keys))
+    first_row = np.arange(len(keys))
     if len(distinct(keys)) < len(keys):
-        first = first_equals(keys)
+        first_row = first_equals(keys)
     if len(ranks.origins) < 2 and ranks.origin is None:
-        return first
-    columns.pop("unit", None)
+        return first_row
+    fact = {name: codes for name, codes in columns.items() if name != "unit"}
     are_numbers = any(identity[name].vocabulary is None for name in ("queries", "targets"))
-    if are_numbers and ranks.origins:  # They say nothing beside those of other entities.
+    if are_numbers and ranks.origins:  # Among other entities, a number stands for another one.
         digests = [origin.digests[0] for origin in ranks.origins]
         entities_of_origin = np.array([digests.index(digest) for digest in digests])
-        origin_of_task = origin_of(ranks._labels["unit"].codes, ranks.origins)
-        columns["entities"] = entities_of_origin[origin_of_task]
-    first_of_fact = first_equals(row_keys(list(columns.values())))
-    tasks = ranks._task_numbers()
-    return np.where(tasks[first_of_fact] == tasks, first, first_of_fact)
+        origin_of_row = origin_of(ranks._labels["unit"].codes, ranks.origins)
+        fact["entities"] = entities_of_origin[origin_of_row]
+    first_of_fact = first_equals(row_keys(list(fact.values())))
+    task_numbers = ranks._task_numbers()
+    is_of_same_task = task_numbers[first_of_fact] == task_numbers
+    return np.where(is_of_same_task, first_row, first_of_fact)
 
 
 def _with_part_sizes(ranks: Ranks, parts: Sequence[Ranks]) -> Ranks:
     """Say of how many units the joined ranks of each task are a part; 0: they are no part.
 
     Of a task of 60 units, 20 and 10 are a part of 60, and 30 and 30 are the whole. Of a sample of
-    40, 20 and 10 are a part of 40, and 20 and 20 are all of it; but 30 and 30 are of no one sample,
+    40, 20 and 10 are a part of 40, and 20 and 20 are all of it; but 30 and 30 are of two samples,
     and so they are again a part of the task, or its whole.
     """
-    units_of_ranks = count_units(ranks)
-    units_of_largest_part: Counter[str] = Counter()
+    n_units = count_units(ranks)
+    n_units_of_largest_part: Counter[str] = Counter()
     for part in parts:
-        units_of_largest_part |= count_units(part)
+        n_units_of_largest_part |= count_units(part)
     origins = []
     for origin in ranks.origins:
-        units = units_of_ranks[origin.fingerprint]
-        part_of = min(origin.part_of, origin.units)
-        if units > part_of and units > units_of_largest_part[origin.fingerprint]:
-            part_of = origin.units
-        if units >= part_of:
-            part_of = 0
-        origins.append(replace(origin, part_of=part_of))
+        n = n_units[origin.fingerprint]
+        whole = min(origin.part_of, origin.units)
+        are_of_several_samples = n > whole and n > n_units_of_largest_part[origin.fingerprint]
+        if are_of_several_samples:
+            whole = origin.units
+        origins.append(replace(origin, part_of=whole if n < whole else 0))
     return ranks._with(origins=tuple(origins))
 
 
@@ -361,39 +376,42 @@ def join_origins(
     return tuple(by_fingerprint.values())
 
 
-def numbered_apart(
+def renumber_labels(
     labels: Mapping[str, Labels], origins: Sequence[Origin], joined: Sequence[Origin]
 ) -> dict[str, Labels]:
     """Return labels of ranks with the numbers that units and queries have in the joined tasks.
 
     >>> one, two = Origin("a", 3, 3), Origin("b", 4, 4)
-    >>> numbered_apart({"unit": Labels([0, 2])}, [two], [one, two])["unit"].values
+    >>> renumber_labels({"unit": Labels([0, 2])}, [two], [one, two])["unit"].values
     array([3, 5])
     """
     new_labels = dict(labels)
     if tuple(origins) == tuple(joined):
         return new_labels
     fingerprints = [origin.fingerprint for origin in joined]
-    places = [fingerprints.index(origin.fingerprint) for origin in origins]
+    positions = [fingerprints.index(origin.fingerprint) for origin in origins]
     origin_of_task = origin_of(labels["unit"].codes, origins)
     for name in ("unit", "queries"):
-        before = _first_numbers(origins, name)
-        after = _first_numbers(joined, name)[places]
-        if (before != after).any():
-            codes = labels[name].codes + (after - before)[origin_of_task]
+        shifts = _first_numbers(joined, name)[positions] - _first_numbers(origins, name)
+        if shifts.any():
+            codes = labels[name].codes + shifts[origin_of_task]
             new_labels[name] = labels_of_codes(codes, labels[name].vocabulary)
     return new_labels
 
 
 def _first_numbers(origins: Sequence[Origin], name: str) -> IntArray:
-    """Return the first number of each task's units, or queries: one where entities are the same."""
-    sizes: dict[str, int] = {}
-    keys = []
-    for origin in origins:
-        key, size = origin.fingerprint, origin.rows
-        if name == "queries":
-            key, size = origin.digests[0], origin.queries
-        sizes[key] = max(sizes.get(key, 0), size)
-        keys.append(key)
-    starts = dict(zip(sizes, indptr_of(list(sizes.values())).tolist(), strict=False))
-    return np.array([starts[key] for key in keys], np.int64)
+    """Return the first number of the units, or queries, of each task.
+
+    They follow those of the task before; tasks of the same entities share numbers of queries.
+    """
+    keys = [origin.fingerprint for origin in origins]
+    sizes = [origin.rows for origin in origins]
+    if name == "queries":
+        keys = [origin.digests[0] for origin in origins]
+        sizes = [origin.queries for origin in origins]
+    largest: dict[str, int] = {}
+    for key, size in zip(keys, sizes, strict=True):
+        largest[key] = max(largest.get(key, 0), size)
+    starts = indptr_of(list(largest.values()))[:-1].tolist()
+    start_of_key = dict(zip(largest, starts, strict=True))
+    return np.array([start_of_key[key] for key in keys], np.int64)

@@ -166,9 +166,7 @@ class Labels(Immutable):
         """
         equal: npt.NDArray[np.bool_]
         if is_integer(other):
-            if len(self) and self.vocabulary is not None:
-                expected = "int, as the labels of these tasks are"
-                raise InputTypeError("labels", expected=expected, got=repr(other))
+            self._check_type([other], are_ids=True)
             equal = np.equal(self.codes, other)
             return equal
         try:
@@ -176,14 +174,17 @@ class Labels(Immutable):
         except InputTypeError:
             if isinstance(other, bool | float | bytes | np.generic):
                 raise
-            return NotImplemented
-        has_ids = labels.vocabulary is None
-        if len(self) and has_ids != (self.vocabulary is None):
-            expected = f"{'str' if has_ids else 'int'}, as the labels of these tasks are"
-            raise InputTypeError("labels", expected=expected, got=repr(next(iter(labels))))
-        first, second = join_labels("labels", [self, labels]).codes.reshape(2, -1)
-        equal = np.equal(first, second)
+            return NotImplemented  # Python asks the other operand then.
+        self._check_type(labels, are_ids=labels.vocabulary is None)
+        own_codes, other_codes = join_labels("labels", [self, labels]).codes.reshape(2, -1)
+        equal = np.equal(own_codes, other_codes)
         return equal
+
+    def _check_type(self, others: Labels | list[Any], *, are_ids: bool) -> None:
+        """Refuse to compare names with ids, which never equal them."""
+        if len(self) and are_ids != (self.vocabulary is None):
+            expected = f"{'str' if are_ids else 'int'}, as the labels of these tasks are"
+            raise InputTypeError("labels", expected=expected, got=repr(next(iter(others))))
 
     def __ne__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
         """Compare as ``==`` does, task by task."""
@@ -275,27 +276,24 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
     first = vocabularies[0]
     if vocabularies.count(first) == len(parts):  # Slices of one whole share it.
         return labels_of_codes(np.concatenate(codes), first)
-    has_ids = {part.vocabulary is None for part in parts if part.codes.size}
-    if len(has_ids) > 1:  # Labels of no tasks join with either.
+    are_ids = {part.vocabulary is None for part in parts if len(part)}
+    if len(are_ids) > 1:  # Labels of no tasks join with either.
         raise InputValueError(name, "cannot join names and ids")
+    if are_ids == {True}:
+        return labels_of_codes(np.concatenate(codes))
     code_of_name: dict[str, int] = {}
 
     @cache  # Equal vocabularies are merged once.
-    def merged_codes(vocabulary: tuple[str, ...]) -> IntArray:
-        codes = [code_of_name.setdefault(word, len(code_of_name)) for word in vocabulary]
-        return np.array(codes, np.int64)
+    def merge(vocabulary: tuple[str, ...]) -> IntArray:
+        new_codes = [code_of_name.setdefault(word, len(code_of_name)) for word in vocabulary]
+        return np.array(new_codes, np.int64)
 
-    # The keys are identities: hashing a vocabulary takes as long as reading all of its names.
-    codes_of: dict[int, IntArray] = {}
-    for i, vocabulary in enumerate(vocabularies):
-        if vocabulary is not None:
-            place = id(vocabulary)
-            if place not in codes_of:
-                codes_of[place] = merged_codes(vocabulary)
-            codes[i] = codes_of[place][codes[i]]
-    has_names = has_ids != {True} and bool(codes_of)
-    vocabulary = tuple(code_of_name) if has_names else None
-    return labels_of_codes(np.concatenate(codes), vocabulary)
+    # By identity: hashing a vocabulary takes as long as reading all of its names.
+    by_id = {id(names): names for names in vocabularies if names is not None}
+    new_codes = {key: merge(names) for key, names in by_id.items()}
+    named_parts = [part for part in parts if part.vocabulary is not None]  # Others are empty.
+    merged_codes = [new_codes[id(part.vocabulary)][part.codes] for part in named_parts]
+    return labels_of_codes(np.concatenate(merged_codes), tuple(code_of_name))
 
 
 def checked_index(index: object) -> slice | npt.NDArray[Any]:
@@ -322,6 +320,7 @@ def describe_task(labels: Mapping[str, Labels], i: int) -> str:
 
 
 def _of_codes(name: str, codes: object, vocabulary: object) -> Labels:
+    """Read labels that are codes, and what these stand for."""
     array = integers(f"{name} codes", codes)
     if vocabulary is None:
         return labels_of_codes(array, None)
@@ -331,6 +330,7 @@ def _of_codes(name: str, codes: object, vocabulary: object) -> Labels:
 
 
 def _of_values(name: str, value: Any) -> Labels:
+    """Read labels that are names or ids, one for each task."""
     is_flat = is_iterable(value) and getattr(value, "ndim", 1) == 1
     if isinstance(value, bytes | dict | set | frozenset) or not is_flat:
         forms = "a str for all tasks, a sequence of str or int, or a (codes, vocabulary) pair"
@@ -339,15 +339,15 @@ def _of_values(name: str, value: Any) -> Labels:
         return labels_of_codes(integers(name, value), None)
     check_length(name, value)
     items = value.tolist() if isinstance(value, np.ndarray) else list(value)
-    plain = _core.plain_names(items)
-    if plain:
-        codes, vocabulary = _core.code_names(plain)
-        return labels_of_codes(codes, vocabulary)
+    names = _core.plain_names(items)  # None unless all are plain str.
+    if names:
+        return labels_of_codes(*_core.code_names(names))
     if not any(isinstance(item, str) for item in items):
         return labels_of_codes(integers(name, items), None)
-    positions: dict[str, int] = {}
+    codes = []
+    code_of_name: dict[str, int] = {}
     for i, item in enumerate(items):
         if not isinstance(item, str):
             raise InputTypeError(name, expected="str", got=type(item).__name__, place=i)
-        items[i] = positions.setdefault(str(item), len(positions))
-    return labels_of_codes(np.array(items, np.int64), tuple(positions))
+        codes.append(code_of_name.setdefault(str(item), len(code_of_name)))
+    return labels_of_codes(np.array(codes, np.int64), tuple(code_of_name))

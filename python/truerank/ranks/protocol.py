@@ -16,8 +16,9 @@ COMPARABLE = ("filter", "filter_rule", "candidates", "sampled", "nan", "split", 
 _WORDS = ("dtype", "similarity", "lists", "ties", "device", "version")  # of provenance
 PROVENANCE = ("order", *_WORDS, "depth", "files")
 MIXED = "mixed"
-_SEVERAL = ("filter", "files")  # fields of several names
-_NAMES = [*_SEVERAL, "filter_rule", "candidates", "split", "gain", "misses", "answerless", *_WORDS]
+# Fields of several names, and of one.
+_SEVERAL = ("filter", "files")
+_SINGLE = ("filter_rule", "candidates", "split", "gain", "misses", "answerless", *_WORDS)
 
 
 @public("truerank")
@@ -118,19 +119,15 @@ class Protocol:
     files: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in _NAMES:
-            value = getattr(self, name)
-            if value is None and name not in _SEVERAL:
-                continue
-            names = [value]
-            if name in _SEVERAL and not isinstance(value, str):
-                names = several(name, value, "names")
-            for each in names:
-                if not isinstance(each, str) or not each:
-                    got = "an empty str" if isinstance(each, str) else type(each).__name__
-                    raise InputTypeError(name, expected="a str that is a name", got=got)
-            if name in _SEVERAL:
-                object.__setattr__(self, name, tuple(dict.fromkeys(names)))
+        for field_name in _SEVERAL:
+            value = getattr(self, field_name)
+            names = [value] if isinstance(value, str) else several(field_name, value, "names")
+            for name in names:
+                _check_name(field_name, name)
+            object.__setattr__(self, field_name, tuple(dict.fromkeys(names)))
+        for field_name in _SINGLE:
+            if getattr(self, field_name) is not None:
+                _check_name(field_name, getattr(self, field_name))
         object.__setattr__(self, "sampled", flag("sampled", self.sampled))
         choice("nan", self.nan, NAN_RULES)
         choice("order", self.order, (*ORDERS, MIXED))
@@ -151,10 +148,11 @@ class Protocol:
         """
         import json
 
-        comparable = {name: self._comparable(name) for name in COMPARABLE}
-        for name in COMPARABLE:  # Most protocols lack most of these fields.
-            if comparable[name] is None and name != "split":
-                del comparable[name]
+        comparable = {}
+        for name in COMPARABLE:
+            value = self._comparable(name)
+            if value is not None or name == "split":  # A split that is not named was always null.
+                comparable[name] = value
         text = json.dumps(comparable, sort_keys=True, separators=(",", ":"))
         return fingerprint_of(text.encode())
 
@@ -195,13 +193,13 @@ class Protocol:
         if differences:
             problem = f"counted under another protocol: {'; '.join(differences)}"
             raise InputValueError("other", problem)
-        if vars(self) == vars(other):
+        if vars(self) == vars(other):  # == would not compare depths and devices.
             return self
         unlike = [name for name in PROVENANCE if getattr(self, name) != getattr(other, name)]
         changes: dict[str, Any] = dict.fromkeys(unlike, MIXED)
         if "depth" in unlike:
             changes["depth"] = max(self.depth or 0, other.depth or 0)
-        if self.candidates != other.candidates:
+        if None in (self.candidates, other.candidates):  # Those of one were not named.
             changes["candidates"] = None
         return replace(self, **changes | {"files": self.files + other.files})
 
@@ -234,6 +232,13 @@ class Protocol:
         if self._comparable("candidates") == "all":
             return "sampled candidates" if self.sampled else "all candidates"
         return f"candidates {self.candidates}{' (sampled)' if self.sampled else ''}"
+
+
+def _check_name(field_name: str, value: object) -> None:
+    """Refuse a field that is no name."""
+    if not isinstance(value, str) or not value:
+        got = "an empty str" if isinstance(value, str) else type(value).__name__
+        raise InputTypeError(field_name, expected="a str that is a name", got=got)
 
 
 def _in_words(value: object) -> str:

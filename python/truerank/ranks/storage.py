@@ -37,7 +37,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.saved_files import checked_fields, open_archive
@@ -112,7 +111,7 @@ def load(path: str | os.PathLike[str]) -> Ranks:
         if members:
             raise ValueError(f"expected no member {min(members)[:80]!r}")
         ranks = Ranks(**arguments)
-        arrays = _checked_answers(fields, len(ranks))
+        arrays = _check_arrays(fields, len(ranks))
         if weights is not None:
             # A slice of weighted ranks may have only weights of 0, and is saved as it is.
             arrays["weights"] = checked_weights(weights, length=len(ranks))
@@ -134,18 +133,17 @@ def _protocol(saved: Any) -> Protocol:
 
 
 def _origins(saved: list[Any], ranks: Ranks) -> tuple[Origin, ...]:
-    """Read the tasks of a header, whose rows the units are."""
+    """Read the origins of a header; the units of the ranks have to be rows of these tasks."""
     origins = []
     names = Origin.__annotations__
     types = dict.fromkeys(names, (int,)) | {"fingerprint": (str,), "digests": (list,)}
     for values in saved:
-        if len(values) == len(names) - 1:  # Files of before do not have the last one.
+        if len(values) == len(names) - 1:  # Older files have no `part_of`, the last field.
             values = [*values, 0]
-        fields = dict(zip(names, values, strict=True))
-        origin = Origin(**checked_fields("origins", fields, types))
-        entities, known = origin.digests
+        fields = checked_fields("origins", dict(zip(names, values, strict=True)), types)
+        entities, known = fields["digests"]
         checked_fields("digests", {"0": entities, "1": known}, {"0": (str,), "1": (str,)})
-        origins.append(replace(origin, digests=(entities, known)))
+        origins.append(Origin(**{**fields, "digests": (entities, known)}))
     if not origins:
         return ()
     if ranks.unit is None:
@@ -154,8 +152,8 @@ def _origins(saved: list[Any], ranks: Ranks) -> tuple[Origin, ...]:
     return tuple(origins)
 
 
-def _checked_answers(arrays: Mapping[str, Any], length: int) -> dict[str, npt.NDArray[Any]]:
-    """Check what saved ranks say of their tasks: gains, right answers, masked true scores, ..."""
+def _check_arrays(arrays: Mapping[str, Any], length: int) -> dict[str, npt.NDArray[Any]]:
+    """Check the saved arrays of `FIELDS`, which have a number or flag for each task."""
     checked: dict[str, npt.NDArray[Any]] = {}
     for name, values in arrays.items():
         if name == "gains":

@@ -21,7 +21,7 @@ from ..arrays.input_files import path_name, state_of_file
 from ..arrays.row_keys import codes_of, distinct
 from ..arrays.saved_files import replace_text
 from ..counting.lists import PAD, TopK, as_lists, best_rows
-from ..counting.orders import rising_ranks
+from ..counting.orders import describe_rising_ranks
 from ..errors import InputError, InputTypeError, InputValueError, Option, UnknownKeyError
 from ..inputs.array_likes import as_array, index_array, read_only, refuse_rounded, widen_bfloat16
 from ..inputs.checks import choice, distinct_names, is_number, is_sparse, without_index
@@ -476,7 +476,7 @@ def read_lists(
     values, ranks_beside = _read_numbers(argument, value, table, queries)
     contradiction = ""
     if ranks_beside is not None:
-        contradiction = rising_ranks(queries, values["score"], ranks_beside)
+        contradiction = describe_rising_ranks(queries, values["score"], ranks_beside)
     documents, names = _number_names(table, listed)
     columns_of_lists = {"query": Column(queries, keys), "document": Column(documents, names)}
     table = replace(table, columns=columns_of_lists, values=values)

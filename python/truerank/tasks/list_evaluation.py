@@ -10,7 +10,7 @@ import numpy as np
 
 from .._core import Selection
 from ..arrays.row_keys import are_among, codes_of, distinct_rows, row_keys
-from ..counting.lists import CandidateLists, TopK, as_lists, rank_open_lists
+from ..counting.lists import CandidateLists, TopK, as_lists, rank_checked_lists
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.array_likes import as_scores
 from ..inputs.checks import choice
@@ -205,7 +205,7 @@ def rank_lists_of_side(
     sizes = None
     if side.candidates is not None and not are_listed:
         left_out, sizes = candidates_of_lists(lists, rows, side, vocabulary)
-    ranks = rank_open_lists(
+    ranks = rank_checked_lists(
         lists,
         side.targets,
         side.n_candidates,
