@@ -66,6 +66,13 @@ def test_anything_else_is_refused(tmp_path: Path, text: str, words: str) -> None
     refusal(ValueError, f"^entities: .*labels.txt: .*{words}", read_labels, "entities", str(path))
 
 
+@pytest.mark.parametrize("ending", ["tsv", "csv"])
+def test_an_empty_first_line_is_refused(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"labels.{ending}"
+    path.write_text("\na\nb\n")
+    refusal(ValueError, "line 1: expected a label in each line", read_labels, "labels", str(path))
+
+
 def test_a_path_names_the_entities(tmp_path: Path) -> None:
     path = tmp_path / "entity2id.txt.gz"
     path.write_bytes(gzip.compress(b"2\nrome\t1\nitaly\t0\n"))

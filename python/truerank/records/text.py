@@ -382,7 +382,7 @@ def csv_fields(title: str, number: int, line: str) -> list[str]:
     import csv
 
     try:
-        fields = next(csv.reader([line], strict=True, skipinitialspace=True))
+        fields = next(csv.reader([line], strict=True, skipinitialspace=True)) or [""]
     except csv.Error as error:
         expected = "csv with quotes that are closed in their line, and doubled inside"
         got = f"{line!r} ({error})"
