@@ -322,7 +322,7 @@ def test_ranks_with_and_without_the_number_join(qrels: Any) -> None:
             refusal(KeyError, f"'{key}': it {ASKED}", report.__getitem__, key)
         refusal(ValueError, ASKED, tr.report, joined.with_protocol(misses="bounds"))
     other = Task(qrels, entities=50)[2::3].evaluate_lists(lists).ranks
-    refusal(ValueError, "of 40 entities and of 50", tr.concatenate, [*parts[:2], other])
+    refusal(ValueError, "among 40 entities and among 50", tr.concatenate, [*parts[:2], other])
 
 
 def test_models_with_and_without_the_number_are_compared() -> None:

@@ -286,7 +286,7 @@ class TrueRankMetric(Metric):
         flags = flags_of_updates(table)
         labelled = flags.intersection(IDS)
         if not len(table):  # Before the first update, any key and group must be possible.
-            labelled = {"queries", "relation", *(["side"] if self.sides else [])}
+            labelled = {"queries", "relation", "side"} if self.sides else {"queries", "relation"}
         if "tasks" in labelled:
             table = table[find_first_updates(table)]
         columns = dict(zip(COLUMNS, table.T, strict=True))
