@@ -39,18 +39,18 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
     "bounds": [
         ("cpp/engine/bounds/quantiser.hpp", "(residues.squares)) * kUp", "(residues.squares)) / 2"),
         (QUERIES, "= q_.rounded_up(facts.residue);", "= 0;"),
-        (PANEL, "error += residue + 255 *", "error += 255 *"),
+        (PANEL, "error += made.residue + 255 *", "error += 255 *"),
         (QUERIES, "= facts.offset - slack,", "= facts.offset - 0 * slack,"),
         (PANEL, "max(sum_panel_.residue,", "min(sum_panel_.residue,"),
         (QUERIES, "row.residue) / scale", "row.residue) * 0"),
         (
             "cpp/engine/bounds/quantiser.hpp",
-            "return largest / (static",
-            "return largest / 2 / (static",
+            "return largest_half_sum / (static",
+            "return largest_half_sum / 2 / (static",
             "avx2",
         ),
         (SETTLING, "= 2 * q_.scale.gamma() * size", "= 0 * size"),
-        (PANEL, "2 * roughness", "0 * roughness"),
+        (PANEL, "2 * term_error", "0 * term_error"),
     ],
     "command_line": [
         ("cli/commands.py", "except InputError as error:", "except OSError as error:"),

@@ -1,10 +1,8 @@
 // The candidates of a panel as bounds take them, and the thresholds of tasks that belong to candidates.
 //
 // A panel has up to 64 candidates, each in a lane. They are quantised for every cell anew, in blocks as the sums take
-// them, and the sums of a block with a tile of queries come out lane by lane. So for each lane there is a ValueLane:
-// the factors and addends by which a sum becomes the interval that the value of the pair lies in. Decisions read those
-// of many lanes at once, which is why they lie in arrays (LaneArrays). What is known of a candidate beside that, where
-// its vector is, its norm and its bias, is for the few pairs that stay open (CandidateFacts).
+// them. Each lane has a ValueLane: the factors and addends by which a sum becomes the interval that the value of the
+// pair lies in. What else is known of a candidate is for the few pairs that stay open (CandidateFacts).
 //
 // Where all lanes have one step and no offset, an interval need not be made: sums themselves have thresholds
 // (SumPanel). Where both directions of an alignment are counted at once, lanes have tasks, too (LaneTasks).
@@ -15,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <tuple>
 #include <vector>
 
 #include "engine/bounds/bounded_queries.hpp"
@@ -78,15 +77,15 @@ struct LaneTasks {
         layers = tasks.layers();
         count = tasks.tasks();
         scores = tasks.thresholds();
-        const bool counts = tasks.counts();
+        const bool counts_above = tasks.counts();
         const std::size_t n = layers * quantiser.kernels.lanes;
         for (auto* thresholds : {&above, &below}) thresholds->assign(n, kNoCandidate);
         for (std::size_t i = 0; i < n; ++i) {
             const C score = scores[i];
             if (score != score) continue;  // no task, or one that nothing is above
-            BoundedQueries<C>::set_floats(quantiser.scale.thresholds(static_cast<double>(score), 0), above[i],
-                                          below[i]);
-            if (!counts) above[i] = Quantiser<C>::kInfinity;
+            const ValueThresholds values = quantiser.scale.thresholds(static_cast<double>(score), 0);
+            std::tie(above[i], below[i]) = quantiser.float_thresholds(values);
+            if (!counts_above) above[i] = Quantiser<C>::kInfinity;
         }
     }
     LaneThresholds thresholds() const { return {layers, above.data(), below.data()}; }
@@ -98,8 +97,8 @@ class BoundedPanel {
     explicit BoundedPanel(const Quantiser<C>& quantiser)
         : q_(quantiser), rows_(q_.scoring.candidates, normalises(q_.scoring.similarity)) {}
 
-    // Quantises the candidates of these columns, kPanelLanes or fewer. Returns whether all of them could be. Where sums
-    // have thresholds, exact ones have intervals only for the tasks of lanes.
+    // Quantises the candidates of these columns, kPanelLanes or fewer. Returns whether all of them could be. Where
+    // exact sums have thresholds, intervals are made only if lanes have tasks.
     bool load(const std::int64_t* columns, std::int64_t width, const LevelForm& form, double largest_query,
               bool has_lane_tasks) {
         const std::size_t size = q_.size(), lanes = q_.kernels.lanes;
@@ -109,7 +108,6 @@ class BoundedPanel {
         levels_.assign(blocks_, form, lanes, size);
         rows_.resize(width_);
         facts_.assign(width_, {});
-        has_zeros_ = false;
         values_.assign(blocks_ * lanes, kNoCandidate);
         if (is_exact_) return load_bytes(columns, has_lane_tasks);
         shifted_.resize(width_ * size);
@@ -120,13 +118,7 @@ class BoundedPanel {
         const float step = common_step(form);
         for (std::size_t j = 0; j < width_; ++j) quantise(j, step, form, largest_query);
         has_sum_thresholds_ = step > 0 && width_ == blocks_ * lanes;
-        // The largest errors of the lanes, from which thresholds on sums follow.
-        const bool products = q_.kind == Kind::products;
-        sum_panel_ = {1 / step, 0, 0};
-        for (std::size_t j = 0; j < width_; ++j) {
-            sum_panel_.residue = std::max(sum_panel_.residue, products ? values_.residue[j] : values_.high[j]);
-            sum_panel_.norm = std::max(sum_panel_.norm, products ? values_.norm[j] : 0.0F);
-        }
+        if (has_sum_thresholds_) set_sum_panel(step);
         return true;
     }
 
@@ -138,8 +130,9 @@ class BoundedPanel {
         if (rows_[lane] == nullptr) rows_.load(lane, &facts_[lane].column, 1);
         return rows_[lane];
     }
-    // Whether any candidate is a zero vector.
-    bool has_zeros() const { return has_zeros_; }
+    bool has_zeros() const {
+        return std::any_of(facts_.begin(), facts_.end(), [](const CandidateFacts& facts) { return facts.is_zero; });
+    }
 
     // What kernels take.
     const unsigned char* levels(std::size_t block) const { return levels_[block]; }
@@ -177,7 +170,6 @@ class BoundedPanel {
         if (q_.kind == Kind::squares) facts.squares = q_.squares_of(row);
         if (!q_.is_usable(facts.extent) || !q_.is_usable(facts.offset) || !q_.is_inside(facts.squares)) return false;
         facts.is_zero = q_.is_zero(row);
-        has_zeros_ = has_zeros_ || facts.is_zero;
         return true;
     }
     void set_offset(CandidateFacts& facts, std::int64_t column) const {
@@ -189,10 +181,10 @@ class BoundedPanel {
             facts.offset -= static_cast<double>(scoring.candidate_means[column]) / slope;
         }
     }
-    // Candidates of bytes are their own levels.
+    // Candidates of bytes are their own levels, less the shift.
     bool load_bytes(const std::int64_t* columns, bool has_lane_tasks) {
         const std::size_t lanes = q_.kernels.lanes;
-        const std::int32_t shift = q_.byte_shift(), of_zero = shift * shift * static_cast<std::int32_t>(q_.size());
+        const std::int32_t shift = q_.byte_shift(), depth = static_cast<std::int32_t>(q_.size());
         rows_.forget();
         for (auto* array : {&starts_, &parities_}) array->assign(blocks_ * lanes, 0);
         has_sum_thresholds_ = width_ == blocks_ * lanes && !has_addends();
@@ -201,10 +193,14 @@ class BoundedPanel {
             set_offset(facts, columns[j]);
             if (!q_.is_usable(facts.offset)) return false;
             const ByteLevels made = q_.take_bytes(q_.scoring.candidates, columns[j], bytes_, levels_, j);
-            facts.is_zero = made.squares + 2 * shift * made.levels + of_zero == 0;
-            has_zeros_ = has_zeros_ || facts.is_zero;
-            parities_[j] = q_.centred_queries ? made.squares % 2 : 0;
-            starts_[j] = q_.centred_queries ? -made.squares >> 1 : shift * made.levels;
+            const std::int32_t unshifted_squares = made.squares + 2 * shift * made.levels + shift * shift * depth;
+            facts.is_zero = unshifted_squares == 0;
+            if (q_.centred_queries) {
+                starts_[j] = -made.squares >> 1;
+                parities_[j] = made.squares % 2;
+            } else {
+                starts_[j] = shift * made.levels;
+            }
             if (has_sum_thresholds_ && !has_lane_tasks) continue;
             const Quantised quantised = q_.quantised(made);
             facts.norm = quantised.norm + q_.byte_shift_norm();
@@ -247,31 +243,30 @@ class BoundedPanel {
         }
         values_.set(j, lane_of_levels(facts, made, offset, error, q_.division_error(form)));
     }
-    // How the values of a candidate follow from sums of floats. They are wrong by the roughness of the terms, by
-    // roundings, and by that of doubles to floats.
-    ValueLane lane_of_floats(const CandidateFacts& facts, double norm, double roughness, double largest_query) const {
-        const double share = 2 * roughness + (q_.depth() + 40) * 0x1p-23;
-        const double weight = q_.kind == Kind::squares ? 1 / (1 - facts.squares) : 1;
-        double error = q_.depth() * 0x1p-55 * weight;
-        if (sizeof(C) == 8) error += std::sqrt(q_.depth()) * 0x1p-22 * (largest_query + norm);
-        return {.low_scale = q_.rounded_down(-weight * (1 + share)),
-                .low = q_.rounded_down(-error),
-                .high_scale = q_.rounded_up(-weight * (1 - share)),
-                .high = q_.rounded_up(error),
+    // How the values of a candidate follow from sums of floats (docs/contributing/bounds.md, "Sums of floats").
+    ValueLane lane_of_floats(const CandidateFacts& facts, double norm, double term_error, double largest_query) const {
+        const double roundings = (q_.depth() + 40) * 0x1p-24, share = 2 * term_error + 2 * roundings;
+        const double scale = q_.kind == Kind::squares ? 1 / (1 - facts.squares) : 1;
+        const double underflow = q_.depth() * 0x1p-55 * scale;
+        const double conversion = sizeof(C) == 8 ? std::sqrt(q_.depth()) * 0x1p-22 * (largest_query + norm) : 0;
+        return {.low_scale = q_.rounded_down(-scale * (1 + share)),
+                .low = q_.rounded_down(-(underflow + conversion)),
+                .high_scale = q_.rounded_up(-scale * (1 - share)),
+                .high = q_.rounded_up(underflow + conversion),
                 .residue = 0,
                 .norm = 0};
     }
     // How the values of a candidate follow from sums of levels, to which they add an offset that may be wrong. The
     // residue has some steps more where sums are divided.
-    ValueLane lane_of_levels(const CandidateFacts& facts, const Quantised& made, double offset, double error,
+    ValueLane lane_of_levels(const CandidateFacts& facts, const Quantised& made, double offset, double offset_error,
                              double residue_steps) const {
-        double levels = 0, residue = made.residue;
+        const auto step = static_cast<double>(made.step);
+        double error = offset_error, residue = 0, level_norm = 0;  // the norm of the quantised vector, at most
         if (q_.kind == Kind::distances) {
-            error += residue + 255 * q_.depth() * static_cast<double>(made.step) * q_.kFloatError;
-            residue = 0;
+            error += made.residue + 255 * q_.depth() * step * q_.kFloatError;
         } else {
-            levels = made.norm + residue;  // the norm of the quantised vector, at most
-            residue += q_.kFloatError * levels + residue_steps * static_cast<double>(made.step);
+            level_norm = made.norm + made.residue;
+            residue = made.residue + (q_.kFloatError * level_norm + residue_steps * step);
             if (q_.scale.is_product()) residue += q_.scale.gamma() * facts.norm;
         }
         error = error * q_.kUp + std::abs(offset) * 0x1p-20;
@@ -280,8 +275,19 @@ class BoundedPanel {
                 .high_scale = made.step,
                 .high = q_.rounded_up(offset + error),
                 .residue = q_.rounded_up(residue * q_.kUp),
-                .norm = q_.rounded_up(levels * q_.kUp)};
+                .norm = q_.rounded_up(level_norm * q_.kUp)};
     }
+    // What thresholds on sums follow from: the one step of all candidates, and the largest errors of the lanes.
+    void set_sum_panel(float step) {
+        const bool is_products = q_.kind == Kind::products;
+        const std::vector<float>& residues = is_products ? values_.residue : values_.high;
+        sum_panel_ = {1 / step, 0, 0};
+        for (std::size_t j = 0; j < width_; ++j) {
+            sum_panel_.residue = std::max(sum_panel_.residue, residues[j]);
+            if (is_products) sum_panel_.norm = std::max(sum_panel_.norm, values_.norm[j]);
+        }
+    }
+
     const Quantiser<C>& q_;
     std::size_t width_ = 0, blocks_ = 0;
 
@@ -289,7 +295,6 @@ class BoundedPanel {
     mutable KeptVectors<C> rows_;
     std::vector<float> shifted_;  // all of them, less the shift
     std::vector<CandidateFacts> facts_;
-    bool has_zeros_ = false;
     LevelGroups levels_;  // of blocks
     LaneArrays values_;
     bool is_exact_ = false;

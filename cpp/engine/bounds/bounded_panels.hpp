@@ -2,13 +2,10 @@
 //
 // This is the loop of docs/contributing/bounds.md ("How a pair is decided"). Once for a cell, queries become levels and
 // their true scores thresholds (bounded_queries.hpp); for each panel, candidates become levels (bounded_panel.hpp).
-// Then, tile by tile of queries, sums over levels are made, and decide which pairs are certainly above and which
-// certainly below: two bits for each task and candidate, PairMasks. Those above are counted. Those that are neither are
-// open: where a task has nearly all of a panel open, its row is scored (scored_rows.hpp), and the others are settled
-// one by one (settling.hpp).
-//
-// Which levels suit the data is tried on a panel (promises), and a Gauge measures whether all of this takes less time
-// than to score. Counts do not depend on either. docs/contributing/bounds.md has the proofs.
+// Then, tile by tile of queries, sums over levels decide which pairs are certainly above, which are counted, and which
+// certainly below. The others are open: where a task has nearly all of a panel open, its row is scored
+// (scored_rows.hpp), and the rest is settled one by one (settling.hpp). Which levels suit the data is tried on a panel
+// (choose_form), and a Gauge measures whether all of this takes less time than to score.
 #pragma once
 
 #include <algorithm>
@@ -64,76 +61,71 @@ class BoundedPanels {
     // lanes. Where bounds do not cover the panel, or would not gain, it does nothing and returns false.
     bool run(const Panel& panel, BoundedTasks<C>& tasks, LayeredTasks<C>* lane_tasks) {
         if (!usable_ || !(forced_ || gauge_.tries_bounds())) return false;
-        const bool has_new = look_at_thresholds(panel.begin, tasks);
+        look_at_thresholds(panel.begin, tasks);
         if (thresholds_ == nullptr) return false;
-        if (lane_tasks != nullptr && lane_tasks->layers() > 0 && lane_tasks->thresholds() == nullptr) return false;
-        const auto load = [&] {
-            queries_.set_thresholds(thresholds_, tasks.counts(), has_new);
-            return load_panel(panel, lane_tasks);
-        };
+        const bool has_lane_tasks = lane_tasks != nullptr && lane_tasks->layers() > 0;
+        if (has_lane_tasks && lane_tasks->thresholds() == nullptr) return false;
         if (forced_ && is_few_queries()) form_ = (form_ + 1) % forms().size();  // for tests
-        if (!forced_ && gauge_.is_trial()) {  // which is a cost of bounds if they lose it
+        if (!forced_ && gauge_.is_trial()) {
             const auto start = Gauge::Clock::now();
-            if (!promises(panel.width, tasks.counts(), load)) {
+            if (!choose_form(panel, tasks, lane_tasks)) {  // a trial is a cost of bounds if they lose it
                 gauge_.record_lost(Gauge::Clock::now() - start, timed_pairs(panel.width));
                 return false;
             }
         }
         // As a rule once for a cell, and not a cost of this panel.
-        if (!queries_.quantise(forms()[form_])) return usable_ = false;
+        usable_ = queries_.quantise(form());
+        if (!usable_) return false;
         const auto start = Gauge::Clock::now();
-        if (!load()) return false;
+        if (!load(panel, tasks, lane_tasks)) return false;
         decide(tasks, lane_tasks);
         tally_.bounded += std::ssize(queries_.tasks()) * panel.width + lanes_.count * queries_.count();
         gauge_.record_bounded(Gauge::Clock::now() - start, timed_pairs(panel.width));
         return true;
     }
 
-    // Whether sums of bytes are scores, and so make them.
-    bool sums_exactly() const { return usable_ && forms().size() == 1 && quantiser_.takes_bytes(forms().front()); }
-    // Has `take(sums, first, n)` take the sums of the pairs of a block of candidates, `lanes` for each of n queries
-    // from the first on, kTileQueries or fewer at a time; false where bounds do not cover these.
+    // Whether sums over levels of bytes, which are exact, do for those that kernels make of vectors.
+    bool can_sum_exactly() const { return usable_ && forms().size() == 1 && quantiser_.takes_bytes(forms().front()); }
+    // Has `take(sums, first_query, n)` take the sums of a panel of one block, `lanes` for each of n queries,
+    // kTileQueries or fewer at a time; false where bounds do not cover these.
     template <class Take>
     bool sum_exactly(const Panel& panel, const Take& take) {
         const std::size_t lanes = quantiser_.kernels.lanes;
-        if (!queries_.quantise(forms()[form_]) || !load_panel(panel, nullptr)) return false;
+        if (!queries_.quantise(form()) || !load_panel(panel, nullptr)) return false;
         row_sums_.resize(kTileQueries * lanes);
-        const Summing summing(forms()[form_]);
+        const Summing summing(form());
         for (std::int64_t i = 0; i < queries_.tiles(); ++i) {
             const QueryTile tile = queries_.tile(i);
             sum_tile(tile);
-            for (std::size_t first = 0; first < tile.queries; first += kTileQueries) {
-                const std::size_t n = std::min(kTileQueries, tile.queries - first);
+            for (std::size_t first_row = 0; first_row < tile.queries; first_row += kTileQueries) {
+                const std::size_t n = std::min(kTileQueries, tile.queries - first_row);
+                const std::size_t first_query = tile.first_query + first_row;
                 for (std::size_t row = 0; row < n; ++row) {
-                    const std::int32_t* const sums = sums_ + (first + row) * lanes;
-                    const std::size_t query = tile.first_query + first + row;
-                    for (std::size_t j = 0; j < lanes; ++j) row_sums_[row * lanes + j] = exact_score(query, sums[j], j);
+                    const std::int32_t* const level_sums = sums_ + (first_row + row) * lanes;
+                    C* const sums = row_sums_.data() + row * lanes;
+                    for (std::size_t j = 0; j < lanes; ++j) sums[j] = kernel_sum(first_query + row, level_sums[j], j);
                 }
-                take(row_sums_.data(), static_cast<std::int64_t>(tile.first_query + first),
-                     static_cast<std::int64_t>(n));
+                take(row_sums_.data(), static_cast<std::int64_t>(first_query), static_cast<std::int64_t>(n));
             }
         }
         return true;
     }
 
   private:
-    // Takes the thresholds of the tasks; returns whether there are new ones. Those of lists rise, the slower the more
-    // candidates lists have seen, and lower ones hold, too: so all are looked at anew where those are one part in so
-    // many more.
-    bool look_at_thresholds(std::int64_t begin, BoundedTasks<C>& tasks) {
-        const bool is_first = thresholds_ == nullptr || begin < looked_at_;
-        if (is_first) first_look_ = begin;
-        if (!is_first && !tasks.counts() &&
-            begin - looked_at_ < (looked_at_ - first_look_) / measured::kCandidatesPerLook) {
-            return false;
-        }
-        looked_at_ = begin;
+    // Takes the thresholds of the tasks. Those of lists rise, the slower the more candidates lists have seen, and lower
+    // ones hold, too: so all are looked at anew where those are one part in so many more.
+    void look_at_thresholds(std::int64_t candidate, BoundedTasks<C>& tasks) {
+        const bool is_first = thresholds_ == nullptr || candidate < last_look_;
+        if (is_first) first_look_ = candidate;
+        const bool is_soon = candidate - last_look_ < (last_look_ - first_look_) / measured::kCandidatesPerLook;
+        if (!is_first && !tasks.counts() && is_soon) return;
+        last_look_ = candidate;
         thresholds_ = tasks.thresholds();
-        return !tasks.counts();
+        if (!tasks.counts()) queries_.forget_thresholds();
     }
-    // The sum of a pair in the scores' type, as kernels make it: an exact sum, and what the query adds.
-    C exact_score(std::size_t query, std::int32_t sum, std::size_t lane) const {
-        const double offset = queries_.facts(query).offset, value = panel_.exact_value(sum, lane);
+    // The sum of a pair as kernels make it of vectors: an exact sum over levels, and what the query adds.
+    C kernel_sum(std::size_t query, std::int32_t level_sum, std::size_t lane) const {
+        const double offset = queries_.facts(query).offset, value = panel_.exact_value(level_sum, lane);
         return static_cast<C>(quantiser_.centred_queries ? 0 - (value + 2 * offset) : value + offset);
     }
     bool is_few_queries() const { return queries_.count() < Quantiser<C>::least_queries(quantiser_.scoring); }
@@ -164,112 +156,124 @@ class BoundedPanels {
     }
 
     const std::vector<LevelForm>& forms() const { return quantiser_.forms; }
+    const LevelForm& form() const { return forms()[form_]; }
+    bool load(const Panel& panel, BoundedTasks<C>& tasks, LayeredTasks<C>* lane_tasks) {
+        queries_.set_thresholds(thresholds_, tasks.counts());
+        return load_panel(panel, lane_tasks);
+    }
     bool load_panel(const Panel& panel, LayeredTasks<C>* lane_tasks) {
-        if (!panel_.load(panel.columns, panel.width, forms()[form_], queries_.largest_norm(), lane_tasks != nullptr)) {
-            return false;
-        }
-        if (lane_tasks != nullptr) {
-            lanes_.set(*lane_tasks, quantiser_);
-            const std::size_t of_lanes = lanes_.layers * quantiser_.kernels.lanes;
-            const std::size_t of_queries = static_cast<std::size_t>(queries_.count()) * lanes_.layers;
-            uncounted_.resize(std::max({uncounted_.size(), of_lanes, of_queries}));
-            lane_masks_.resize(kMostTileQueries * lanes_.layers);
-        }
-        if (panel_.has_sum_thresholds() && !panel_.has_exact_sums()) {
-            const std::size_t tasks = queries_.tasks().size();
-            for (auto* array : {&sum_above_, &sum_below_}) array->resize(tasks + BoundedQueries<C>::kVectorRoom);
-            decisions_.set_sum_thresholds(queries_.sum_tasks(), tasks, panel_.sum_panel(), sum_above_.data(),
-                                          sum_below_.data());
-        }
+        const bool is_covered =
+            panel_.load(panel.columns, panel.width, form(), queries_.largest_norm(), lane_tasks != nullptr);
+        if (!is_covered) return false;
+        if (lane_tasks != nullptr) load_lane_tasks(*lane_tasks);
+        if (panel_.has_sum_thresholds() && !panel_.is_exact()) set_sum_thresholds();
         return true;
+    }
+    void load_lane_tasks(LayeredTasks<C>& lane_tasks) {
+        lanes_.set(lane_tasks, quantiser_);
+        lane_masks_.resize(kMostTileQueries * lanes_.layers);
+        unused_query_counters_.resize(static_cast<std::size_t>(queries_.count()) * lanes_.layers);
+        unused_lane_counters_.resize(lanes_.layers * quantiser_.kernels.lanes);
+    }
+    void set_sum_thresholds() {
+        const std::size_t tasks = queries_.tasks().size();
+        for (auto* array : {&sum_above_, &sum_below_}) array->resize(tasks + BoundedQueries<C>::kVectorRoom);
+        decisions_.set_sum_thresholds(queries_.task_arrays().sum_tasks(), tasks, panel_.sum_panel(), sum_above_.data(),
+                                      sum_below_.data());
     }
 
     // Sums up the levels of a tile and those of the panel.
     void sum_tile(const QueryTile& tile) {
-        const LevelForm& form = forms()[form_];
-        const std::size_t block_sums = form.queries * quantiser_.kernels.lanes;
+        const std::size_t block_sums = form().queries * quantiser_.kernels.lanes;
         for (std::size_t block = 0; block < panel_.blocks(); ++block) {
-            form.sum(form,
-                     {queries_.levels(tile.index), panel_.levels(block), form.groups(quantiser_.size()),
-                      queries_.starts() + tile.first_query, panel_.lane_starts(block)},
-                     sums_ + block * block_sums);
+            form().sum(form(),
+                       {queries_.levels(tile.index), panel_.levels(block), form().groups(quantiser_.size()),
+                        queries_.starts() + tile.first_query, panel_.lane_starts(block)},
+                       sums_ + block * block_sums);
         }
     }
     // Decides the pairs of a tile for the tasks of its queries.
     void decide_tile(const QueryTile& tile) {
-        const LevelForm& form = forms()[form_];
         const std::size_t blocks = panel_.blocks();
         sum_tile(tile);
         if (masks_.size() < tile.tasks) masks_.resize(tile.tasks);
         if (tile.tasks == 0) return;
         const std::int64_t* const first = queries_.first() + tile.first_query;
+        const TaskArrays& of_tasks = queries_.task_arrays();
         if (panel_.has_sum_thresholds()) {
-            const bool is_exact = panel_.has_exact_sums();
-            decisions_.decide_sums(form, sums_, blocks, tile.queries, first,
-                                   is_exact ? queries_.exact_above() : sum_above_.data(),
-                                   is_exact ? queries_.exact_below() : sum_below_.data(), masks_.data());
+            const auto& above = panel_.is_exact() ? of_tasks.exact_above : sum_above_;
+            const auto& below = panel_.is_exact() ? of_tasks.exact_below : sum_below_;
+            decisions_.decide_sums(form(), sums_, blocks, tile.queries, first, above.data(), below.data(),
+                                   masks_.data());
         } else {
-            decisions_.decide(form, sums_, blocks, tile.queries, queries_.value_rows() + tile.first_query,
-                              panel_.value_lanes(), first, queries_.above(), queries_.below(), masks_.data());
+            decisions_.decide(form(), sums_, blocks, tile.queries, queries_.value_rows() + tile.first_query,
+                              panel_.value_lanes(), first, of_tasks.above.data(), of_tasks.below.data(), masks_.data());
         }
     }
     // Decides the pairs of the tile that was decided last for the tasks of the lanes.
     void decide_lanes(const QueryTile& tile, std::uint32_t* counters) {
-        decisions_.decide_lanes(forms()[form_], sums_, tile.queries, queries_.value_rows() + tile.first_query,
+        decisions_.decide_lanes(form(), sums_, tile.queries, queries_.value_rows() + tile.first_query,
                                 panel_.value_lanes(), queries_.offsets() + tile.first_query, lanes_.thresholds(),
                                 counters, lane_masks_.data());
     }
 
     // Decides the pairs of the panel tile by tile, and settles those that stay open.
     void decide(BoundedTasks<C>& tasks, LayeredTasks<C>* lane_tasks) {
-        const Summing summing(forms()[form_]);
+        const Summing summing(form());
         // Rows and lanes are settled in turn, so that both find the same queries in the cache.
         const std::size_t open_at_once = lane_tasks != nullptr ? kOpenOfBothAtOnce : kOpenAtOnce;
         for (std::int64_t i = 0; i < queries_.tiles(); ++i) {
             const QueryTile tile = queries_.tile(i);
-            const auto first_task = static_cast<std::int64_t>(tile.first_task);
-            decide_tile(tile);
-            tasks.take_masks(masks_.data(), static_cast<std::int64_t>(tile.first_query),
-                             static_cast<std::int64_t>(tile.queries));
-            const std::int64_t taken =
-                scored_rows_.take(i, first_task, first_task + static_cast<std::int64_t>(tile.tasks), masks_.data());
-            const std::size_t before = open_.count;
-            const std::int64_t open = collect(masks_, tile.first_task, tile.tasks, tasks.counters(), open_);
-            if (panel_.is_exact()) take_exact_sums(tile, before);
-            scored_rows_.record(i, taken + open);
-            tally_.open += taken + open;
-            tally_.scored += taken;
-            if (lane_tasks != nullptr) {
-                decide_lanes(tile, lane_tasks->counters());
-                tally_.open += collect(lane_masks_, tile.first_query * lanes_.layers, tile.queries * lanes_.layers,
-                                       uncounted_.data(), lane_open_);
-            }
-            const bool is_last = i + 1 == queries_.tiles();
-            if (!is_last && open_.count + lane_open_.count < open_at_once) continue;
-            const RowSide<C> rows{queries_, tasks};
-            if (panel_.is_exact()) {
-                settling_.settle_exact(open_, open_sums_, rows);
-            } else {
-                settling_.settle(open_, rows);
-            }
-            if (lane_tasks == nullptr) continue;
-            settling_.settle(lane_open_, LaneSide<C>{queries_, lanes_, quantiser_, *lane_tasks});
+            count_rows(tile, tasks);
+            if (lane_tasks != nullptr) count_lanes(tile, *lane_tasks);
+            if (open_.count + lane_open_.count < open_at_once) continue;
+            settle_open(tasks, lane_tasks);
             // What lists took made their thresholds higher.
-            if (!is_last && !lane_tasks->counts()) lanes_.set(*lane_tasks, quantiser_);
+            if (lane_tasks != nullptr && !lane_tasks->counts()) lanes_.set(*lane_tasks, quantiser_);
         }
+        settle_open(tasks, lane_tasks);
         scored_rows_.score(tasks);
     }
-    // Keeps the exact sums of the pairs of a tile that were listed from here on.
-    void take_exact_sums(const QueryTile& tile, std::size_t from) {
-        const LevelForm& form = forms()[form_];
-        const std::size_t lanes = quantiser_.kernels.lanes;
+    // Counts the pairs of a tile that are above, for the tasks of its queries, and lists those that are open.
+    void count_rows(const QueryTile& tile, BoundedTasks<C>& tasks) {
+        decide_tile(tile);
+        tasks.take_masks(masks_.data(), static_cast<std::int64_t>(tile.first_query),
+                         static_cast<std::int64_t>(tile.queries));
+        const std::int64_t taken = scored_rows_.take(tile, masks_.data());
+        const std::size_t listed_before = open_.count;
+        const std::int64_t open = collect(masks_, tile.first_task, tile.tasks, tasks.counters(), open_);
+        if (panel_.is_exact()) keep_kernel_sums(tile, listed_before);
+        scored_rows_.record(tile, taken + open);
+        tally_.open += taken + open;
+        tally_.scored += taken;
+    }
+    // The same for the tasks of the lanes, of the tile that was decided last.
+    void count_lanes(const QueryTile& tile, LayeredTasks<C>& lane_tasks) {
+        decide_lanes(tile, lane_tasks.counters());
+        tally_.open += collect(lane_masks_, tile.first_query * lanes_.layers, tile.queries * lanes_.layers,
+                               unused_query_counters_.data(), lane_open_);
+    }
+    void settle_open(BoundedTasks<C>& tasks, LayeredTasks<C>* lane_tasks) {
+        const RowSide<C> rows{queries_, tasks};
+        if (panel_.is_exact()) {
+            settling_.settle_exact(open_, open_sums_, rows);
+        } else {
+            settling_.settle(open_, rows);
+        }
+        if (lane_tasks != nullptr) settling_.settle(lane_open_, LaneSide<C>{queries_, lanes_, quantiser_, *lane_tasks});
+    }
+    // Keeps the sums of those open pairs of a tile that were listed from here on.
+    void keep_kernel_sums(const QueryTile& tile, std::size_t from) {
         if (open_sums_.size() < open_.count) open_sums_.resize(open_.list.size());
         for (std::size_t i = from; i < open_.count; ++i) {
             const OpenPair pair = open_.list[i];
-            const std::size_t query = queries_.tasks()[pair.task].query, lane = pair.lane;
-            const std::size_t row = lane / lanes * form.queries + query - tile.first_query;
-            open_sums_[i] = exact_score(query, sums_[row * lanes + lane % lanes], lane);
+            const std::size_t query = queries_.tasks()[pair.task].query;
+            open_sums_[i] = kernel_sum(query, sum_in_tile(tile, query, pair.lane), pair.lane);
         }
+    }
+    std::int32_t sum_in_tile(const QueryTile& tile, std::size_t query, std::size_t lane) const {
+        const std::size_t lanes = quantiser_.kernels.lanes, block = lane / lanes;
+        return sums_[(block * form().queries + query - tile.first_query) * lanes + lane % lanes];
     }
     // Adds up what was decided of some tasks, and lists the open pairs behind those of others. Returns their number.
     std::int64_t collect(const std::vector<PairMasks>& masks, std::size_t first, std::size_t tasks,
@@ -280,30 +284,29 @@ class BoundedPanels {
         return static_cast<std::int64_t>(pairs);
     }
 
-    // Whether few enough pairs of some tiles are open, with the coarsest levels that suit these. Queries that have been
-    // quantised are tried as they are.
-    template <class Load>
-    bool promises(std::int64_t width, bool counts, const Load& load) {
+    // Chooses the coarsest levels that leave few pairs of some tiles open, or the finest. Returns whether bounds may
+    // gain with these. Queries that have been quantised are tried as they are.
+    bool choose_form(const Panel& panel, BoundedTasks<C>& tasks, LayeredTasks<C>* lane_tasks) {
+        if (queries_.are_quantised(form())) {
+            return load(panel, tasks, lane_tasks) && open_share(panel.width) <= most_open();
+        }
+        const double few = few_open(tasks.counts());
         double share = 1;
-        if (queries_.are_quantised(forms()[form_])) {
-            if (!load()) return false;
-            share = open_share(width);
-        } else {
-            for (std::size_t form = forms().size(); form-- > 0 && share > few_open(counts);) {
-                form_ = form;
-                if (!queries_.quantise_tiles(forms()[form], tried_step()) || !load()) return false;
-                share = open_share(width);
-            }
+        for (std::size_t i = forms().size(); i > 0; --i) {  // the coarsest is the last
+            form_ = i - 1;
+            if (!queries_.quantise_tiles(form(), tried_step()) || !load(panel, tasks, lane_tasks)) return false;
+            share = open_share(panel.width);
+            if (share <= few) break;
         }
         return share <= most_open();
     }
     // Of so many tiles one is tried, so that as many queries are, whatever the form.
     std::int64_t tried_step() const {
-        const auto rows = static_cast<std::int64_t>(forms()[form_].queries), all = std::int64_t{kTileQueries};
+        const auto rows = static_cast<std::int64_t>(form().queries), all = std::int64_t{kTileQueries};
         return std::max<std::int64_t>(1, (queries_.count() + rows - 1) / rows * rows / (measured::kTriedTiles * all));
     }
     double open_share(std::int64_t width) {
-        const Summing summing(forms()[form_]);
+        const Summing summing(form());
         std::int64_t open_pairs = 0, pairs = 0;
         // A task with more open pairs has its row scored, which takes no longer.
         const int most = scored_rows_.least_open();
@@ -318,7 +321,7 @@ class BoundedPanels {
             add(masks_, tile.tasks);
             pairs += static_cast<std::int64_t>(tile.tasks) * width;
             if (lanes_.layers > 0) {
-                decide_lanes(tile, uncounted_.data());
+                decide_lanes(tile, unused_lane_counters_.data());
                 add(lane_masks_, tile.queries * lanes_.layers);
                 pairs += static_cast<std::int64_t>(tile.queries) * lanes_.count;
             }
@@ -339,7 +342,7 @@ class BoundedPanels {
     bool usable_ = false;
     // Of the tasks, since the queries were loaded; and the candidates at which these were looked at first and last.
     const C* thresholds_ = nullptr;
-    std::int64_t first_look_ = 0, looked_at_ = 0;
+    std::int64_t first_look_ = 0, last_look_ = 0;
     std::size_t form_ = forms().size() - 1;
 
     // A tile, and the pairs that it leaves open.
@@ -347,8 +350,8 @@ class BoundedPanels {
     std::vector<std::int32_t> sum_above_, sum_below_;  // of tasks
     std::vector<PairMasks> masks_, lane_masks_;
     OpenPairs open_, lane_open_;
-    std::vector<C> open_sums_, row_sums_;   // where they are exact
-    std::vector<std::uint32_t> uncounted_;  // of lanes: where collect() and a trial count what nobody asks for
+    std::vector<C> open_sums_, row_sums_;                                      // where sums are exact
+    std::vector<std::uint32_t> unused_query_counters_, unused_lane_counters_;  // for what nobody asks for
 };
 
 }  // namespace truerank

@@ -1,12 +1,8 @@
 // The queries of a cell as bounds take them, and what the pairs of each of their tasks are compared with.
 //
-// Queries are quantised once for a cell, and serve all of its panels. For each there are its levels, in tiles as the
-// sums take them, and what is known of it, such as its norm and its residue, which bound the error of its sums. For
-// each task of a query, its true score is turned into two thresholds on values (ValueScale). From these the query's
-// offset, which all its values have in common, is taken off, so that pairs are compared without it, and what its
-// rounding can do moves the thresholds apart.
-//
-// A grid of steps is tried on some tiles alone (quantise_tiles) before all queries are quantised.
+// Queries are quantised once for a cell, in tiles as the sums take them, and serve all of its panels. The true score of
+// each task is turned into two thresholds on values (ValueScale). The query's offset, which all its values have in
+// common, is subtracted from both, and what its rounding can do moves them apart.
 #pragma once
 
 #include <algorithm>
@@ -55,6 +51,7 @@ struct TaskArrays {
         for (auto* array : {&exact_above, &exact_below}) array->assign(tasks, 0);
         for (auto* array : {&above, &below, &sum_above, &sum_below, &sum_norm, &sum_residue}) array->assign(tasks, 0);
     }
+    SumTasks sum_tasks() const { return {sum_above.data(), sum_below.data(), sum_norm.data(), sum_residue.data()}; }
     // No pair is certainly above; and besides, every pair is certainly below.
     void set_none_above(std::size_t task) {
         above[task] = sum_above[task] = std::numeric_limits<float>::infinity();
@@ -89,7 +86,7 @@ class BoundedQueries {
         quantised_as_ = &form;
         tile_rows_ = static_cast<std::int64_t>(form.queries);
         step_ = step;
-        scores_ = nullptr;
+        forget_thresholds();
         const auto n = static_cast<std::size_t>(count_), size = q_.size();
         levels_.assign(static_cast<std::size_t>(tiles()), form.of_queries(), form.queries, size);
         starts_.assign(static_cast<std::size_t>(tiles()) * form.queries, 0);
@@ -109,10 +106,11 @@ class BoundedQueries {
         }
         return usable_;
     }
-    // Sets the thresholds on values from those on scores, unless they are what they were. Unless pairs are counted,
-    // none is above.
-    void set_thresholds(const C* scores, bool counts, bool are_new) {
-        if (!are_new && scores == scores_) return;
+    // Thresholds are set anew next time, where they are no longer what they were at the same place.
+    void forget_thresholds() { scores_ = nullptr; }
+    // Sets the thresholds on values from those on scores, unless they are set. Unless pairs are counted, none is above.
+    void set_thresholds(const C* scores, bool counts) {
+        if (scores == scores_) return;
         scores_ = scores;
         for (std::int64_t i = 0; i < count_; ++i) {
             if (!is_taken(i)) continue;
@@ -123,13 +121,6 @@ class BoundedQueries {
                 if (!counts) of_tasks_.set_none_above(t);
             }
         }
-    }
-    // Thresholds of values as floats, which leave all pairs open where floats do not hold them.
-    static void set_floats(const ValueThresholds& values, float& above, float& below) {
-        constexpr double most = 0x1p120;
-        const bool known = std::abs(values.above) <= most && std::abs(values.below) <= most;
-        above = known ? Quantiser<C>::rounded_up(values.above) : Quantiser<C>::kInfinity;
-        below = known ? Quantiser<C>::rounded_down(values.below) : -Quantiser<C>::kInfinity;
     }
 
     std::int64_t count() const { return count_; }
@@ -155,14 +146,7 @@ class BoundedQueries {
     const std::int32_t* starts() const { return starts_.data(); }
     const ValueRow* value_rows() const { return value_rows_.data(); }
     const RowOffset* offsets() const { return offsets_.data(); }
-    const float* above() const { return of_tasks_.above.data(); }
-    const float* below() const { return of_tasks_.below.data(); }
-    const std::int32_t* exact_above() const { return of_tasks_.exact_above.data(); }
-    const std::int32_t* exact_below() const { return of_tasks_.exact_below.data(); }
-    SumTasks sum_tasks() const {
-        return {of_tasks_.sum_above.data(), of_tasks_.sum_below.data(), of_tasks_.sum_norm.data(),
-                of_tasks_.sum_residue.data()};
-    }
+    const TaskArrays& task_arrays() const { return of_tasks_; }
 
     static constexpr std::size_t kVectorRoom = 16;  // numbers of a whole vector after the last one
 
@@ -173,71 +157,72 @@ class BoundedQueries {
     bool is_taken(std::int64_t i) const { return step_ == 1 || i / tile_rows_ % step_ == 0; }
     // Quantises query i, and takes note of what is known of it and its tasks. Returns whether bounds cover it.
     bool quantise(std::int64_t i, const LevelForm& form) {
-        const auto at = static_cast<std::size_t>(i);
-        const std::int64_t id = ids_[at];
-        const C* const row = rows_[at];
-        QueryFacts& facts = facts_[at];
-        if (q_.scoring.query_means != nullptr) facts.mean = static_cast<double>(q_.scoring.query_means[id]);
+        const auto query = static_cast<std::size_t>(i);
+        const C* const row = rows_[query];
+        QueryFacts& facts = facts_[query];
+        if (q_.scoring.query_means != nullptr) facts.mean = static_cast<double>(q_.scoring.query_means[ids_[query]]);
         if (q_.takes_bytes(form)) {
-            take_bytes(at, form, facts);
+            take_bytes(query, form);
             return q_.is_usable(facts.mean);
         }
-        const Extent whole = q_.kernels.shift(row, q_.zeros.data(), q_.size(), shifted_.data());
-        const Extent extent =
-            q_.centred_queries ? q_.kernels.shift(row, q_.shift.data(), q_.size(), shifted_.data()) : whole;
+        const Extent unshifted = set_shifted(row, q_.zeros);
+        const Extent extent = q_.centred_queries ? set_shifted(row, q_.shift) : unshifted;
         if (q_.kind == Kind::squares) facts.squares = q_.squares_of(row);
-        if (!q_.is_usable(whole) || !q_.is_usable(extent) || !q_.is_usable(facts.mean) ||
-            !q_.is_inside(facts.squares)) {
-            return false;
-        }
-        facts.norm = q_.norm_of(whole);
+        const bool is_extent_usable = q_.is_usable(unshifted) && q_.is_usable(extent);
+        if (!is_extent_usable || !q_.is_usable(facts.mean) || !q_.is_inside(facts.squares)) return false;
+        facts.norm = q_.norm_of(unshifted);
         largest_norm_ = std::max(largest_norm_, facts.norm);
-        const LevelGrid grid = grid_of(row, extent, form, facts);
-        const Quantised made = q_.quantise(shifted_.data(), extent, grid, levels_, at);
+        if (q_.kind == Kind::products) facts.offset = product_offset(row, extent);
+        if (q_.kind == Kind::distances) facts.offset = clamp_to_box();
+        const Quantised made = q_.quantise(shifted_.data(), extent, grid_of(extent, form), levels_, query);
         facts.residue = made.residue + q_.division_residue(form, made.step) * static_cast<double>(made.step);
-        starts_[at] = -made.levels * form.zero;
-        set_row(at, made, facts);
+        set_numbers(query, made, form);
         return true;
     }
-    // Takes a query of bytes, which are their own levels.
-    void take_bytes(std::size_t at, const LevelForm& form, QueryFacts& facts) {
-        const ByteLevels made = q_.take_bytes(q_.scoring.queries, ids_[at], bytes_, levels_, at);
-        const double shift = q_.byte_shift();
-        facts.offset = q_.centred_queries ? made.squares / -2.0 : shift * (made.levels + shift * q_.depth());
-        starts_[at] = -made.levels * form.zero;
+    // Takes a query of bytes, which are their own levels, less the shift.
+    void take_bytes(std::size_t query, const LevelForm& form) {
+        const ByteLevels made = q_.take_bytes(q_.scoring.queries, ids_[query], bytes_, levels_, query);
         const Quantised quantised = q_.quantised(made);
-        facts.norm = quantised.norm + q_.byte_shift_norm();
-        set_row(at, quantised, facts);
+        facts_[query].offset = byte_offset(made);
+        facts_[query].norm = quantised.norm + q_.byte_shift_norm();
+        set_numbers(query, quantised, form);
     }
-    // The grid on which a query is quantised, and its offset: what its values have beside the sum over levels.
-    LevelGrid grid_of(const C* row, const Extent& extent, const LevelForm& form, QueryFacts& facts) {
-        if (q_.kind == Kind::products) {
-            facts.offset = q_.centred_queries ? -static_cast<double>(extent.squares) / 2 : q_.shift_product(row);
-            const auto greatest = static_cast<float>(form.query_greatest);
-            const float step = std::max(q_.step_of(extent.largest, greatest), q_.word_step(form, shifted_.data()));
-            return q_.product_grid(step, greatest);
-        }
-        if (q_.kind == Kind::distances) {
-            // The query is clamped to the box: what is outside is as far from all candidates in the box.
-            const float edge = q_.distance_grid.step * q_.distance_grid.greatest;
-            for (float& x : shifted_) {
-                const float inside = std::clamp(x, 0.0F, edge);
-                facts.offset -= std::abs(static_cast<double>(x) - static_cast<double>(inside));
-                x = inside;
-            }
-        }
-        return q_.distance_grid;
+    // Levels are made of what is written here: the components less a shift.
+    Extent set_shifted(const C* row, const std::vector<C>& shift) {
+        return q_.kernels.shift(row, shift.data(), q_.size(), shifted_.data());
     }
-    // Sets how the values of a query follow from sums, and what its tasks have from it.
-    void set_row(std::size_t query, const Quantised& made, const QueryFacts& facts) {
-        ValueRow& row = value_rows_[query];
-        if (q_.kind == Kind::products) {
-            row.scale = std::ldexp(made.step, quantised_as_->shift);
-            row.norm = q_.rounded_up(q_.centred_queries ? made.norm : facts.norm);
-            row.residue = q_.rounded_up(facts.residue);
-        } else if (q_.kind == Kind::squares) {
-            row.scale = static_cast<float>(2 / (1 - facts.squares));
+    // Offsets, which values have beside the sum over levels: -|q'|^2 / 2, or q . s.
+    double product_offset(const C* row, const Extent& extent) const {
+        return q_.centred_queries ? -static_cast<double>(extent.squares) / 2 : q_.shift_product(row);
+    }
+    double byte_offset(const ByteLevels& made) const {
+        const double shift = q_.byte_shift();
+        return q_.centred_queries ? made.squares / -2.0 : shift * (made.levels + shift * q_.depth());
+    }
+    // Clamps the shifted query to the box, and returns its offset: what is outside is as far from all candidates in it.
+    double clamp_to_box() {
+        const float edge = q_.distance_grid.step * q_.distance_grid.greatest;
+        double offset = 0;
+        for (float& x : shifted_) {
+            const float inside = std::clamp(x, 0.0F, edge);
+            offset -= std::abs(static_cast<double>(x) - static_cast<double>(inside));
+            x = inside;
         }
+        return offset;
+    }
+    // The grid on which the shifted query is quantised.
+    LevelGrid grid_of(const Extent& extent, const LevelForm& form) const {
+        if (q_.kind != Kind::products) return q_.distance_grid;
+        const auto greatest = static_cast<float>(form.query_greatest);
+        const float step = std::max(q_.step_of(extent.largest, greatest), q_.word_step(form, shifted_.data()));
+        return q_.product_grid(step, greatest);
+    }
+    // Sets what kernels take of a query that was quantised, and of its tasks.
+    void set_numbers(std::size_t query, const Quantised& made, const LevelForm& form) {
+        starts_[query] = -made.levels * form.zero;
+        set_value_row(query, made, form);
+        set_offset(query);
+        const ValueRow& row = value_rows_[query];
         const auto scale = static_cast<double>(row.scale);
         for (std::int64_t t = first_[query]; t < first_[query + 1]; ++t) {
             const auto task = static_cast<std::size_t>(t);
@@ -245,14 +230,29 @@ class BoundedQueries {
             of_tasks_.sum_norm[task] = q_.rounded_up(static_cast<double>(row.norm) / scale);
             of_tasks_.sum_residue[task] = q_.rounded_up(static_cast<double>(row.residue) / scale);
         }
-        // Where thresholds belong to lanes, a query adds its offset to its values, less what its mean adds to every
-        // threshold.
+    }
+    // How the values of a query follow from sums.
+    void set_value_row(std::size_t query, const Quantised& made, const LevelForm& form) {
+        ValueRow& row = value_rows_[query];
+        const QueryFacts& facts = facts_[query];
+        if (q_.kind == Kind::products) {
+            row.scale = std::ldexp(made.step, form.shift);
+            row.norm = q_.rounded_up(q_.centred_queries ? made.norm : facts.norm);
+            row.residue = q_.rounded_up(facts.residue);
+        } else if (q_.kind == Kind::squares) {
+            row.scale = static_cast<float>(2 / (1 - facts.squares));
+        }
+    }
+    // Where thresholds belong to lanes, a query adds its offset to its values, less what its mean adds to every
+    // threshold.
+    void set_offset(std::size_t query) {
+        const QueryFacts& facts = facts_[query];
         const double slack = slack_of(facts);
         double low = facts.offset - slack, high = facts.offset + slack;
         if (q_.scoring.query_means != nullptr) {
-            const ValueThresholds with = q_.scale.thresholds(0, facts.mean), without = q_.scale.thresholds(0, 0);
-            low -= with.above - without.above;
-            high -= with.below - without.below;
+            const ValueThresholds with_mean = q_.scale.thresholds(0, facts.mean), without = q_.scale.thresholds(0, 0);
+            low -= with_mean.above - without.above;
+            high -= with_mean.below - without.below;
         }
         offsets_[query] = {q_.rounded_down(low), q_.rounded_up(high)};
     }
@@ -263,30 +263,32 @@ class BoundedQueries {
         task.score = score;
         if (score != score) return of_tasks_.set_all_below(t);  // nothing is above a NaN
         task.values = q_.scale.thresholds(static_cast<double>(score), query.mean);
-        const double slack = slack_of(query), scale = static_cast<double>(value_rows_[task.query].scale);
-        float &value_above = of_tasks_.above[t], &value_below = of_tasks_.below[t];
-        set_floats({task.values.above - query.offset + slack, task.values.below - query.offset - slack}, value_above,
-                   value_below);
+        const double slack = slack_of(query);
+        const auto [value_above, value_below] =
+            q_.float_thresholds({task.values.above - query.offset + slack, task.values.below - query.offset - slack});
+        of_tasks_.above[t] = value_above;
+        of_tasks_.below[t] = value_below;
         // The roundings of thresholds on sums are a share of this size. None beyond this one is within reach of sums.
-        constexpr double most = 0x1p120;
+        constexpr double most = Quantiser<C>::kLargestThreshold;
+        const auto scale = static_cast<double>(value_rows_[task.query].scale);
         const double above = std::clamp(static_cast<double>(value_above) / scale, -most, most);
         const double below = std::clamp(static_cast<double>(value_below) / scale, -most, most);
         of_tasks_.sum_above[t] = q_.rounded_up(above + std::abs(above) * 0x1p-20);
         of_tasks_.sum_below[t] = q_.rounded_down(below - std::abs(below) * 0x1p-20);
         if (q_.takes_bytes(*quantised_as_)) set_exact(t, task.values, query.offset);
     }
-    // Thresholds on exact sums that start from what belongs to candidates (BoundedPanel::lane_starts).
+    // Thresholds on exact sums (BoundedPanel::lane_starts): a pair is above if its sum is greater than the one, and
+    // below if it is not greater than the other. For squared distances a sum s stands for 2 s or 2 s + 1: both are
+    // halved.
     void set_exact(std::size_t t, const ValueThresholds& values, double offset) {
         constexpr double most = TaskArrays::kMost;
         const double times = q_.centred_queries ? 2 : 1;
-        const double above = std::clamp(times * (values.above - offset), -most, most);
-        const double below = std::clamp(times * (values.below - offset), -most, most);
-        of_tasks_.exact_above[t] = static_cast<std::int32_t>(std::floor(above));
-        of_tasks_.exact_below[t] = static_cast<std::int32_t>(std::ceil(below)) - 1;
-        if (q_.centred_queries) {  // of sums that are half as large
-            of_tasks_.exact_above[t] >>= 1;
-            of_tasks_.exact_below[t] = (of_tasks_.exact_below[t] - 1) >> 1;
-        }
+        const double least_above = std::clamp(times * (values.above - offset), -most, most);
+        const double least_open = std::clamp(times * (values.below - offset), -most, most);
+        const auto above = static_cast<std::int32_t>(std::floor(least_above));
+        const auto below = static_cast<std::int32_t>(std::ceil(least_open)) - 1;
+        of_tasks_.exact_above[t] = q_.centred_queries ? above >> 1 : above;
+        of_tasks_.exact_below[t] = q_.centred_queries ? (below - 1) >> 1 : below;
     }
     // What rounding does to the offset, and what quantisation does to a distance, whatever the candidate.
     double slack_of(const QueryFacts& query) const {

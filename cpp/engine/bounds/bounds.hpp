@@ -35,7 +35,7 @@ extern constinit thread_local BoundsTally bounds_tally;
 // The levels that this process uses, the fastest unless one is named; and whether bounds are used wherever they hold,
 // even where they do not gain (for tests).
 struct BoundsChoice {
-    std::optional<Levels> levels = Levels::off;
+    std::optional<Levels> named_levels = Levels::off;
     bool is_forced = false;
 };
 extern BoundsChoice bounds_choice;
@@ -54,8 +54,8 @@ inline Levels fastest_levels() {
 }
 // The levels that calls use. Tiles that the system refuses are bytes.
 inline Levels chosen_levels() {
-    const Levels levels = bounds_choice.levels.value_or(Levels::tiles);
-    return bounds_choice.levels && can_use(levels) ? levels : fastest_levels();
+    const std::optional<Levels> named = bounds_choice.named_levels;
+    return named && can_use(*named) ? *named : fastest_levels();
 }
 inline std::string levels_name() {
     return std::string(kLevelNames[static_cast<int>(chosen_levels())]) + (are_bounds_forced() ? "!" : "");
@@ -72,7 +72,7 @@ inline std::vector<std::string> usable_levels() {
 
 // Chooses levels for the life of the process: those of that name, or, if it is null or empty, the fastest. A "!" at its
 // end forces them. Returns false, and changes nothing, if the name is unknown or the machine has no such levels. An
-// instruction set has been chosen before. Whether the system permits tiles is asked later, where they are first used.
+// instruction set has been chosen before.
 inline bool choose_levels(const char* name) {
     std::string_view wanted = name == nullptr ? "" : name;
     const bool is_forced = wanted.ends_with('!');
@@ -81,10 +81,12 @@ inline bool choose_levels(const char* name) {
         bounds_choice = {std::nullopt, is_forced};
         return true;
     }
-    const auto* const at = std::find(std::begin(kLevelNames), std::end(kLevelNames), wanted);
-    if (at == std::end(kLevelNames)) return false;
-    const auto levels = static_cast<Levels>(at - std::begin(kLevelNames));
-    if (!(levels == Levels::tiles && may_have_tiles()) && !can_use(levels)) return false;
+    const auto* const level_name = std::find(std::begin(kLevelNames), std::end(kLevelNames), wanted);
+    if (level_name == std::end(kLevelNames)) return false;
+    const auto levels = static_cast<Levels>(level_name - std::begin(kLevelNames));
+    // Whether the system permits tiles is asked later, where they are first used.
+    const bool is_usable = (levels == Levels::tiles && may_have_tiles()) || can_use(levels);
+    if (!is_usable) return false;
     bounds_choice = {levels, is_forced};
     return true;
 }

@@ -1,17 +1,13 @@
 // How vectors are quantised for bounds, and how much that may be wrong.
 //
 // A vector is written as shift + step * level + residue, with a small integer, the level, for each component. Once for
-// a call, Quantiser::make looks at the similarity, the processor and some of the candidates, and decides three things.
-// The kind: whether sums over levels are of products or of distances (or, where no integers serve, of floats). The
-// forms of levels that a cell of queries may try, bytes and words. And the shift, near which candidates lie, so that
-// steps are fine: their mean, or the lower corner of a box around them.
+// a call, Quantiser::make decides three things. The kind: whether sums over levels are of products or of distances (or,
+// where no integers serve, of floats). The forms of levels that a cell of queries may try, bytes and words. And the
+// shift, near which candidates lie, so that steps are fine: their mean, or the lower corner of a box around them.
 //
-// Queries and candidates are then quantised alike: the shift is taken off, the rest is rounded to levels, and what
-// these leave over, the residue, is measured, since it bounds the error of every sum over the levels. Norms and
-// residues are computed in floats themselves. So each of them is made larger, by more than its own rounding can be: the
-// constants below say by how much, and docs/contributing/bounds.md why that is enough.
-//
-// Here are also the memory in which levels lie as kernels take them, and the vectors that they were made of.
+// The residue, which bounds the error of every sum over the levels, is measured. Norms and residues are computed in
+// floats, and then made larger, by more than their own rounding can be: the constants below say by how much, and
+// docs/contributing/bounds.md why that is enough.
 #pragma once
 
 #include <algorithm>
@@ -20,6 +16,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "engine/bounds/bounds.hpp"
@@ -107,49 +104,33 @@ class Quantiser {
 
     // Nothing where bounds do not cover the similarity, or cannot gain.
     static std::optional<Quantiser> make(const Scoring<C>& scoring) {
+        if (chosen_levels() == Levels::off || scoring.candidates.count() == 0) return {};
         const std::int64_t depth = scoring.depth();
-        const bool is_deep_enough = depth >= least_depth(scoring.similarity) && depth <= kDeepest;
-        if (chosen_levels() == Levels::off || !covers_addends(scoring) || !is_deep_enough ||
-            scoring.candidates.count() == 0) {
-            return {};
-        }
-        const bool is_poincare = scoring.similarity == Similarity::poincare;
-        if (is_poincare && sizeof(C) == 8) return {};  // floats would be too coarse near the edge of the ball
-        Quantiser result(scoring);
-        if (is_poincare || scoring.similarity == Similarity::complex_l1) {
-            result.kind = is_poincare ? Kind::squares : Kind::moduli;
-            result.forms = {is_poincare ? result.kernels.squares : result.kernels.moduli};
-            return result;
-        }
-        if (result.scale.is_l1()) {
-            result.kind = Kind::distances;
-            const bool has_fours = byte_products() == ByteProducts::fours;  // there are no tiles of distances
-            const Levels levels = has_fours ? Levels::int8 : Levels::int16;
-            result.forms = {result.kernels.distances[static_cast<int>(std::min(chosen_levels(), levels))]};
-        } else {
-            result.sum_products();
-        }
-        result.centred_queries = !result.scale.is_product();
-        result.sample();
-        return result;
+        const bool covers_depth = depth >= least_depth(scoring.similarity) && depth <= kDeepest;
+        // Floats are too coarse for doubles near the edge of the ball.
+        const bool is_too_fine = scoring.similarity == Similarity::poincare && sizeof(C) == 8;
+        if (!covers_depth || !covers_addends(scoring) || is_too_fine) return {};
+        Quantiser quantiser(scoring);
+        if (quantiser.has_sums_of_floats()) return quantiser;
+        quantiser.centred_queries = !quantiser.scale.is_product();
+        const ColumnSample sample = quantiser.sample_columns();
+        if (sample.rows > 0) quantiser.set_shift(sample);
+        return quantiser;
     }
 
     // For fewer queries it takes longer to quantise candidates than to score them.
     static std::int64_t least_queries(const Scoring<C>& scoring) {
         const std::int64_t depth = std::max<std::int64_t>(1, scoring.depth());
         const std::int64_t least = measured::kLeastBoundedQueries + measured::kLeastBoundedNumbers / depth;
-        const Similarity similarity = scoring.similarity;
-        const bool by_distances = similarity == Similarity::l1 || similarity == Similarity::inverse_l1 ||
-                                  similarity == Similarity::complex_l1 || similarity == Similarity::poincare;
-        if (by_distances) return least / 2;
+        if (choose_kind(scoring.similarity) != Kind::products) return least / 2;
         return scoring.has_bytes() ? measured::kFewQueriesOfBytes + 1 : least;
     }
 
     const Scoring<C>& scoring;
     const SumKernels<C>& kernels = sum_kernels<C>();
-    ValueScale<C> scale;
-    Kind kind = Kind::products;
-    std::vector<LevelForm> forms;  // the finest first; which one is best depends on the data
+    const ValueScale<C> scale;
+    const Kind kind;
+    const std::vector<LevelForm> forms;  // the finest first; which one is best depends on the data
     LevelGrid distance_grid{};
     std::vector<C> shift;  // of candidates; of queries, too, unless values are products
     double shift_norm = 0;
@@ -159,7 +140,7 @@ class Quantiser {
     // Whether vectors are of bytes that are their own levels in this form, so that products and squared distances, and
     // with them scores, are exact.
     bool takes_bytes(const LevelForm& form) const {
-        return has_bytes_ && kind == Kind::products && form.query_in_word == 0;
+        return are_bytes_levels_ && kind == Kind::products && form.query_in_word == 0;
     }
     // What is subtracted from them, of all vectors, and the norm of that.
     std::int32_t byte_shift() const { return scoring.candidates.dtype() == DType::uint8 ? 128 : 0; }
@@ -223,24 +204,32 @@ class Quantiser {
     // Floats that are no less and no greater.
     static float rounded_up(double x) { return static_cast<float>(x + std::abs(x) * 0x1p-22 + 0x1p-120); }
     static float rounded_down(double x) { return -rounded_up(-x); }
+    // Thresholds on values, above and below, as floats, which leave all pairs open where floats do not hold them.
+    static constexpr double kLargestThreshold = 0x1p120;
+    static std::pair<float, float> float_thresholds(const ValueThresholds& values) {
+        const bool is_held = std::abs(values.above) <= kLargestThreshold && std::abs(values.below) <= kLargestThreshold;
+        if (!is_held) return {kInfinity, -kInfinity};
+        return {rounded_up(values.above), rounded_down(values.below)};
+    }
 
     // Of products: the finest step that keeps numbers up to this one in the range of the levels; and the grid.
     static float step_of(float largest, float greatest) { return std::max(largest / greatest, kLeastStep); }
     static LevelGrid product_grid(float step, float greatest) { return {step, 1 / step, -greatest, greatest}; }
-    // The finest step with which words hold what is added up in them: of each group, one half of its components. Half a
-    // level each is rounding, and one level is to spare. 0 where nothing is.
+    // The finest step with which a word of 16 bits holds the products that are added up in it: those of one half of the
+    // components that are summed at once. 0 for forms that add up none.
     float word_step(const LevelForm& form, const float* shifted) const {
         if (form.query_in_word == 0) return 0;
         const std::size_t half = form.group / 2, at_once = form.group * form.groups_at_once;
-        float largest = 0;
+        float largest_half_sum = 0;  // of components of one sign
         for (std::size_t first = 0; first < size(); first += at_once) {
             float sums[2][2] = {};  // by half and sign
             for (std::size_t k = first; k < std::min(first + at_once, size()); ++k) {
                 sums[k / half % 2][shifted[k] < 0] += std::abs(shifted[k]);
             }
-            largest = std::max({largest, sums[0][0], sums[0][1], sums[1][0], sums[1][1]});
+            largest_half_sum = std::max({largest_half_sum, sums[0][0], sums[0][1], sums[1][0], sums[1][1]});
         }
-        return largest / (static_cast<float>(form.query_in_word) - static_cast<float>(at_once) / 4 - 1);
+        const float rounding = 0.5F * static_cast<float>(at_once / 2), spare = 1;  // in levels
+        return largest_half_sum / (static_cast<float>(form.query_in_word) - rounding - spare);
     }
 
     // Writes the levels of a shifted vector as the i-th of some.
@@ -266,17 +255,19 @@ class Quantiser {
     static constexpr double kLargestAddend = 0x1p60;  // nor candidates or queries with a bias or mean beyond this
     static constexpr float kLeastStep = 0x1p-40F;     // nor are steps finer than this
 
-    const bool has_bytes_;
+    const bool are_bytes_levels_;
 
     explicit Quantiser(const Scoring<C>& scoring_)
         : scoring(scoring_),
           scale(scoring.similarity, scoring.depth(), scoring.query_means != nullptr,
                 largest(scoring.bias, scoring.candidates.count()),
                 largest(scoring.candidate_means, scoring.candidates.count())),
+          kind(choose_kind(scoring.similarity)),
+          forms(choose_forms(kind, scoring)),
           shift(size()),
           zeros(size()),
-          has_bytes_(has_bytes(scoring)) {}
-    static bool has_bytes(const Scoring<C>& scoring) {
+          are_bytes_levels_(are_bytes_levels(scoring)) {}
+    static bool are_bytes_levels(const Scoring<C>& scoring) {
         const DType dtype = scoring.candidates.dtype();
         return (dtype == DType::int8 || dtype == DType::uint8) && scoring.queries.dtype() == dtype &&
                !normalises(scoring.similarity) && !scoring.embeddings.has_tokens();
@@ -304,69 +295,106 @@ class Quantiser {
         const bool products = similarity == Similarity::dot || similarity == Similarity::cosine;
         return products && vector_bytes() == 64 ? measured::kLeastDepthOfWideProducts : measured::kLeastDepth;
     }
-    void sum_products() {
+    static Kind choose_kind(Similarity similarity) {
+        if (similarity == Similarity::complex_l1) return Kind::moduli;
+        if (similarity == Similarity::poincare) return Kind::squares;
+        const bool is_l1 = similarity == Similarity::l1 || similarity == Similarity::inverse_l1;
+        return is_l1 ? Kind::distances : Kind::products;
+    }
+    static std::vector<LevelForm> choose_forms(Kind kind, const Scoring<C>& scoring) {
+        const SumKernels<C>& kernels = sum_kernels<C>();
+        if (kind == Kind::moduli) return {kernels.moduli};
+        if (kind == Kind::squares) return {kernels.squares};
+        if (kind == Kind::products) return product_forms(scoring);
+        // Distances have bytes where processors add up four of them at once, and no tiles.
+        const bool has_bytes = byte_products() == ByteProducts::fours && chosen_levels() != Levels::int16;
+        return {kernels.distances[static_cast<int>(has_bytes ? Levels::int8 : Levels::int16)]};
+    }
+    static std::vector<LevelForm> product_forms(const Scoring<C>& scoring) {
+        const SumKernels<C>& kernels = sum_kernels<C>();
+        const Levels levels = chosen_levels();
         const ByteProducts by = byte_products();
         LevelForm words = kernels.words[static_cast<int>(by)];
         // Words are as fine as sums of 30 bits allow.
-        words.greatest = words.query_greatest = std::min(kGreatestWord, static_cast<int>(std::sqrt(0x1p30 / depth())));
-        if (chosen_levels() == Levels::tiles) return use_tiles(words.greatest);
-        if (chosen_levels() == Levels::int16 || by == ByteProducts::pairs || (kernels.has_fused_words && !has_bytes_)) {
-            forms.push_back(words);
-        }
-        if (chosen_levels() == Levels::int8) forms.push_back(kernels.bytes[static_cast<int>(by)]);
+        const double greatest_word = std::sqrt(0x1p30 / static_cast<double>(scoring.depth()));
+        words.greatest = words.query_greatest = std::min(kGreatestWord, static_cast<int>(greatest_word));
+        if (levels == Levels::tiles) return tile_forms(scoring, words.greatest);
+        const LevelForm& bytes = kernels.bytes[static_cast<int>(by)];
+        if (levels == Levels::int16) return {words};
+        const bool are_bytes_coarse = by == ByteProducts::pairs;
+        const bool are_words_fast = kernels.has_fused_words && !are_bytes_levels(scoring);
+        if (are_bytes_coarse || are_words_fast) return {words, bytes};
+        return {bytes};
     }
     // Words of tiles have all of their bits, whatever the depth: their sums are divided until they fit into 30 bits.
     // (Those of tokens have a norm that sees to it.)
-    void use_tiles(int greatest_token_word) {
-        LevelForm words = kernels.tiles_of_words[has_tiles()];
+    static std::vector<LevelForm> tile_forms(const Scoring<C>& scoring, int greatest_token_word) {
+        const SumKernels<C>& kernels = sum_kernels<C>();
+        const int processor = has_tiles() ? 1 : 0;  // or plain arithmetic, in builds for tests
+        if (are_bytes_levels(scoring)) return {kernels.tiles[processor]};
+        LevelForm words = kernels.tiles_of_words[processor];
         const bool has_tokens = scoring.embeddings.has_tokens();
         words.greatest = words.query_greatest = has_tokens ? greatest_token_word : kGreatestWord;
-        const double largest = static_cast<double>(kGreatestWord) * kGreatestWord * depth();
-        while (!has_tokens && largest > std::ldexp(0x1p30, words.shift)) ++words.shift;
-        if (!has_bytes_) forms.push_back(words);
-        forms.push_back(kernels.tiles[has_tiles()]);
+        if (!has_tokens) {
+            const double largest_sum = kGreatestWord * kGreatestWord * static_cast<double>(scoring.depth());
+            while (largest_sum > std::ldexp(0x1p30, words.shift)) ++words.shift;
+        }
+        return {words, kernels.tiles[processor]};
     }
-    // Takes the mean of some candidates as the shift; for distances, the lower corner of the box around them.
-    void sample() {
-        constexpr std::int64_t at_most = 2048;
+
+    // What some of the candidates tell about each column.
+    struct ColumnSample {
+        explicit ColumnSample(std::size_t n) : sum(n), squares(n), least(n, kInfinity), greatest(n, -kInfinity) {}
+        double rows = 0;
+        std::vector<double> sum, squares, least, greatest;
+        double mean(std::size_t k) const { return sum[k] / rows; }
+        double range(std::size_t k) const { return greatest[k] - least[k]; }
+        double variance(std::size_t k) const { return std::max(0.0, squares[k] / rows - mean(k) * mean(k)); }
+    };
+    ColumnSample sample_columns() const {
+        constexpr std::int64_t most_rows = 2048;
         const Vectors<C>& candidates = scoring.candidates;
-        const std::int64_t n = std::min(at_most, candidates.count());
+        const std::int64_t n = std::min(most_rows, candidates.count());
+        ColumnSample columns(size());
         std::vector<C> buffer(size());
-        std::vector<double> sum(size()), square(size()), least(size(), std::numeric_limits<double>::infinity()),
-            most(size(), -least[0]);
-        double taken = 0;
         for (std::int64_t i = 0; i < n; ++i) {
             const C* row = candidates.row(i * (candidates.count() / n), normalises(scoring.similarity), buffer.data());
-            const auto usable = [](C x) { return std::abs(x) <= C{kLargest}; };  // false for NaN
-            if (!std::all_of(row, row + size(), usable)) continue;
-            ++taken;
+            const auto is_component_usable = [](C x) { return std::abs(x) <= C{kLargest}; };  // false for NaN
+            if (!std::all_of(row, row + size(), is_component_usable)) continue;
+            ++columns.rows;
             for (std::size_t k = 0; k < size(); ++k) {
                 const auto x = static_cast<double>(row[k]);
-                sum[k] += x;
-                square[k] += x * x;
-                least[k] = std::min(least[k], x);
-                most[k] = std::max(most[k], x);
+                columns.sum[k] += x;
+                columns.squares[k] += x * x;
+                columns.least[k] = std::min(columns.least[k], x);
+                columns.greatest[k] = std::max(columns.greatest[k], x);
             }
         }
-        if (taken == 0) return;
-        // The box is as wide as the widest column but, since few outliers would make levels coarse for all others, no
-        // wider than so many standard deviations: of the factors from 5 to 8 on trained vectors, this left the fewest
-        // pairs open.
+        return columns;
+    }
+    // Takes the mean of the sample as the shift; for distances, the lower corner of a box around it.
+    void set_shift(const ColumnSample& sample) {
+        for (std::size_t k = 0; k < size(); ++k) shift[k] = static_cast<C>(sample.mean(k));
+        if (kind == Kind::distances) set_box(sample);
+        shift_norm = std::sqrt(shift_product(shift.data())) * kUp;
+    }
+    // The box is as wide as the widest column but, since few outliers would make levels coarse for all others, no wider
+    // than so many standard deviations: of the factors from 5 to 8 on trained vectors, this left the fewest pairs open.
+    void set_box(const ColumnSample& sample) {
         constexpr double deviations = 6.5;
-        double widest = 0, variance = 0, squares = 0;
+        double widest = 0, variance = 0;
         for (std::size_t k = 0; k < size(); ++k) {
-            widest = std::max(widest, most[k] - least[k]);
-            variance += std::max(0.0, square[k] / taken - sum[k] / taken * (sum[k] / taken));
+            widest = std::max(widest, sample.range(k));
+            variance += sample.variance(k);
         }
-        const double box = std::min(widest, deviations * std::sqrt(variance / depth()));
+        const double width = std::min(widest, deviations * std::sqrt(variance / depth()));
         for (std::size_t k = 0; k < size(); ++k) {
-            const double middle = box < most[k] - least[k] ? sum[k] / taken : (least[k] + most[k]) / 2;
-            shift[k] = static_cast<C>(kind == Kind::distances ? middle - box / 2 : sum[k] / taken);
-            squares += static_cast<double>(shift[k]) * static_cast<double>(shift[k]);
+            const bool is_column_inside = sample.range(k) <= width;
+            const double middle = is_column_inside ? (sample.least[k] + sample.greatest[k]) / 2 : sample.mean(k);
+            shift[k] = static_cast<C>(middle - width / 2);
         }
-        shift_norm = std::sqrt(squares) * 1.001;
-        const float step = std::max(kLeastStep, static_cast<float>(box / 255));
-        if (kind == Kind::distances) distance_grid = {step, 1 / step, 0, 255};
+        const float step = std::max(kLeastStep, static_cast<float>(width / 255));
+        distance_grid = {step, 1 / step, 0, 255};
     }
 };
 

@@ -3,9 +3,8 @@
 // A task may have most of a panel open: one whose query has no direction, such as a zero vector, or one with a true
 // score that many candidates share. To settle one open pair takes as long as to score several in a row, so the row of
 // such a task is scored whole: its open pairs are taken out of the masks (take), and when all tiles of the panel have
-// been decided, the rows are scored together, several queries at a time (score). Queries whose vectors are equal, as
-// zero vectors are, share a row (DistinctRows). Looking for such tasks takes time, too: only tiles that had many open
-// pairs in the panel before are watched (record).
+// been decided, the rows are scored together, several queries at a time (score). Looking for such tasks takes time,
+// too: only tiles that had many open pairs in the panel before are watched (record).
 #pragma once
 
 #include <algorithm>
@@ -40,31 +39,39 @@ class DistinctRows {
         row_of_vector_.clear();
         packed_.clear();
     }
-    // The row of a query, which is packed when it is first asked for.
+    // The row of a query, which is packed when it is first asked for. Queries share the row of the first one with their
+    // vector, unless CSLS subtracts another mean.
     std::size_t row_of(std::uint32_t query) {
         std::size_t& row = row_of_query_[query];
         if (row != kNoRow) return row;
         const C* const vector = queries_.row(query);
         const std::string_view bytes(reinterpret_cast<const char*>(vector), depth_ * sizeof(C));
-        const auto entry = row_of_vector_.emplace(bytes, queries_of_rows_.size()).first;
-        const bool is_known = entry->second < queries_of_rows_.size();
-        if (is_known && facts(entry->second).mean == queries_.facts(query).mean) return row = entry->second;
-        row = queries_of_rows_.size();
-        queries_of_rows_.push_back(query);
-        const std::size_t group = row / kFewQueries * kFewQueries * depth_;
-        packed_.resize(group + kFewQueries * depth_);
-        for (std::size_t k = 0; k < depth_; ++k) packed_[group + k * kFewQueries + row % kFewQueries] = vector[k];
+        const auto [entry, is_new] = row_of_vector_.try_emplace(bytes, queries_of_rows_.size());
+        const std::size_t known_row = entry->second;
+        const bool shares_row = !is_new && facts(known_row).mean == queries_.facts(query).mean;
+        row = shares_row ? known_row : add_row(query, vector);
         return row;
     }
     // The first row of a group, the number of its rows, and their vectors.
-    std::size_t first(std::size_t group) const { return group * kFewQueries; }
-    std::size_t size(std::size_t group) const { return std::min(kFewQueries, queries_of_rows_.size() - first(group)); }
-    const C* vectors(std::size_t group) const { return packed_.data() + first(group) * depth_; }
+    std::size_t first_row(std::size_t group) const { return group * kFewQueries; }
+    std::size_t size(std::size_t group) const {
+        return std::min(kFewQueries, queries_of_rows_.size() - first_row(group));
+    }
+    const C* vectors(std::size_t group) const { return packed_.data() + first_row(group) * depth_; }
     // What is known of the query of a row, or of the first of those that share it.
     const QueryFacts& facts(std::size_t row) const { return queries_.facts(queries_of_rows_[row]); }
 
   private:
     static constexpr std::size_t kNoRow = ~std::size_t{0};
+    std::size_t add_row(std::uint32_t query, const C* vector) {
+        const std::size_t row = queries_of_rows_.size(), group = row / kFewQueries, place = row % kFewQueries;
+        queries_of_rows_.push_back(query);
+        packed_.resize(first_row(group + 1) * depth_);
+        C* const packed = packed_.data() + first_row(group) * depth_;
+        for (std::size_t k = 0; k < depth_; ++k) packed[k * kFewQueries + place] = vector[k];
+        return row;
+    }
+
     const BoundedQueries<C>& queries_;
     std::size_t depth_;
     std::vector<std::size_t> row_of_query_;                            // or kNoRow
@@ -87,23 +94,21 @@ class ScoredRows {
     }
 
     // Takes note of how many pairs of a tile were open: only one that had many is looked at in the next panel.
-    void record(std::int64_t tile, std::int64_t open) {
+    void record(const QueryTile& tile, std::int64_t open) {
         const double pairs = static_cast<double>(queries_.tile_rows()) * static_cast<double>(panel_.width());
-        is_watched_[static_cast<std::size_t>(tile)] = static_cast<double>(open) >= measured::kOpenOfWatchedTile * pairs;
+        is_watched_[tile.index] = static_cast<double>(open) >= measured::kOpenOfWatchedTile * pairs;
     }
-    // Takes the pairs of those tasks out of the masks of a tile that have many open ones. masks[0] is that of the first
-    // task. Returns the number of these pairs.
-    std::int64_t take(std::int64_t tile, std::int64_t first, std::int64_t last, PairMasks* masks) {
-        if (is_watched_[static_cast<std::size_t>(tile)] == 0) return 0;
+    // Takes the open pairs of those tasks that have many out of the masks of a tile. Returns the number of these pairs.
+    std::int64_t take(const QueryTile& tile, PairMasks* masks) {
+        if (is_watched_[tile.index] == 0) return 0;
         const int least = least_open();
         std::int64_t taken = 0;
-        for (std::int64_t task = first; task < last; ++task) {
-            PairMasks& mask = masks[task - first];
-            const std::uint64_t open = mask.open();
+        for (std::size_t i = 0; i < tile.tasks; ++i) {
+            const std::uint64_t open = masks[i].open();
             if (std::popcount(open) < least) continue;
-            mask.not_below &= ~open;
-            const auto at = static_cast<std::uint32_t>(task);
-            open_.push_back({rows_.row_of(queries_.tasks()[at].query), at, open});
+            masks[i].not_below &= ~open;
+            const auto task = static_cast<std::uint32_t>(tile.first_task + i);
+            open_.push_back({rows_.row_of(queries_.tasks()[task].query), task, open});
             taken += std::popcount(open);
         }
         return taken;
@@ -138,26 +143,25 @@ class ScoredRows {
         std::uint64_t lanes;
     };
 
-    // Scores the rows of a group against the candidates from a lane on.
-    void score_block(std::size_t group, std::size_t lane) {
+    // Scores the rows of a group against the candidates from a lane on. The last of them fills the block.
+    void score_block(std::size_t group, std::size_t first_lane) {
         const Scoring<C>& scoring = q_.scoring;
-        const std::size_t lanes = kernels_.lanes, rows = rows_.size(group);
-        const std::size_t width = std::min(lanes, panel_.width() - lane);
+        const std::size_t lanes = kernels_.lanes, rows = rows_.size(group), last_lane = panel_.width() - 1;
         scores_.resize(kFewQueries * lanes);
         vectors_.resize(lanes);
         addends_.resize_queries(static_cast<std::int64_t>(kFewQueries));
         addends_.resize_candidates(static_cast<std::int64_t>(lanes));
         for (std::size_t j = 0; j < lanes; ++j) {
-            const std::size_t of = lane + std::min(j, width - 1);
-            vectors_[j] = panel_.row(of);
-            addends_.set_candidate(scoring, j, panel_.facts(of).column, panel_.facts(of).squares);
+            const std::size_t lane = std::min(first_lane + j, last_lane);
+            vectors_[j] = panel_.row(lane);
+            addends_.set_candidate(scoring, j, panel_.facts(lane).column, panel_.facts(lane).squares);
         }
         for (std::size_t i = 0; i < rows; ++i) {
-            const QueryFacts& query = rows_.facts(rows_.first(group) + i);
+            const QueryFacts& query = rows_.facts(rows_.first_row(group) + i);
             addends_.set_query(i, query.mean, query.squares);
         }
-        row_kernels<C>().accumulate(scoring.similarity, rows_.vectors(group), rows, vectors_.data(), q_.size(), false,
-                                    lanes, scores_.data());
+        row_kernels<C>().accumulate(scoring.similarity, rows_.vectors(group), rows, vectors_.data(), q_.size(),
+                                    /*adjacent=*/false, lanes, scores_.data());
         kernels_.finish(scoring.similarity,
                         addends_.tile(scoring, scores_.data(), static_cast<std::int64_t>(rows), 0, false));
     }

@@ -5,9 +5,8 @@
 // computed once for all zero vectors; the value, summed up in floating point in any order, with a bound on its
 // rounding; and the score, as it is defined. Only the last tells a tie.
 //
-// Pairs come from two sides. A task of a query is a RowSide; where both directions of an alignment are counted at once,
-// a task of a candidate is a LaneSide. Both say where the query, the lane and the thresholds of a pair are, and hand on
-// what came out.
+// A task of a query is a RowSide; where both directions of an alignment are counted at once, a task of a candidate is a
+// LaneSide.
 #pragma once
 
 #include <algorithm>
@@ -97,7 +96,8 @@ class Settling {
   private:
     std::size_t lanes() const { return q_.kernels.lanes; }
 
-    // Hands on the scores of pairs. `sum(pairs, n)` writes the sums of some of them to values_.
+    // Hands on the scores of pairs. `sum(pairs, n)` writes the sums of some of them to values_, where they become
+    // scores.
     template <class Side, class Sum>
     void score(const OpenPair* pairs, std::size_t count, const Side& side, const Sum& sum) {
         tally_.scored += static_cast<std::int64_t>(count);
@@ -145,11 +145,11 @@ class Settling {
         }
     }
 
-    // Keeps those pairs that values leave open. As good as random, what they tell is not branched on.
+    // Keeps those pairs that values leave open. Outcomes cannot be predicted, so that nothing branches on them.
     template <class Side>
     void settle_by_values(OpenPairs& open, const Side& side) {
         std::uint32_t* const counters = side.tasks.counters();
-        const bool counts = side.tasks.counts();
+        const bool counts_above = side.tasks.counts();
         std::size_t kept = 0;
         for (std::size_t at = 0; at < open.count; at += lanes()) {
             const std::size_t n = std::min(lanes(), open.count - at);
@@ -159,14 +159,14 @@ class Settling {
                 const OpenPair pair = open.list[at + i];
                 const CandidateFacts& candidate = panel_.facts(pair.lane);
                 const ValueThresholds& thresholds = side.values(pair);
-                const double value = q_.scale.value(static_cast<double>(values_[i]));
-                // The rounding of this sum, and for products that of the score.
-                const double size =
-                    q_.scale.is_product() ? queries_of_.facts(side.query(pair)).norm * candidate.norm : std::abs(value);
-                const double total = value + candidate.offset;
-                const double slack = 2 * q_.scale.gamma() * size + std::abs(total) * 0x1p-50 + 0x1p-100;
-                const bool is_above = counts && total - slack > thresholds.above;
-                const bool is_below = total + slack < thresholds.below;
+                const double unbiased = q_.scale.value(static_cast<double>(values_[i]));
+                const double value = unbiased + candidate.offset;
+                // The rounding of the sum, and for products that of the score; of the addition; and underflow.
+                const double size = q_.scale.is_product() ? queries_of_.facts(side.query(pair)).norm * candidate.norm
+                                                          : std::abs(unbiased);
+                const double slack = 2 * q_.scale.gamma() * size + std::abs(value) * 0x1p-50 + 0x1p-100;
+                const bool is_above = counts_above && value - slack > thresholds.above;
+                const bool is_below = value + slack < thresholds.below;
                 counters[side.place(pair)] += is_above;
                 open.list[kept] = pair;
                 kept += static_cast<std::size_t>(!(is_below | is_above));

@@ -6,7 +6,7 @@
 // for, and moves it up and down by more than all of that rounding can do: a pair whose value is greater than `above`
 // certainly has a score greater than t, and one whose value is less than `below` a lesser one. What lies between tells
 // nothing, so that a threshold may be too far out, but never too near. docs/contributing/bounds.md has the proofs
-// ("From a score to two values"). No kernel and no vector is needed for this, only numbers: Python's tests call it.
+// ("Values of a true score"). Python's tests call this.
 #pragma once
 
 #include <algorithm>

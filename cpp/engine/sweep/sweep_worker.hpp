@@ -122,7 +122,7 @@ class SweepWorker {
     }
     // The same by sums of bytes, which are exact; false where they are not, and nothing was done.
     bool score_exactly(const Panel& panel, Sink<C>& sink) {
-        if (!bounded_->sums_exactly()) return false;
+        if (!bounded_->can_sum_exactly()) return false;
         load_queries();
         addends_.gather_candidates(scoring_, panel.columns, panel.width);
         const auto start = Gauge::Clock::now();

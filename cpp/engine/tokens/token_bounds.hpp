@@ -3,13 +3,14 @@
 // A document has one step for the levels of all its tokens, so that the greatest sum over levels of a query's token
 // belongs to the greatest product of quantised vectors. Its error is, at most, the one with the document's worst token.
 // The maxima of a query's tokens, each times the token's own step, are added up, and so are their errors: that is the
-// interval in which the value of the pair lies. docs/contributing/bounds.md has the proof.
+// interval in which the value of the pair lies (docs/contributing/bounds.md).
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -31,14 +32,14 @@ class TokenBounds {
     void use_finer() { use(form_ - 1); }
     void use_coarsest() { use(q_.forms.size() - 1); }
     // The block has other queries, or other documents. They are quantised when they are first asked about.
-    void forget_queries() { query_state_ = State::unknown; }
-    void forget_documents() { document_state_ = State::unknown; }
+    void forget_queries() { are_queries_usable_.reset(); }
+    void forget_documents() { are_documents_usable_.reset(); }
     // Quantises the queries and the documents, unless they are. Returns whether all of them can be.
     bool quantise() {
-        if (query_state_ == State::unknown) query_state_ = load_queries() ? State::quantised : State::unusable;
-        if (query_state_ == State::unusable) return false;
-        if (document_state_ == State::unknown) document_state_ = load_documents() ? State::quantised : State::unusable;
-        return document_state_ == State::quantised;
+        if (!are_queries_usable_) are_queries_usable_ = load_queries();
+        if (!*are_queries_usable_) return false;
+        if (!are_documents_usable_) are_documents_usable_ = load_documents();
+        return *are_documents_usable_;
     }
 
     // Takes the greatest sums over levels of pairs; false if it was stopped.
@@ -77,8 +78,6 @@ class TokenBounds {
     ValueThresholds thresholds(C score) const { return q_.scale.thresholds(static_cast<double>(score), 0); }
 
   private:
-    // Whether all queries, or documents, of the block have been quantised in the present form.
-    enum class State { unknown, quantised, unusable };
     void use(std::size_t form) {
         form_ = form;
         forget_queries();
@@ -181,10 +180,10 @@ class TokenBounds {
         for (std::size_t i = 0; i < tokens; ++i) {
             const std::size_t token = block_.documents.begin(document) + i;
             const Quantised made = q_.quantise(shifted_.data() + i * size, extents_[i], grid, document_levels_, token);
-            const double levels = made.norm + made.residue;
-            facts.norm = std::max(facts.norm, levels);
+            const double level_norm = made.norm + made.residue;
             const double residue =
-                made.residue + q_.kFloatError * levels + q_.scale.gamma() * (made.norm + q_.shift_norm);
+                made.residue + q_.kFloatError * level_norm + q_.scale.gamma() * (made.norm + q_.shift_norm);
+            facts.norm = std::max(facts.norm, level_norm);
             facts.residue = std::max(facts.residue, residue);
         }
         return true;
@@ -195,14 +194,14 @@ class TokenBounds {
     double (*const sum_levels_)(const std::int32_t*, const float*, std::size_t) = maxima_kernels<C>().sum_levels;
     std::size_t form_ = q_.forms.size() - 1;
 
-    State query_state_ = State::unknown;
-    LevelGroups query_levels_;          // of tiles
-    std::vector<std::int32_t> starts_;  // of the sums of each token
-    std::vector<float> steps_;          // of each token
+    std::optional<bool> are_queries_usable_;  // all of them, once they have been quantised
+    LevelGroups query_levels_;                // of tiles
+    std::vector<std::int32_t> starts_;        // of the sums of each token
+    std::vector<float> steps_;                // of each token
     std::vector<QueryToken> query_tokens_;
     std::vector<QueryFacts> query_facts_;
 
-    State document_state_ = State::unknown;
+    std::optional<bool> are_documents_usable_;
     LevelGroups document_levels_;  // of panels
     std::vector<DocumentFacts> document_facts_;
 

@@ -33,36 +33,20 @@ struct TokenPlan {
     TokenPlan(const Embeddings& embeddings, const SortedTasks& sorted, const std::vector<Cell>& rows,
               std::int64_t block, int threads)
         : documents(union_of(sorted.groups, embeddings.entity_count())) {
-        std::vector<std::pair<std::size_t, std::size_t>> batches;
-        std::int64_t tokens = 0;
-        for (std::size_t row = 0; row < rows.size(); ++row) {
-            std::int64_t more = 0;
-            for (std::int64_t i = rows[row].first_query; i < rows[row].last_query; ++i) {
-                more += list_length(embeddings.query_tokens, sorted.queries[static_cast<std::size_t>(i)].row);
-            }
-            if (batches.empty() || (tokens += more) > kBatchNumbers / (1 + embeddings.queries.columns)) {
-                batches.push_back({row, row});
-                tokens = more;
-            }
-            batches.back().second = row + 1;
-        }
-        const auto few = static_cast<std::int64_t>(batches.size() * documents.size()) / (kChunksPerThread * threads);
-        std::int64_t most = std::clamp<std::int64_t>(few, kFewDocuments, kPanelLanes);
+        const std::vector<Batch> batches = cut_batches(embeddings, sorted, rows);
+        const auto per_chunk =
+            static_cast<std::int64_t>(batches.size() * documents.size()) / (kChunksPerThread * threads);
+        std::int64_t most = std::clamp<std::int64_t>(per_chunk, kFewDocuments, kPanelLanes);
         if (block > 0) most = std::min(most, block);
         std::vector<std::int64_t> places(rows.size(), 0);  // at which each row has arrived among its candidates
-        for (const auto& [first_row, last_row] : batches) {
+        for (const Batch& batch : batches) {
             for (std::size_t first = 0, last; first < documents.size(); first = last) {
-                std::int64_t numbers = 0;
-                for (last = first; last < documents.size() && last - first < static_cast<std::size_t>(most); ++last) {
-                    numbers +=
-                        list_length(embeddings.entity_tokens, documents[last]) * (1 + embeddings.entities.columns);
-                    if (last > first && numbers > kBlockNumbers) break;
-                }
-                TokenChunk chunk{{},
-                                 rows[first_row].first_query,
-                                 rows[last_row - 1].last_query,
-                                 std::span(documents).subspan(first, last - first)};
-                for (std::size_t row = first_row; row < last_row; ++row) add_cell(chunk, rows[row], places[row]);
+                last = block_end(embeddings, first, static_cast<std::size_t>(most));
+                TokenChunk chunk{.cells = {},
+                                 .first_query = rows[batch.first_row].first_query,
+                                 .last_query = rows[batch.last_row - 1].last_query,
+                                 .documents = std::span(documents).subspan(first, last - first)};
+                for (auto row = batch.first_row; row < batch.last_row; ++row) add_cell(chunk, rows[row], places[row]);
                 if (!chunk.cells.empty()) chunks.push_back(std::move(chunk));
             }
         }
@@ -79,6 +63,38 @@ struct TokenPlan {
     static std::int64_t list_length(std::span<const std::int64_t> starts, std::int64_t list) {
         const auto i = static_cast<std::size_t>(list);
         return starts[i + 1] - starts[i];
+    }
+    struct Batch {
+        std::size_t first_row, last_row;
+    };
+    static std::vector<Batch> cut_batches(const Embeddings& embeddings, const SortedTasks& sorted,
+                                          const std::vector<Cell>& rows) {
+        const std::int64_t most_tokens = kBatchNumbers / (1 + embeddings.queries.columns);
+        std::vector<Batch> batches;
+        std::int64_t batch_tokens = 0;
+        for (std::size_t row = 0; row < rows.size(); ++row) {
+            std::int64_t tokens = 0;
+            for (std::int64_t i = rows[row].first_query; i < rows[row].last_query; ++i) {
+                tokens += list_length(embeddings.query_tokens, sorted.queries[static_cast<std::size_t>(i)].row);
+            }
+            batch_tokens += tokens;
+            if (batches.empty() || batch_tokens > most_tokens) {
+                batches.push_back({.first_row = row, .last_row = row});
+                batch_tokens = tokens;
+            }
+            batches.back().last_row = row + 1;
+        }
+        return batches;
+    }
+    // Where a block of at most so many documents ends.
+    std::size_t block_end(const Embeddings& embeddings, std::size_t first, std::size_t most) const {
+        const std::size_t end = std::min(documents.size(), first + most);
+        std::int64_t numbers = 0;
+        for (std::size_t i = first; i < end; ++i) {
+            numbers += list_length(embeddings.entity_tokens, documents[i]) * (1 + embeddings.entities.columns);
+            if (i > first && numbers > kBlockNumbers) return i;
+        }
+        return end;
     }
     static std::vector<std::int64_t> union_of(const std::vector<Group>& groups, std::int64_t count) {
         std::vector<std::int64_t> documents(static_cast<std::size_t>(count));

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <utility>
 #include <vector>
 
 #include "engine/sweep/scoring.hpp"
@@ -41,21 +40,22 @@ class TokenScores {
     // Takes other documents. Their panels are packed as they are needed, and all are kept where the documents serve
     // several cells.
     void load_documents(bool are_kept) {
-        packed_as_.assign(are_kept ? block_.panels.size() : 1, kNoPanel);
-        packed_panels_.resize(packed_as_.size() * panel_size());
+        panel_at_.assign(are_kept ? block_.panels.size() : 1, kNoPanel);
+        packed_panels_.resize(panel_at_.size() * panel_size());
     }
     // Takes the maxima of pairs; false if it was stopped.
     bool take(const WantedPairs& pairs, const Poll& poll) {
         const std::size_t work = kTileQueries * scoring_.kernels.lanes * (1 + depth() / 16);
         const auto sum = [&](std::size_t tile, std::size_t panel, C* out) {
             scoring_.kernels.accumulate(scoring_.similarity, packed_queries_.data() + tile * kTileQueries * depth(),
-                                        pack(panel), depth(), true, out);
+                                        packed_panel(panel), depth(), true, out);
         };
         return maxima_.take(pairs, {}, sum, work, poll);
     }
     // Likewise, of the tokens that a screen leaves.
     bool take_screened(const WantedPairs& pairs, TokenScreen<C>& screen, const Poll& poll) {
-        return screen.take(pairs, maxima_.make_room(), poll);
+        maxima_.resize();
+        return screen.take(pairs, maxima_.data(), poll);
     }
     // The score of a pair whose maxima were taken. The sum is in the order of the tokens, and is rounded once.
     C score(std::size_t query, std::size_t document) const {
@@ -72,22 +72,21 @@ class TokenScores {
 
     std::size_t depth() const { return static_cast<std::size_t>(scoring_.depth()); }
     std::size_t panel_size() const { return depth() * scoring_.kernels.lanes; }
-    const C* pack(std::size_t panel) {
-        const std::size_t place = packed_as_.size() > 1 ? panel : 0;
+    const C* packed_panel(std::size_t panel) {
+        const std::size_t place = panel_at_.size() > 1 ? panel : 0;
         C* const packed = packed_panels_.data() + place * panel_size();
-        if (std::exchange(packed_as_[place], panel) != panel) {
-            const TokenPanel& tokens = block_.panels[panel];
-            scoring_.candidates.pack(block_.documents.ids.data() + tokens.first,
-                                     static_cast<std::int64_t>(tokens.width), scoring_.lanes(), scoring_.packing(),
-                                     packed, nullptr, scratch_);
-        }
+        if (panel_at_[place] == panel) return packed;
+        panel_at_[place] = panel;
+        const TokenPanel& tokens = block_.panels[panel];
+        scoring_.candidates.pack(block_.documents.ids.data() + tokens.first, static_cast<std::int64_t>(tokens.width),
+                                 scoring_.lanes(), scoring_.packing(), packed, nullptr, scratch_);
         return packed;
     }
 
     const Scoring<C>& scoring_;
     const TokenBlock& block_;
     std::vector<C> packed_queries_, packed_panels_, scratch_;
-    std::vector<std::size_t> packed_as_;  // the panel that lies at each place
+    std::vector<std::size_t> panel_at_;  // which panel lies at each place
     TokenMaxima<C> maxima_;
 };
 
@@ -98,6 +97,7 @@ void score_token_pairs(const Scoring<C>& scoring, const std::int64_t* rows, cons
     const Embeddings& embeddings = scoring.embeddings;
     TokenBlock block;
     TokenScores<C> exact(scoring, block);
+    const WantedPairs only_pair{.first = 0, .documents = {DocumentMask{1}}};
     for (std::int64_t i = 0; i < n; ++i) {
         if (i == 0 || rows[i] != rows[i - 1]) {
             block.queries.clear();
@@ -108,7 +108,7 @@ void score_token_pairs(const Scoring<C>& scoring, const std::int64_t* rows, cons
         block.documents.add(embeddings.entity_tokens, columns[i]);
         block.fill_panels(scoring.kernels.lanes);
         exact.load_documents(false);
-        if (!exact.take({0, {1}}, poll)) return;
+        if (!exact.take(only_pair, poll)) return;
         out[i] = exact.score(0, 0);
     }
 }

@@ -66,80 +66,90 @@ class TokenScreen {
 
     // The documents that are asked for with any query that has tokens in a tile.
     DocumentMask wanted_by(std::size_t tile, const WantedPairs& pairs) const {
-        const std::vector<std::size_t>& ends = block_.queries.ends;
-        const std::size_t begin = tile * tile_rows(), end = begin + tile_rows();
+        const TokenLists& queries = block_.queries;
+        const std::size_t first_token = tile * tile_rows(), end = first_token + tile_rows();
         DocumentMask documents = 0;
-        auto query = static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), begin) - ends.begin());
-        for (; query < ends.size() && block_.queries.begin(query) < end; ++query) {
-            const bool is_one = query >= pairs.first && query - pairs.first < pairs.documents.size();
-            if (is_one) documents |= pairs.documents[query - pairs.first];
+        for (auto query = queries.list_with(first_token); query < queries.size() && queries.begin(query) < end;
+             ++query) {
+            const bool is_wanted = query >= pairs.first && query - pairs.first < pairs.documents.size();
+            if (is_wanted) documents |= pairs.documents[query - pairs.first];
         }
         return documents;
     }
-    // Where the tokens of some panels are, and which are of one document.
+    // Loads the tokens of some panels, and lists which are whose.
     void load_panels(std::size_t first, std::size_t last) {
+        const TokenLists& documents = block_.documents;
         const std::size_t begin = block_.panels[first].first;
         const std::size_t end = block_.panels[last - 1].first + block_.panels[last - 1].width, n = end - begin;
         candidates_.resize(n);
-        candidates_.load(0, block_.documents.ids.data() + begin, static_cast<std::int64_t>(n));
+        candidates_.load(0, documents.ids.data() + begin, static_cast<std::int64_t>(n));
         ranges_.clear();
-        std::size_t document = block_.spans[block_.panels[first].first_span].document;
-        for (; document < block_.documents.size() && block_.documents.begin(document) < end; ++document) {
-            const std::size_t from = block_.documents.begin(document), to = block_.documents.end(document);
-            ranges_.push_back({static_cast<std::uint32_t>(std::max(from, begin) - begin),
-                               static_cast<std::uint32_t>(std::min(to, end) - begin),
-                               static_cast<std::uint32_t>(document), from < begin});
+        for (auto i = documents.list_with(begin); i < documents.size() && documents.begin(i) < end; ++i) {
+            ranges_.push_back({.begin = static_cast<std::uint32_t>(std::max(documents.begin(i), begin) - begin),
+                               .end = static_cast<std::uint32_t>(std::min(documents.end(i), end) - begin),
+                               .document = static_cast<std::uint32_t>(i),
+                               .continues = documents.begin(i) < begin});
         }
-        // A vector may be written after the last of all tokens.
-        const std::size_t most = tile_rows() * n + lanes();
         sums_.resize((last - first) * tile_rows() * lanes());
-        places_.resize(most);
-        query_rows_.resize(most);
-        candidate_rows_.resize(most);
-        scores_.resize(most);
+        const std::size_t most_listed = tile_rows() * n + lanes();  // a vector may be written after the last one
+        places_.resize(most_listed);
+        for (auto* rows : {&query_rows_, &candidate_rows_}) rows->resize(most_listed);
+        scores_.resize(most_listed);
     }
     void take_tile(std::size_t tile, DocumentMask documents, std::size_t first, std::size_t last, C* maxima) {
-        const std::size_t begin = tile * tile_rows();
-        const std::size_t rows = std::min(tile_rows(), block_.queries.ids.size() - begin);
+        const std::size_t first_token = tile * tile_rows();
+        const std::size_t rows = std::min(tile_rows(), block_.queries.ids.size() - first_token);
         wanted_.clear();
         for (const TokenRange& range : ranges_) {
             if ((documents >> range.document & 1) != 0) wanted_.push_back(range);
-        }
-        const std::size_t n = wanted_.size();
-        margins_.clear();
-        for (std::size_t row = 0; row < rows; ++row) {
-            for (const TokenRange& range : wanted_) margins_.push_back(bounds_.margin(begin + row, range.document));
         }
         for (std::size_t panel = first; panel < last; ++panel) {
             if ((block_.panels[panel].documents & documents) == 0) continue;
             bounds_.sum(tile, panel, sums_.data() + (panel - first) * tile_rows() * lanes());
         }
-        ends_.resize(rows * n);
-        list_greatest_(sums_.data(), tile_rows(), rows, wanted_.data(), n, margins_.data(), running_.data() + begin,
-                       places_.data(), ends_.data());
-        score_listed(begin, rows, n);
-        std::uint32_t at = 0;
+        list_greatest(first_token, rows);
+        score_listed(first_token, rows);
+        take_maxima(first_token, rows, maxima);
+    }
+    // Lists the tokens that may have the maximum of their range, for some tokens of the queries: places_ and ends_.
+    void list_greatest(std::size_t first_token, std::size_t rows) {
+        const std::size_t n = wanted_.size();
+        margins_.clear();
         for (std::size_t row = 0; row < rows; ++row) {
-            for (std::size_t i = 0; i < n; ++i) {
-                C& most = maxima[wanted_[i].document * running_.size() + begin + row];
-                C best = wanted_[i].continues ? most : -std::numeric_limits<C>::infinity();
-                for (; at < ends_[row * n + i]; ++at) best = std::max(best, scores_[at]);
-                most = best;
+            for (const TokenRange& range : wanted_) {
+                margins_.push_back(bounds_.margin(first_token + row, range.document));
             }
         }
+        ends_.resize(rows * n);
+        list_greatest_(sums_.data(), tile_rows(), rows, wanted_.data(), n, margins_.data(),
+                       running_.data() + first_token, places_.data(), ends_.data());
     }
     // Scores the tokens that were listed. Those of all rows follow each other, so that vectors are full.
-    void score_listed(std::size_t begin, std::size_t rows, std::size_t n) {
-        std::size_t at = 0;
+    void score_listed(std::size_t first_token, std::size_t rows) {
+        std::size_t listed = 0;
         for (std::size_t row = 0; row < rows; ++row) {
-            for (; at < ends_[(row + 1) * n - 1]; ++at) {
-                query_rows_[at] = queries_[begin + row];
-                candidate_rows_[at] = candidates_[places_[at]];
+            const std::uint32_t row_end = ends_[(row + 1) * wanted_.size() - 1];
+            for (; listed < row_end; ++listed) {
+                query_rows_[listed] = queries_[first_token + row];
+                candidate_rows_[listed] = candidates_[places_[listed]];
             }
         }
-        for (std::size_t i = 0; i < at; i += lanes()) {
+        for (std::size_t i = 0; i < listed; i += lanes()) {
             scoring_.kernels.accumulate_rows(scoring_.similarity, query_rows_.data() + i, candidate_rows_.data() + i,
-                                             std::min(lanes(), at - i), depth(), scores_.data() + i);
+                                             std::min(lanes(), listed - i), depth(), scores_.data() + i);
+        }
+    }
+    // Takes the greatest scores of each row and range of those that were listed, which follow each other.
+    void take_maxima(std::size_t first_token, std::size_t rows, C* maxima) const {
+        std::uint32_t listed = 0;
+        for (std::size_t row = 0; row < rows; ++row) {
+            for (std::size_t i = 0; i < wanted_.size(); ++i) {
+                C& maximum = maxima[wanted_[i].document * running_.size() + first_token + row];
+                C greatest = wanted_[i].continues ? maximum : -std::numeric_limits<C>::infinity();
+                const std::uint32_t end = ends_[row * wanted_.size() + i];
+                for (; listed < end; ++listed) greatest = std::max(greatest, scores_[listed]);
+                maximum = greatest;
+            }
         }
     }
 

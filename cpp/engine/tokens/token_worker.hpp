@@ -6,11 +6,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -43,9 +44,10 @@ class TokenWorker {
     void run(const TokenChunk& chunk, Sink<C>& sink, const Poll& poll) {
         load_queries(chunk);
         load_documents(chunk);
-        auto start = Gauge::Clock::now();
+        const auto start = Gauge::Clock::now();
+        Gauge::Clock::duration trial_time{};
         std::int64_t token_pairs = 0;
-        bool was_asked = false, tries_bounds = false, was_bounded = false;
+        bool has_chosen = false, uses_bounds = false, was_bounded = false;
         for (const Cell& cell : chunk.cells) {
             load_cell(cell, chunk);
             sink.begin_cell(cell, first_task_);
@@ -54,24 +56,28 @@ class TokenWorker {
             tally_.pairs += (cell.last_task - cell.first_task) * panel.width;
             BoundedTasks<C>* const tasks = bounds_ ? sink.query_tasks() : nullptr;
             const C* const thresholds = tasks != nullptr ? tasks->thresholds() : nullptr;
-            if (thresholds != nullptr && !std::exchange(was_asked, true)) {
-                const auto before = Gauge::Clock::now();
-                if (!std::exchange(was_tried_, true) && !are_bounds_forced()) try_bounds(thresholds, poll);
-                tries_bounds = are_bounds_forced() || (!only_screens_ && gauge_.tries_bounds());
-                start += Gauge::Clock::now() - before;
+            if (thresholds != nullptr && !has_chosen) {
+                const auto trial_start = Gauge::Clock::now();
+                uses_bounds = choose_bounds(thresholds, poll);
+                trial_time = Gauge::Clock::now() - trial_start;
+                has_chosen = true;
             }
-            const bool is_bounded = tries_bounds && thresholds != nullptr && bounds_->quantise();
+            const bool is_bounded = uses_bounds && thresholds != nullptr && bounds_->quantise();
             was_bounded = was_bounded || is_bounded;
             token_pairs += token_pairs_of(wanted_);
-            if (!(is_bounded ? decide(thresholds, *tasks, poll) : score(panel, sink, poll))) return;
+            const bool is_done = is_bounded ? decide(thresholds, *tasks, poll) : score(panel, sink, poll);
+            if (!is_done) return;
             sink.end_cell();
-            poll.stops(0, (cell.last_query - cell.first_query) * panel.width);
+            if (poll.stops(0, (cell.last_query - cell.first_query) * panel.width)) return;
         }
-        const auto time = Gauge::Clock::now() - start;
-        was_bounded ? gauge_.record_bounded(time, token_pairs) : gauge_.record_scored(time, token_pairs);
+        record(gauge_, was_bounded, Gauge::Clock::now() - start - trial_time, token_pairs);
     }
 
   private:
+    static void record(Gauge& gauge, bool was_bounded, Gauge::Clock::duration time, std::int64_t token_pairs) {
+        if (was_bounded) return gauge.record_bounded(time, token_pairs);
+        gauge.record_scored(time, token_pairs);
+    }
     void load_queries(const TokenChunk& chunk) {
         if (first_query_ == chunk.first_query && last_query_ == chunk.last_query) return;
         first_query_ = chunk.first_query;
@@ -116,41 +122,42 @@ class TokenWorker {
         return static_cast<std::int64_t>(tokens * candidate_tokens_);
     }
 
-    // Takes the maxima of pairs: of all their tokens, or of those that the screen leaves.
-    bool take_exact(const WantedPairs& pairs, const Poll& poll) {
-        return screens() ? exact_.take_screened(pairs, *screen_, poll) : exact_.take(pairs, poll);
+    // Takes the maxima of pairs: of the tokens that the screen leaves, or of all.
+    bool take_exact(const WantedPairs& pairs, bool is_screened, const Poll& poll) {
+        return is_screened ? exact_.take_screened(pairs, *screen_, poll) : exact_.take(pairs, poll);
     }
-    bool screens() { return screen_ && screens_ && bounds_->has_bytes() && bounds_->quantise(); }
+    // Whether bytes are quantised, by which tokens are screened.
+    bool can_screen() { return screen_ && bounds_->has_bytes() && bounds_->quantise(); }
     // The same of all pairs of the cell, by what takes less time.
     bool take_cell(const Poll& poll) {
         if (!screen_) return exact_.take(wanted_, poll);
         if (!are_bounds_forced()) {
-            if (!std::exchange(was_screen_tried_, true)) try_screen(some_queries(), poll);
-            screens_ = screening_.tries_bounds();
+            if (!was_screen_tried_) try_screen(some_queries(), poll);
+            was_screen_tried_ = true;
+            prefers_screen_ = screen_gauge_.tries_bounds();
         }
         const auto start = Gauge::Clock::now();
-        const bool is_screened = screens(), was_stopped = !take_exact(wanted_, poll);
-        const auto time = Gauge::Clock::now() - start;
-        const std::int64_t pairs = token_pairs_of(wanted_);
-        is_screened ? screening_.record_bounded(time, pairs) : screening_.record_scored(time, pairs);
-        return !was_stopped;
+        const bool is_screened = prefers_screen_ && can_screen();
+        const bool was_taken = take_exact(wanted_, is_screened, poll);
+        record(screen_gauge_, is_screened, Gauge::Clock::now() - start, token_pairs_of(wanted_));
+        return was_taken;
     }
     // Sees whether to screen takes less time than to score all tokens; returns the shorter time.
     Gauge::Clock::duration try_screen(const WantedPairs& some, const Poll& poll) {
-        const auto time = [&] {
+        const std::int64_t token_pairs = token_pairs_of(some);
+        const auto time = [&](bool is_screened) {
             const auto start = Gauge::Clock::now();
-            take_exact(some, poll);
+            take_exact(some, is_screened, poll);
             return Gauge::Clock::now() - start;
         };
-        screens_ = false;
-        const auto whole = time();
-        screening_.record_scored(whole, token_pairs_of(some));
-        screens_ = screen_ != nullptr;
-        if (!screens()) return whole;
-        const auto screened = time();
-        screens_ = screened < whole;
-        if (!screens_) screening_.record_lost(screened, token_pairs_of(some));
-        return std::min(whole, screened);
+        const auto scored = time(false);
+        screen_gauge_.record_scored(scored, token_pairs);
+        prefers_screen_ = screen_ != nullptr;
+        if (!can_screen()) return scored;
+        const auto screened = time(true);
+        prefers_screen_ = screened < scored;
+        if (!prefers_screen_) screen_gauge_.record_lost(screened, token_pairs);
+        return std::min(scored, screened);
     }
     WantedPairs some_queries() const {
         WantedPairs some = wanted_;
@@ -185,80 +192,101 @@ class TokenWorker {
     // Decides pairs by bounds, and scores those that stay open.
     bool decide(const C* thresholds, BoundedTasks<C>& tasks, const Poll& poll) {
         if (!bounds_->take(wanted_, poll)) return false;
+        list_open(thresholds, tasks);
+        tally_.bounded += first_task_.back() * std::ssize(members_);
+        tally_.open += static_cast<std::int64_t>(open_.count);
+        tally_.scored += static_cast<std::int64_t>(open_.count);  // all of them
+        return open_.count == 0 || score_open(tasks, poll);
+    }
+    // Counts the pairs that are above, and lists those that stay open.
+    void list_open(const C* thresholds, BoundedTasks<C>& tasks) {
         const std::size_t queries = wanted_.documents.size();
         open_.count = 0;
-        open_ends_.resize(queries);
+        open_queries_.clear();
         open_pairs_ = {wanted_.first, std::vector<DocumentMask>(queries)};
         for (std::size_t query = 0; query < queries; ++query) {
             const auto first = static_cast<std::size_t>(first_task_[query]),
                        n = static_cast<std::size_t>(first_task_[query + 1]) - first;
             masks_.resize(n);
-            take_intervals(query);
-            for (std::size_t i = 0; i < n; ++i) masks_[i] = mask_of(thresholds[first + i], tasks.counts());
+            const Intervals intervals = value_intervals(query);
+            for (std::size_t i = 0; i < n; ++i) masks_[i] = mask_of(intervals, thresholds[first + i], tasks.counts());
             tasks.take_masks(masks_.data(), static_cast<std::int64_t>(query), 1);
-            const std::size_t before = open_.count;
             open_.count += collect_(masks_.data(), first, n, tasks.counters(), open_.room(n * kPanelLanes));
-            open_ends_[query] = open_.count;
-            for (std::size_t i = before; i < open_.count; ++i) {
+            for (std::size_t i = open_queries_.size(); i < open_.count; ++i) {
+                open_queries_.push_back(query);
                 open_pairs_.documents[query] |= DocumentMask{1} << members_[open_.list[i].lane];
             }
         }
-        tally_.bounded += first_task_.back() * static_cast<std::int64_t>(members_.size());
-        tally_.open += static_cast<std::int64_t>(open_.count);
-        tally_.scored += static_cast<std::int64_t>(open_.count);
-        if (open_.count == 0) return true;
-        if (!take_exact(open_pairs_, poll)) return false;
-        for (std::size_t query = 0, i = 0; query < queries; ++query) {
-            for (; i < open_ends_[query]; ++i) {
-                const OpenPair& open = open_.list[i];
-                const C value = exact_.score(wanted_.first + query, members_[open.lane]);
-                tasks.take_scores(&open, &value, 1);
-            }
+    }
+    bool score_open(BoundedTasks<C>& tasks, const Poll& poll) {
+        if (!take_exact(open_pairs_, prefers_screen_ && can_screen(), poll)) return false;
+        for (std::size_t i = 0; i < open_.count; ++i) {
+            const OpenPair& pair = open_.list[i];
+            const C score = exact_.score(wanted_.first + open_queries_[i], members_[pair.lane]);
+            tasks.take_scores(&pair, &score, 1);
         }
         return true;
     }
-    // The intervals of a query of the cell and its candidates.
-    void take_intervals(std::size_t query) {
+    // Of the values of a query of the cell and its candidates.
+    using Intervals = std::array<std::pair<double, double>, kPanelLanes>;
+    Intervals value_intervals(std::size_t query) const {
+        Intervals intervals;
         for (std::size_t lane = 0; lane < members_.size(); ++lane) {
-            std::tie(low_[lane], high_[lane]) = bounds_->interval(wanted_.first + query, members_[lane]);
+            intervals[lane] = bounds_->interval(wanted_.first + query, members_[lane]);
         }
+        return intervals;
     }
     // What the intervals tell about a task. Nothing is above a NaN.
-    PairMasks mask_of(C threshold, bool counts) const {
+    PairMasks mask_of(const Intervals& intervals, C threshold, bool counts_above) const {
         PairMasks mask{};
         if (threshold != threshold) return mask;
         const ValueThresholds values = bounds_->thresholds(threshold);
         for (std::size_t lane = 0; lane < members_.size(); ++lane) {
-            mask.above |= static_cast<std::uint64_t>(counts && low_[lane] > values.above) << lane;
-            mask.not_below |= static_cast<std::uint64_t>(!(high_[lane] < values.below)) << lane;
+            const auto [low, high] = intervals[lane];
+            const bool is_above = counts_above && low > values.above, is_below = high < values.below;
+            mask.above |= static_cast<std::uint64_t>(is_above) << lane;
+            mask.not_below |= static_cast<std::uint64_t>(!is_below) << lane;
         }
         return mask;
     }
+    // Whether a chunk goes by bounds.
+    bool choose_bounds(const C* thresholds, const Poll& poll) {
+        if (are_bounds_forced()) return true;
+        if (!was_tried_) try_levels(thresholds, poll);
+        was_tried_ = true;
+        return !only_screens_ && gauge_.tries_bounds();
+    }
     // Sees how long some of the cell's queries take to be scored, and chooses the coarsest levels that leave few pairs
     // open, unless finer ones take as long.
-    void try_bounds(const C* thresholds, const Poll& poll) {
+    void try_levels(const C* thresholds, const Poll& poll) {
         const WantedPairs some = some_queries();
-        const std::size_t queries = some.documents.size();
         const auto scored = try_screen(some, poll);
         gauge_.record_scored(scored, token_pairs_of(some));
-        for (bool are_finer = false; bounds_->quantise(); are_finer = true) {
+        const bool has_tiles = chosen_levels() == Levels::tiles;
+        const double few = has_tiles ? measured::kOpenOfTokensByTiles : measured::kOpenOfTokens;
+        bool are_finer = false;
+        while (bounds_->quantise()) {
             const auto start = Gauge::Clock::now();
             bounds_->take(some, poll);
-            only_screens_ = screens_ && are_finer && Gauge::Clock::now() - start >= scored;
+            const bool is_slower = Gauge::Clock::now() - start >= scored;
+            only_screens_ = prefers_screen_ && are_finer && is_slower;
             if (only_screens_) return bounds_->use_coarsest();
-            std::int64_t open = 0;
-            for (std::size_t query = 0; query < queries; ++query) {
-                take_intervals(query);
-                for (std::int64_t task = first_task_[query]; task < first_task_[query + 1]; ++task) {
-                    open += std::popcount(mask_of(thresholds[task], true).open());
-                }
-            }
-            const auto pairs = static_cast<double>(first_task_[queries] * static_cast<std::int64_t>(members_.size()));
-            const bool has_tiles = chosen_levels() == Levels::tiles;
-            const double few = has_tiles ? measured::kOpenOfTokensByTiles : measured::kOpenOfTokens;
-            if (!bounds_->has_finer() || static_cast<double>(open) <= few * pairs) return;
+            if (!bounds_->has_finer() || open_share(thresholds, some.documents.size()) <= few) return;
             bounds_->use_finer();
+            are_finer = true;
         }
+    }
+    // The share of pairs that stay open, of the tasks of so many of the cell's queries.
+    double open_share(const C* thresholds, std::size_t queries) const {
+        std::int64_t open = 0;
+        for (std::size_t query = 0; query < queries; ++query) {
+            const Intervals intervals = value_intervals(query);
+            for (std::int64_t task = first_task_[query]; task < first_task_[query + 1]; ++task) {
+                open += std::popcount(mask_of(intervals, thresholds[task], true).open());
+            }
+        }
+        const auto pairs = static_cast<double>(first_task_[queries] * std::ssize(members_));
+        return static_cast<double>(open) / std::max(1.0, pairs);
     }
 
     const Scoring<C>& scoring_;
@@ -273,9 +301,9 @@ class TokenWorker {
     Gauge gauge_;
     std::unique_ptr<TokenScreen<C>> screen_;  // null where bounds are null, or have no bytes
     bool was_screen_tried_ = false;
-    bool screens_ = are_bounds_forced();  // whether it takes less time than to score all tokens
-    bool only_screens_ = false;           // whether it takes less time than bounds do
-    Gauge screening_;
+    bool prefers_screen_ = are_bounds_forced();  // whether it takes less time than to score all tokens
+    bool only_screens_ = false;                  // whether it takes less time than bounds do
+    Gauge screen_gauge_;
     BoundsTally tally_;
 
     // The cell: the tasks of its queries, its candidates and where they are in the block, and its pairs.
@@ -285,10 +313,9 @@ class TokenWorker {
     WantedPairs wanted_;
     std::vector<C> scores_;
 
-    double low_[kPanelLanes], high_[kPanelLanes];
     std::vector<PairMasks> masks_;
     OpenPairs open_;
-    std::vector<std::size_t> open_ends_;  // of each query
+    std::vector<std::size_t> open_queries_;  // of open pairs
     WantedPairs open_pairs_;
     const decltype(DecisionKernels<C>::collect) collect_ = decision_kernels<C>().collect;
 };

@@ -1,10 +1,8 @@
 // Lists of tokens, of queries and of documents, laid one after the other, the panels that they fill, and maxima of what
 // is summed up for their pairs.
 //
-// Late interaction has several vectors for each query and document, one for each of its tokens. Kernels take vectors
-// in tiles of six and in panels of many lanes. Lists are laid densely into both, so that a tile may hold the tokens of
-// two queries, and a panel those of several documents; unlike lengths then cost nothing. Spans say which lanes are
-// whose.
+// Kernels take vectors in tiles of six and in panels of many lanes. Lists are laid densely into both, so that a tile
+// may hold the tokens of two queries, and a panel those of several documents; unlike lengths then cost nothing.
 #pragma once
 
 #include <algorithm>
@@ -40,6 +38,10 @@ struct TokenLists {
     std::size_t begin(std::size_t list) const { return list == 0 ? 0 : ends[list - 1]; }
     std::size_t end(std::size_t list) const { return ends[list]; }
     std::size_t length(std::size_t list) const { return end(list) - begin(list); }
+    // The list that has a token.
+    std::size_t list_with(std::size_t token) const {
+        return static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), token) - ends.begin());
+    }
 };
 
 // Some of up to kPanelLanes documents, one bit for each.
@@ -63,18 +65,20 @@ struct TokenBlock {
         panels.clear();
         spans.clear();
         std::size_t document = 0;
-        for (std::size_t at = 0; at < documents.ids.size(); at += lanes) {
-            const std::size_t end = std::min(documents.ids.size(), at + lanes);
-            TokenPanel panel{at, end - at, spans.size(), 0};
-            for (;; ++document) {
-                const std::size_t begin = documents.begin(document), last = documents.end(document);
-                spans.push_back({static_cast<std::uint32_t>(std::max(at, begin) - at),
-                                 static_cast<std::uint32_t>(std::min(end, last) - at),
-                                 static_cast<std::uint32_t>(document), begin < at, last <= end});
+        for (std::size_t begin = 0; begin < documents.ids.size(); begin += lanes) {
+            const std::size_t end = std::min(documents.ids.size(), begin + lanes);
+            TokenPanel panel{.first = begin, .width = end - begin, .first_span = spans.size(), .spans = 0};
+            for (; document < documents.size() && documents.begin(document) < end; ++document) {
+                const std::size_t first = documents.begin(document), last = documents.end(document);
+                spans.push_back({.begin = static_cast<std::uint32_t>(std::max(begin, first) - begin),
+                                 .end = static_cast<std::uint32_t>(std::min(end, last) - begin),
+                                 .document = static_cast<std::uint32_t>(document),
+                                 .continues = first < begin,
+                                 .ends = last <= end});
                 panel.documents |= DocumentMask{1} << document;
-                if (last >= end) break;
             }
-            document += documents.end(document) == end;
+            const bool goes_on = !spans.back().ends;
+            if (goes_on) --document;
             panel.spans = spans.size() - panel.first_span;
             panels.push_back(panel);
         }
@@ -105,11 +109,12 @@ struct WantedPairs {
 template <class T>
 class TokenMaxima {
   public:
-    using Take = void (*)(const T* sums, std::size_t rows, const LaneSpan* spans, std::size_t n, std::size_t stride,
-                          T* maxima, T* running);
+    using Kernel = void (*)(const T* sums, std::size_t rows, const LaneSpan* spans, std::size_t n, std::size_t stride,
+                            T* maxima, T* running);
 
-    // `take` is one of MaximaKernels, for panels of so many lanes.
-    TokenMaxima(const TokenBlock& block, Take take, std::size_t lanes) : block_(block), take_(take), lanes_(lanes) {}
+    // The kernel is one of MaximaKernels, for panels of so many lanes.
+    TokenMaxima(const TokenBlock& block, Kernel kernel, std::size_t lanes)
+        : block_(block), kernel_(kernel), lanes_(lanes) {}
 
     // Takes the maxima of pairs; false if it was stopped. `sum(tile, panel, out)` sums up a tile of the queries' tokens
     // and a panel of the documents'; of levels, in a form. Panels come one after the other, each with all of its tiles.
@@ -118,7 +123,7 @@ class TokenMaxima {
     bool take(const WantedPairs& pairs, const LevelForm& form, const Sum& sum, std::size_t tile_work,
               const Poll& poll) {
         const std::size_t tile_rows = form.queries;
-        make_room(tile_rows);
+        resize(tile_rows);
         sums_.resize(tile_rows * lanes_);
         running_.resize(rows_ * kRunning<T>);
         for (std::size_t i = 0; i < block_.panels.size(); ++i) {
@@ -129,27 +134,27 @@ class TokenMaxima {
                 for (const std::size_t tile : tiles_) {
                     const std::size_t row = tile * tile_rows;
                     sum(tile, i, sums_.data());
-                    take_(sums_.data(), tile_rows, block_.spans.data() + panel.first_span, panel.spans, rows_,
-                          maxima_.data() + row, running_.data() + row * kRunning<T>);
+                    kernel_(sums_.data(), tile_rows, block_.spans.data() + panel.first_span, panel.spans, rows_,
+                            maxima_.data() + row, running_.data() + row * kRunning<T>);
                 }
             }
             if (poll.stops(static_cast<std::int64_t>(tiles_.size() * tile_work))) return false;
         }
         return true;
     }
-    // Makes room for the maxima, and returns where they are: that of a token is [document * rows + token], with as many
-    // rows as the tiles have.
-    T* make_room(std::size_t tile_rows = kTileQueries) {
+    // Makes room for the maxima: that of a token is data()[document * rows + token], with as many rows as the tiles
+    // have.
+    void resize(std::size_t tile_rows = kTileQueries) {
         rows_ = block_.queries.tiles(tile_rows) * tile_rows;
         maxima_.resize(block_.documents.size() * rows_);
-        return maxima_.data();
     }
+    T* data() { return maxima_.data(); }
     // Those of all tokens of the queries over a document. Only those of pairs that were taken are known.
     const T* of(std::size_t document) const { return maxima_.data() + document * rows_; }
 
   private:
     const TokenBlock& block_;
-    Take take_;
+    Kernel kernel_;
     std::size_t lanes_;
     std::vector<T> sums_;
     std::size_t rows_ = 0;  // of tiles: tokens of the queries, and some more
