@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from ..metrics.contributions import Contributions
     from ..metrics.keys import Grammar
     from ..metrics.values import Rankings
+    from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
 
 Metrics: TypeAlias = list[str] | tuple[str, ...]
@@ -185,13 +186,14 @@ class Comparison:
             p += f" (Holm {self.p_holm:.3g})"
         counts = f"{format_count(self.wins, 'win')}, {format_count(self.ties, 'tie')}, "
         counts += format_count(self.losses, "loss")
-        found = f"{self.effect} {self.estimate:.{decimals}f} "
-        found += f"[{self.low:.{decimals}f}, {self.high:.{decimals}f}] ({100 * self.level:g} %)"
-        if math.isnan(self.low) and not self.wins and not self.losses:
-            found = "equal"
+        effect = "equal"
+        if self.wins or self.losses or not math.isnan(self.low):
+            effect = f"{self.effect} {self.estimate:.{decimals}f} "
+            effect += f"[{self.low:.{decimals}f}, {self.high:.{decimals}f}] "
+            effect += f"({100 * self.level:g} %)"
         lines = [
             f"{self.metric}: {self.name_a} {self.value_a:.{decimals}f}, "
-            f"{self.name_b} {self.value_b:.{decimals}f}; {found}, "
+            f"{self.name_b} {self.value_b:.{decimals}f}; {effect}, "
             f"{p} ({self.method}, {self.add_runs(units)}); {counts}"
         ]
         lines += self.notes
@@ -235,37 +237,48 @@ class Comparisons(list[Comparison], AsTable):
         """Return a row for each pair, how the pairs were compared, and the notes."""
         first = self[0]
         decimals = [pair.printed_decimals() for pair in self]
-        effects = " or ".join(dict.fromkeys(pair.effect for pair in self))
+        metric = Column("metric", shown=[pair.title for pair in self])
+        heading = "of a"
         if len(self.metrics) == 1:  # The heading of the values names it.
             metric = Column("metric", hidden=True)
+            title, _, _ = first.title.partition(" ")  # without its arrow
+            heading = f"{title} of a"
             decimals = [max(decimals)] * len(self)
-            heading = f"{first.title.partition(' ')[0]} of a"
-        else:
-            metric = Column("metric", shown=[pair.title for pair in self])
-            heading = "of a"
+        effects = " or ".join(dict.fromkeys(pair.effect for pair in self))
         names = [metric, Column("name_a", "a"), Column("name_b", "b")]
         columns = [
             *names,
             Column("value_a", heading, decimals),
             Column("value_b", "of b", decimals),
             Column("estimate", effects, decimals),
-            Column("low", f"{100 * first.level:g} % from", decimals),
-            Column("high", "to", decimals),
-            Column("p_value", "p"),
-            Column("p_holm", "p (Holm)", hidden=len(self) == 1),
+            *_columns_of_tests(self, decimals),
+            *(Column(name, hidden=True) for name in _FOR_PROGRAMS),
         ]
-        columns += [Column(name) for name in ("wins", "ties", "losses")]
-        columns += [Column(name, hidden=True) for name in _FOR_PROGRAMS]
         rows = [[getattr(pair, column.name) for column in columns] for pair in self]
-        methods = " and ".join(dict.fromkeys(pair.method for pair in self))
-        units = {pair.metric: [format_count(pair.units, pair.unit)] for pair in self}
-        words = first.add_runs(" and ".join(gather_notes(units)))
-        end = "."
-        if all(pair.runs_a == 1 and pair.runs_b == 1 for pair in self):
-            end = ": this says nothing about other seeds."
-        notes = [f"Tested by {methods}, over {words}{end}", *format_notes(self)]
+        notes = [self._describe_tests(), *format_notes(self)]
         table = Layout(names=len(names)).make(columns, rows, notes=notes)
         return table.table(metrics, **options)
+
+    def _describe_tests(self) -> str:
+        """Say by which tests pairs were compared, over how many units and runs."""
+        methods = " and ".join(dict.fromkeys(pair.method for pair in self))
+        units_by_metric = {pair.metric: [format_count(pair.units, pair.unit)] for pair in self}
+        units = " and ".join(gather_notes(units_by_metric))
+        text = f"Tested by {methods}, over {self[0].add_runs(units)}"
+        if all(pair.runs_a == 1 and pair.runs_b == 1 for pair in self):
+            text += ": this says nothing about other seeds"
+        return f"{text}."
+
+
+def _columns_of_tests(pairs: Sequence[Comparison], decimals: Sequence[int]) -> list[Column]:
+    """Return the columns of bounds, of p-values, and of wins, ties and losses."""
+    return [
+        Column("low", f"{100 * pairs[0].level:g} % from", decimals),
+        Column("high", "to", decimals),
+        Column("p_value", "p"),
+        Column("p_holm", "p (Holm)", hidden=len(pairs) == 1),
+        *map(Column, ("wins", "ties", "losses")),
+    ]
 
 
 def format_notes(pairs: Sequence[Comparison]) -> list[str]:
@@ -419,18 +432,7 @@ def compare(
     level = confidence(level)
     seed = integer("seed", seed, least=0)
     allow_unlike = flag("allow_unlike", allow_unlike)
-    if isinstance(a, Mapping) and not hasattr(a, "ranks"):  # A report is a mapping of keys.
-        if b is not None:
-            expected = "nothing beside a mapping of Ranks or Reports (metric is a keyword there)"
-            raise InputTypeError("b", expected=expected, got=type(b).__name__)
-        models: Mapping[str, Any] = a
-    elif b is None:
-        expected = "a mapping of names to Ranks or Reports, as there is no b"
-        raise InputTypeError("a", expected=expected, got=type(a).__name__)
-    else:
-        models = {"a": a, "b": b}
-    if len(models) < 2:
-        raise InputValueError("a", expected="at least two Ranks or Reports", got=len(models))
+    models = _name_models(a, b)
     runs = read_models(models, seed)
     is_one_key = not isinstance(metric, (list, tuple))
     first_run = next(iter(runs.values()))[0]
@@ -438,19 +440,33 @@ def compare(
     runs, unit, notes = keep_common(runs, unit, flag("common", common))
     if not (unit is None or isinstance(unit, str)):  # All pairs have the order of the first model.
         first_run = next(iter(runs.values()))[0]
-        for name, of_model in runs.items():
-            aligned = align_runs([first_run, *of_model])
+        for name, runs_of_model in list(runs.items()):
+            aligned = align_runs([first_run, *runs_of_model])
             if aligned is not None:
                 runs[name] = aligned[1:]
     options: dict[str, Any] = {"unit": unit, "level": level, "allow_unlike": allow_unlike}
     options |= {"notes": notes, "may_lack": list(runs)[-1] if common else None}
-    by_pair = [
-        compare_pair(runs, names, keys, **options) for names in itertools.combinations(runs, 2)
-    ]
-    pairs: list[Comparison] = [pair for of_key in zip(*by_pair, strict=True) for pair in of_key]
-    if models is not a and is_one_key:
+    pairs_of_names = itertools.combinations(runs, 2)
+    by_pair = [compare_pair(runs, names, keys, **options) for names in pairs_of_names]
+    pairs = [comparisons[i] for i in range(len(keys)) for comparisons in by_pair]  # key by key
+    if b is not None and is_one_key:
         return pairs[0]
     return Comparisons(corrected(pairs) if len(pairs) > 1 else pairs)
+
+
+def _name_models(a: Model | Models, b: Model | None) -> Mapping[str, Any]:
+    """Return the models of a mapping, or of two arguments, by their names."""
+    if not isinstance(a, Mapping) or hasattr(a, "ranks"):  # A report is a mapping of keys.
+        if b is None:
+            expected = "a mapping of names to Ranks or Reports, as there is no b"
+            raise InputTypeError("a", expected=expected, got=type(a).__name__)
+        return {"a": a, "b": b}
+    if b is not None:
+        expected = "nothing beside a mapping of Ranks or Reports (metric is a keyword there)"
+        raise InputTypeError("b", expected=expected, got=type(b).__name__)
+    if len(a) < 2:
+        raise InputValueError("a", expected="at least two Ranks or Reports", got=len(a))
+    return a
 
 
 def _read_keys(metrics: Any, grammar: Grammar) -> dict[str, Key]:
@@ -516,10 +532,11 @@ def compare_pair(
     The model that may lack lists of queries is not refused where the other has them. Notes on all
     models come first. Bounds take longer, and are left out unless they are asked for.
     """
-    are_folds = align_runs(models[names[0]]) is None
+    name_a, name_b = names
+    are_folds = align_runs(models[name_a]) is None
     runs_a, runs_b, pairing, notes_of_pair = pair_runs(
-        models[names[0]],
-        models[names[1]],
+        models[name_a],
+        models[name_b],
         names,
         are_folds=are_folds,
         allow_unlike=allow_unlike,
@@ -529,18 +546,17 @@ def compare_pair(
     )
     codes, unit_name = units_of_runs(runs_a, unit, are_folds=are_folds)
     method = method_of_runs(runs_a, are_folds=are_folds) or FLIPS
-    shared: dict[str, Any] = {"level": level, "unit": unit_name, "pairing": pairing}
-    shared |= {"name_a": names[0], "name_b": names[1]}
-    shared |= {"runs_a": len(runs_a), "runs_b": len(runs_b)}
+    fields: dict[str, Any] = {"level": level, "unit": unit_name, "pairing": pairing}
+    fields |= {"name_a": name_a, "name_b": name_b, "runs_a": len(runs_a), "runs_b": len(runs_b)}
     comparisons = []
     for metric, key in keys.items():
-        a, number = add_up_runs(runs_a, key, codes, "b", are_folds=are_folds)
+        a, fields["units"] = add_up_runs(runs_a, key, codes, "b", are_folds=are_folds)
         b, _ = add_up_runs(runs_b, key, codes, "b", are_folds=are_folds)
         check_bases([a.bases, b.bases], "b")
-        comparison = _compare_sums(metric, a, b, method, shared, has_bounds=has_bounds)
+        comparison = _compare_sums(metric, a, b, method, fields, has_bounds=has_bounds)
         notes_of_key = notes + notes_of_pair + note_on_depth(runs_a, runs_b, names, key)
         notes_of_key += note_on_sides(runs_a[0].ranks, unit, key) + comparison.notes
-        comparisons.append(replace(comparison, units=number, notes=notes_of_key))
+        comparisons.append(replace(comparison, notes=notes_of_key))
     return comparisons
 
 
@@ -558,31 +574,34 @@ def _compare_sums(
     a: Contributions,
     b: Contributions,
     method: str,
-    shared: Mapping[str, Any],
+    fields: Mapping[str, Any],
     *,
     has_bounds: bool,
 ) -> Comparison:
     """Compare two models by what the units of their runs add to a metric.
 
-    All comparisons of the two have what is shared: the level, the name of a unit, and so on.
+    The fields are those of a Comparison that the sums do not tell: the level, the units, and so on.
     """
-    level = shared["level"]
-    unit = shared["unit"]
+    level = fields["level"]
+    unit = fields["unit"]
     estimate = a.value - b.value
-    low = high = p_value = deviation = math.nan
-    notes: tuple[str, ...] = ()
     with np.errstate(invalid="ignore"):  # Places of what lists miss may be infinite.
-        apart = differences(a.tops.mean(axis=0), b.tops.mean(axis=0))
-    merits = apart if a.key.row.increasing else -apart
+        deltas = differences(a.tops.mean(axis=0), b.tops.mean(axis=0))
+    merits = deltas if a.key.row.increasing else -deltas
     wins = int(np.count_nonzero(merits > 0))
     losses = int(np.count_nonzero(merits < 0))
-    number = len(apart)
+    number = len(deltas)
+    low = high = p_value = deviation = math.nan
+    notes: tuple[str, ...] = ()
     if not math.isnan(estimate):
         if method == FLIPS:
-            p_value, low, high, method = paired_test(apart, a.bases, level, has_bounds=has_bounds)
+            p_value, low, high, method = paired_test(deltas, a.bases, level, has_bounds=has_bounds)
         else:
-            _, p_value, low, high = t_test([a.tops, b.tops], a.bases, level)
-        influences = mean_and_influences(apart, a.bases)[1]
+            p_value, low, high = t_test([a.tops, b.tops], a.bases, level)
+        if not math.isnan(low):  # Bounds are within the range of the metric.
+            low = max(low, -a.extent)
+            high = min(high, a.extent)
+        _, influences = mean_and_influences(deltas, a.bases)
         if number > 1:
             deviation = number * float(np.linalg.norm(influences)) / math.sqrt(number - 1)
         if has_bounds and math.isnan(low):
@@ -590,9 +609,6 @@ def _compare_sums(
             notes = (f"no interval: {why_no_bounds(wins + losses, number, name, level)}",)
         elif method != OF_FOLDS:
             notes = note_on(metric, unit, influences, a.bases, is_share=a.key.row.is_binary)
-    if not math.isnan(low):  # Bounds are within the range of the metric.
-        low = max(low, -a.extent)
-        high = min(high, a.extent)
     effect = DIFFERENCE
     if a.key.metric == "gmr":  # What was compared are logarithms.
         effect = RATIO
@@ -609,13 +625,12 @@ def _compare_sums(
         ties=number - wins - losses,
         losses=losses,
         method=method,
-        units=number,
         effect=effect,
         notes=notes,
         title=a.key.heading,
         decimals=a.key.decimals,
         deviation=deviation,
-        **shared,
+        **fields,
     )
 
 
@@ -663,45 +678,53 @@ def gate(
         ways = [Option("margin", 0.01, "is a loss of 1 %; without a margin compare only reports")]
         expected = f"a loss that does not matter, from 0 to below {MOST_MARGIN}"
         raise InputValueError("margin", expected=expected, got=margin, remedies=ways)
-    runs = read_models({BASE: base, NEW: new}, seed)
-    runs, unit, notes = keep_common(runs, unit, common)
+    runs, unit, notes = keep_common(read_models({BASE: base, NEW: new}, seed), unit, common)
     rules: dict[str, Any] = {"allow_unlike": allow_unlike, "may_lack": NEW}
-    of_base, of_new = (runs[name][0] for name in (BASE, NEW))
     # Whether the number of candidates counts, each metric is asked below.
-    of_base, of_new, _, _ = pair_ranks(
-        of_base, of_new, (BASE, NEW), last=NEW, counts_candidates=False, **rules
+    paired_base, paired_new, _, _ = pair_ranks(
+        runs[BASE][0], runs[NEW][0], (BASE, NEW), last=NEW, counts_candidates=False, **rules
     )
-    if not (unit is None or isinstance(unit, str)):
-        of_new = of_new.with_ranks(of_new.ranks.with_labels(group=unit))
+    if not (unit is None or isinstance(unit, str)):  # Labels of new have the name "group" then.
+        paired_new = paired_new.with_ranks(paired_new.ranks.with_labels(group=unit))
         unit = "group"
-    models = {BASE: [of_base], NEW: [of_new]}
+    models = {BASE: paired_base, NEW: paired_new}
     rules |= {"unit": unit, "level": level, "notes": notes}
-    keys: dict[str, Key] = {}
-    refused: dict[str, InputError] = {}
-    pairs: list[Comparison] = []
-    for metric in metrics:
-        try:
-            key = _read_share(metric, of_new.grammar)
-            if key not in keys.values():  # Holm's rule counts each question once, as in compare.
-                pairs += compare_pair(models, (NEW, BASE), {metric: key}, **rules)
-                keys[metric] = key
-        except InputError as error:
-            refused[metric] = error
-    if not pairs:
-        raise next(iter(refused.values()))
-    if len(pairs) > 1:
-        pairs = corrected(pairs)
+    pairs, keys, refusals = _compare_shares(models, metrics, rules)
     verdicts = {}
     losses = {}
     for pair in pairs:
         key = keys[pair.metric]
-        verdicts[pair.metric] = judge(pair, margin, *_weigh_units(of_base, of_new, key, unit))
+        verdicts[pair.metric] = judge(pair, margin, **_weigh_units(models, key, unit))
         # Units of no loss differ by rounding alone.
-        losses[pair.metric] = _list_losses(of_base, of_new, key, unit)[: pair.losses]
-    for metric, refusal in refused.items():
-        why = refusal.problem or f"expected {refusal.expected}, got {refusal.got}"
+        losses[pair.metric] = _list_losses(models, key, unit)[: pair.losses]
+    for metric, error in refusals.items():
+        why = error.problem or f"expected {error.expected}, got {error.got}"
         verdicts[metric] = f"refused: {why}"
     return Comparisons(pairs), verdicts, losses
+
+
+def _compare_shares(
+    models: Mapping[str, Rankings], metrics: Iterable[str], rules: Mapping[str, Any]
+) -> tuple[list[Comparison], dict[str, Key], dict[str, InputError]]:
+    """Compare new with base by each metric; return the keys, too, and the metrics that are refused.
+
+    If all are refused, the first refusal is raised.
+    """
+    runs = {name: [model] for name, model in models.items()}
+    keys: dict[str, Key] = {}
+    refusals: dict[str, InputError] = {}
+    pairs: list[Comparison] = []
+    for metric in metrics:
+        try:
+            key = _read_share(metric, models[NEW].grammar)
+            if key not in keys.values():  # Holm's rule counts each question once, as in compare.
+                pairs += compare_pair(runs, (NEW, BASE), {metric: key}, **rules)
+                keys[metric] = key
+        except InputError as error:
+            refusals[metric] = error
+    if not pairs:
+        raise next(iter(refusals.values()))
+    return corrected(pairs) if len(pairs) > 1 else pairs, keys, refusals
 
 
 def _read_share(metric: str, grammar: Grammar) -> Key:
@@ -714,19 +737,21 @@ def _read_share(metric: str, grammar: Grammar) -> Key:
 
 
 def _weigh_units(
-    base: Rankings, new: Rankings, key: Key, unit: LabelsLike | None
-) -> tuple[float, float]:
-    """Return the heaviest unit's weight, relative to the mean, and how many carry a difference.
+    models: Mapping[str, Rankings], key: Key, unit: LabelsLike | None
+) -> dict[str, float]:
+    """Return what `judge` asks of units: the greatest weight, and how many carry a difference.
 
     Of few units that weigh alike, all carry it: each loses 1 at most.
     """
-    codes, _ = unit_codes(new.ranks, unit)
-    of_base, of_new = (contributions(model, key, codes) for model in (base, new))
-    bases = of_new.bases
-    _, influences = mean_and_influences(differences(of_new.tops, of_base.tops), bases)
-    is_alike = len(bases) < FEW_UNITS and weigh_alike(bases, np.ones(len(bases)))
-    carriers = fewest_carriers(influences, bases, is_share=key.row.is_binary or is_alike)
-    return float(bases.max() / bases.mean()), carriers
+    codes, _ = unit_codes(models[NEW].ranks, unit)
+    new = contributions(models[NEW], key, codes)
+    base = contributions(models[BASE], key, codes)
+    weights = new.bases
+    _, influences = mean_and_influences(differences(new.tops, base.tops), weights)
+    is_few_alike = len(weights) < FEW_UNITS and weigh_alike(weights, np.ones(len(weights)))
+    by_weights_alone = key.row.is_binary or is_few_alike
+    carriers = fewest_carriers(influences, weights, is_share=by_weights_alone)
+    return {"heaviest": float(weights.max() / weights.mean()), "carriers": carriers}
 
 
 def judge(
@@ -734,38 +759,49 @@ def judge(
 ) -> str:
     """Say whether a, the new model, is worse than b: worse, no worse, or undecided, and why.
 
-    It is worse where the p-value, corrected if there are several, rejects that the two are equal,
-    and a is below b by more than the margin; no worse where nothing differs, or the lower bound of
-    the difference is no further below 0 than the margin. Where all units that differ do so by the
-    same, that bound is the one of t. Where too few differ for the test, it is no worse if they
-    would cost no more than the margin though each lost all that it can: the share of the units that
-    lose is at most its upper bound by Clopper and Pearson. The metric is between 0 and 1, and more
-    is better; `heaviest` is the weight of the heaviest unit, beside a mean of 1, and `carriers` how
-    many units carry the difference.
+    It is worse where a is below b by more than the margin, and the p-value, corrected if there are
+    several, rejects that the two are equal. Where too few units differ for the test, it is no worse
+    if none does, or if those that lose, as many as they may be, would cost no more than the margin
+    though each lost all that it can. Of more it is no worse where the lower bound of the difference
+    is no further below 0 than the margin. The metric is between 0 and 1, and more is better;
+    `heaviest` is the weight of the heaviest unit, beside a mean of 1, and `carriers` how many units
+    carry the difference.
     """
-    from scipy.special import betaincinv, stdtrit
-
     if math.isnan(pair.estimate):
         return f"{UNDECIDED}: {pair.metric} has no value"
     alpha = error_rate(pair.level)
-    units = pair.units
-    differing = pair.wins + pair.losses
     p_value = pair.p_value if pair.p_holm is None else pair.p_holm
-    if round(pair.estimate + margin, 12) < 0 and p_value <= alpha:
+    is_below_margin = round(pair.estimate + margin, 12) < 0
+    if is_below_margin and p_value <= alpha:
         return WORSE
+    differing = pair.wins + pair.losses
     if differing < fewest_differing(pair.level):
-        upper_share = 1.0  # of the units that lose
-        if pair.losses < units:
-            upper_share = float(betaincinv(pair.losses + 1, units - pair.losses, 1 - alpha / 2))
-        if not differing or upper_share * heaviest <= margin:
+        largest_loss = heaviest * _most_losing(pair, alpha)
+        if not differing or largest_loss <= margin:
             return NO_WORSE
-        return f"{UNDECIDED}: {why_no_bounds(differing, units, pair.unit, pair.level)}"
-    low = pair.low
-    if math.isnan(low):
-        low = pair.estimate - stdtrit(units - 1, 1 - alpha / 2) * pair.deviation / math.sqrt(units)
-    if round(low + margin, 12) >= 0:
+        return f"{UNDECIDED}: {why_no_bounds(differing, pair.units, pair.unit, pair.level)}"
+    if round(_lower_bound(pair, alpha) + margin, 12) >= 0:
         return NO_WORSE
     return UNDECIDED + _explain_undecided(pair, margin, alpha, carriers)
+
+
+def _most_losing(pair: Comparison, alpha: float) -> float:
+    """Return the upper bound by Clopper and Pearson of the share of units that lose."""
+    from scipy.special import betaincinv
+
+    if pair.losses == pair.units:
+        return 1.0
+    return float(betaincinv(pair.losses + 1, pair.units - pair.losses, 1 - alpha / 2))
+
+
+def _lower_bound(pair: Comparison, alpha: float) -> float:
+    """Return the lower bound of a difference; by t where units that differ do so by the same."""
+    from scipy.special import stdtrit
+
+    if not math.isnan(pair.low):
+        return pair.low
+    quantile = float(stdtrit(pair.units - 1, 1 - alpha / 2))
+    return pair.estimate - quantile * pair.deviation / math.sqrt(pair.units)
 
 
 def _explain_undecided(pair: Comparison, margin: float, alpha: float, carriers: float) -> str:
@@ -797,13 +833,7 @@ def gate_table(pairs: Comparisons, verdicts: Mapping[str, str], *, has_verdicts:
         Column(BASE, decimals=decimals),
         Column(NEW, decimals=decimals),
         Column(DIFFERENCE, f"{NEW} - {BASE}", decimals),
-        Column("low", f"{100 * pairs[0].level:g} % from", decimals),
-        Column("high", "to", decimals),
-        Column("p_value", "p"),
-        Column("p_holm", "p (Holm)", hidden=len(pairs) == 1),
-        Column("wins"),
-        Column("ties"),
-        Column("losses"),
+        *_columns_of_tests(pairs, decimals),
         Column("verdict", hidden=not has_verdicts),
         *(Column(name, hidden=True) for name in _FOR_PROGRAMS),
     ]
@@ -816,32 +846,33 @@ def gate_table(pairs: Comparisons, verdicts: Mapping[str, str], *, has_verdicts:
 
 
 def _list_losses(
-    base: Rankings, new: Rankings, key: Key, unit: LabelsLike | None
+    models: Mapping[str, Rankings], key: Key, unit: LabelsLike | None
 ) -> list[dict[str, Any]]:
     """Return the labels of the units that lost most, with their values of base and of new."""
-    ranks = new.ranks
-    codes, name = unit_codes(ranks, unit)
-    values = []
-    for model in (base, new):
-        units = model.labels(codes, UNIT)
-        values.append(value_by_group(model, key, units, 1 + int(codes.max())))
-    of_base, of_new = values
-    order = np.argsort(of_new - of_base, kind="stable")  # nan comes last
-    label_of_unit = LABEL_ALIASES.get(name, name)
-    if label_of_unit in ranks.labels:
-        shown_labels = {name: label_of_unit}
-    elif ranks.unit is not None:  # A triple, or a pair, is a row of the test.
-        shown_labels = {name: UNIT}
-    else:  # A single task is told by its other labels.
-        shown_labels = {LABEL_WORDS[label]: label for label in IDENTIFYING_LABELS}
+    ranks = models[NEW].ranks
+    codes, unit_name = unit_codes(ranks, unit)
+    number = 1 + int(codes.max())
+    values_of_base = value_by_group(models[BASE], key, models[BASE].labels(codes, UNIT), number)
+    values_of_new = value_by_group(models[NEW], key, models[NEW].labels(codes, UNIT), number)
+    order = np.argsort(values_of_new - values_of_base, kind="stable")  # nan comes last
+    labels_by_word = _labels_of_units(ranks, unit_name)
     losses = []
     for i in order[:MOST_NAMED].tolist():
-        if not of_new[i] < of_base[i]:
+        if not values_of_new[i] < values_of_base[i]:
             break
-        task = int(np.argmax(codes == i))
+        task = int(np.argmax(codes == i))  # the first of the unit
         loss = {}
-        for word, label in shown_labels.items():
-            if label in ranks.labels:
-                loss[word] = ranks.labels[label][task : task + 1].values.tolist()[0]
-        losses.append(loss | {BASE: float(of_base[i]), NEW: float(of_new[i])})
+        for word, label in labels_by_word.items():
+            loss[word] = ranks.labels[label][task : task + 1].values.tolist()[0]
+        losses.append(loss | {BASE: float(values_of_base[i]), NEW: float(values_of_new[i])})
     return losses
+
+
+def _labels_of_units(ranks: Ranks, unit_name: str) -> dict[str, str]:
+    """Return the labels that tell units apart, for single tasks all, by what losses call them."""
+    label = LABEL_ALIASES.get(unit_name, unit_name)
+    if label in ranks.labels:
+        return {unit_name: label}
+    if ranks.unit is not None:  # A triple, or a pair, is a row of the test.
+        return {unit_name: UNIT}
+    return {LABEL_WORDS[name]: name for name in IDENTIFYING_LABELS if name in ranks.labels}

@@ -5,7 +5,6 @@ Intervals and tests are of means over units: t, of runs too, Wilson's, and exact
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -70,7 +69,8 @@ class Interval:
     metric : str
         The key, as it was asked for.
     value, low, high : float
-        The bounds are nan where the value is, and for fewer than 2 units.
+        The bounds are nan where the value is, for fewer than 2 units and, but for those of
+        "wilson", where all units are alike.
     level : float
         The share of such intervals that should contain the value of the population.
     method : str
@@ -250,18 +250,17 @@ def interval(
                 of_tasks = task_weights_by(run.ranks, weights)
             runs[i] = run.with_ranks(run.ranks.with_weights(of_tasks))
     if is_mean(key):
-        found = _interval_of_mean(runs, key, metric, unit, level)
+        result = _interval_of_mean(runs, key, metric, unit, level)
     else:
-        found = _bootstrap(runs[0], key, metric, unit, level, seed)
-    if not math.isnan(found.low):
-        return replace(found, notes=note_on_sides(runs[0].ranks, unit, key) + found.notes)
+        result = _bootstrap(runs[0], key, metric, unit, level, seed)
+    if not math.isnan(result.low):
+        return replace(result, notes=note_on_sides(runs[0].ranks, unit, key) + result.notes)
     notes: tuple[str, ...] = ()
-    if math.isfinite(found.value):
-        units = format_count(found.units, found.unit)
-        notes = (
-            f"no interval: {units}" if found.units < 2 else f"no interval: all {units} are alike",
-        )
-    return replace(found, method="none", notes=notes)
+    if math.isfinite(result.value):
+        units = format_count(result.units, result.unit)
+        reason = units if result.units < 2 else f"all {units} are alike"
+        notes = (f"no interval: {reason}",)
+    return replace(result, method="none", notes=notes)
 
 
 def _interval_of_mean(
@@ -270,8 +269,10 @@ def _interval_of_mean(
     """The t interval of a function of a mean, or Wilson's of a share."""
     aligned = align_runs(runs)
     are_folds = aligned is None
+    if aligned is not None:
+        runs = aligned
     codes, name = units_of_runs(runs, unit, are_folds=are_folds)
-    sums, number = add_up_runs(aligned or runs, key, codes, "runs", are_folds=are_folds)
+    sums, number = add_up_runs(runs, key, codes, "runs", are_folds=are_folds)
     is_share = len(runs) == 1 and sums.is_all_or_nothing
     method = method_of_runs(runs, are_folds=are_folds)
     if not method:
@@ -279,21 +280,27 @@ def _interval_of_mean(
     low = high = math.nan
     notes: tuple[str, ...] = ()
     if not math.isnan(sums.value):
-        mean, influences = mean_and_influences(sums.tops.mean(axis=0), sums.bases)
-        # An index of hits is a share between its ends; other shares are between 0 and 1.
-        least, extent = (sums.ends[0], sums.extent) if key.row.is_binary else (0.0, 1.0)
         if is_share and sums.extent > 0 and number > 1:
-            low, high = wilson((mean - least) / extent, influences / extent, level)
-            low = least + low * extent
-            high = least + high * extent
+            low, high = _wilson_bounds(sums, level)
         else:
-            _, _, low, high = t_test([sums.tops], sums.bases, level)
+            _, low, high = t_test([sums.tops], sums.bases, level)
         if not math.isnan(low):  # The mean is cut to its range; the metric may fall with it.
             ends = np.clip([low, high], *sums.ends).tolist()
             low, high = sorted(map(sums.metric_at, ends))
         if not are_folds:
+            _, influences = mean_and_influences(sums.tops.mean(axis=0), sums.bases)
             notes = note_on(metric, name, influences, sums.bases, is_share=is_share)
     return Interval(metric, sums.value, low, high, level, method, number, name, notes, key.decimals)
+
+
+def _wilson_bounds(sums: Contributions, level: float) -> tuple[float, float]:
+    """Return Wilson's interval of one run; an index of hits is a share between its ends."""
+    mean, influences = mean_and_influences(sums.tops[0], sums.bases)
+    if not sums.key.row.is_binary:
+        return wilson(mean, influences, level)
+    least, _ = sums.ends
+    low, high = wilson((mean - least) / sums.extent, influences / sums.extent, level)
+    return least + low * sums.extent, least + high * sums.extent
 
 
 def units_of_runs(
@@ -305,12 +312,7 @@ def units_of_runs(
 
 
 def add_up_runs(
-    runs: Sequence[Rankings],
-    key: Key,
-    codes: Sequence[IntArray],
-    argument: str,
-    *,
-    are_folds: bool,
+    runs: Sequence[Rankings], key: Key, codes: Sequence[IntArray], argument: str, *, are_folds: bool
 ) -> tuple[Contributions, int]:
     """Return what the units of several runs add, and how many units there are, of folds in all.
 
@@ -318,28 +320,25 @@ def add_up_runs(
     runs, and tops have the shape (runs, units). Folds are units themselves: their means are the
     tops of one run. Runs that weigh units unlike are refused by the name of the argument.
     """
+    codes_by_run = codes if are_folds else [codes[0]] * len(runs)
     by_run = []
-    for run, of_tasks in zip(runs, itertools.cycle(codes), strict=False):
-        by_run.append(contributions(run, key, of_tasks))
-    bases = by_run[0].bases
-    number = len(bases)
+    for run, codes_of_run in zip(runs, codes_by_run, strict=True):
+        by_run.append(contributions(run, key, codes_of_run))
+    first = by_run[0]
     if len(by_run) == 1:
-        return replace(by_run[0], tops=by_run[0].tops[None]), number
-    tops = [run.tops for run in by_run]
+        return replace(first, tops=first.tops[None]), len(first.bases)
     if are_folds:
-        number = sum(map(len, tops))
-        tops = [np.array([fold.mean for fold in by_run])]
-        bases = np.ones(len(runs))
+        tops = np.array([[fold.mean for fold in by_run]])
+        bases = np.ones(len(by_run))
+        number = sum(len(fold.bases) for fold in by_run)
     else:
         check_bases([run.bases for run in by_run], argument)
-    sums = replace(
-        by_run[0],
-        value=math.fsum(run.value for run in by_run) / len(runs),
-        mean=math.fsum(run.mean for run in by_run) / len(runs),
-        tops=np.array(tops),
-        bases=bases,
-    )
-    return sums, number
+        tops = np.array([run.tops for run in by_run])
+        bases = first.bases
+        number = len(bases)
+    value = math.fsum(run.value for run in by_run) / len(by_run)
+    mean = math.fsum(run.mean for run in by_run) / len(by_run)
+    return replace(first, value=value, mean=mean, tops=tops, bases=bases), number
 
 
 def method_of_runs(runs: Sequence[Rankings], *, are_folds: bool) -> str:
@@ -350,38 +349,44 @@ def method_of_runs(runs: Sequence[Rankings], *, are_folds: bool) -> str:
 
 
 def _bootstrap(
-    model: Rankings,
-    key: Key,
-    metric: str,
-    unit: LabelsLike | None,
-    level: float,
-    seed: int,
+    model: Rankings, key: Key, metric: str, unit: LabelsLike | None, level: float, seed: int
 ) -> Interval:
     """The percentiles of the metric of units that are drawn again, as weights of the tasks."""
-    codes, name = unit_codes(model.ranks, unit)
+    unit_of_task, name = unit_codes(model.ranks, unit)
     unit_values = model.unit_values(key)
     value = model.value(key, unit_values)
-    numbers, weights, codes = weighted_values(model, key, unit_values, codes)
+    ranks, weights, codes = weighted_values(model, key, unit_values, unit_of_task)
     bases = sums_by_unit(codes, weights)
     low = high = math.nan
     if len(bases) > 1 and math.isfinite(value):
-        random = np.random.default_rng(seed)
-        order = np.argsort(numbers, kind="stable")  # Medians sort what is in order in no time.
-        ordered = numbers[order]
-        values = []
-        for _ in range(RESAMPLES):
-            drawn = np.bincount(random.integers(len(bases), size=len(bases)), minlength=len(bases))
-            of_tasks = (weights * drawn[codes])[order]
-            values.append(key.row.inverse(key.row.average(ordered, of_tasks, key.parameter)))
+        resamples = _resample(key, ranks, weights, codes, seed)
         with np.errstate(invalid="ignore"):  # The rank of what a list misses may be infinite.
-            _, influences = mean_and_influences(sums_by_unit(codes, weights * numbers), bases)
-            if min(values) < max(values) or influences.any():
-                low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+            _, influences = mean_and_influences(sums_by_unit(codes, weights * ranks), bases)
+            # Resamples may have one median though their units are not alike.
+            if min(resamples) < max(resamples) or influences.any():
+                low, high = np.quantile(resamples, [(1 - level) / 2, (1 + level) / 2])
                 low, high = np.nan_to_num([low, high], nan=np.inf, posinf=np.inf).tolist()
     notes = note_on(metric, name, np.zeros(len(bases)), bases)
     return Interval(
         metric, value, low, high, level, "bootstrap", len(bases), name, notes, key.decimals
     )
+
+
+def _resample(
+    key: Key, ranks: FloatArray, weights: FloatArray, codes: IntArray, seed: int
+) -> list[float]:
+    """Return the values of a metric over units that are drawn again, with replacement."""
+    random = np.random.default_rng(seed)
+    units = 1 + int(codes.max())
+    order = np.argsort(ranks, kind="stable")  # Medians sort what is in order in no time.
+    ordered_ranks = ranks[order]
+    values = []
+    for _ in range(RESAMPLES):
+        times_drawn = np.bincount(random.integers(units, size=units), minlength=units)
+        ordered_weights = (weights * times_drawn[codes])[order]
+        average = key.row.average(ordered_ranks, ordered_weights, key.parameter)
+        values.append(key.row.inverse(average))
+    return values
 
 
 def why_no_interval(key: Key, runs: int = 1) -> str:
@@ -426,8 +431,8 @@ def fewest_differing(level: float) -> int:
 
 def t_test(
     models: Sequence[FloatArray], bases: FloatArray, level: float
-) -> tuple[float, float, float, float]:
-    """Return the mean over runs of one model, or the difference of two; its p-value and interval.
+) -> tuple[float, float, float]:
+    """Test the mean over runs of one model, or the difference of two: p-value and interval.
 
     Each model has the tops of its runs, shape (runs, units). A value is the sum of tops over that
     of bases, which units add to (see `Contributions`). Its squared error is the sum of s^2 / k for
@@ -443,24 +448,27 @@ def t_test(
     if len(models) > 1:
         tops = differences(tops, models[1].mean(axis=0))
     estimate, influences = mean_and_influences(tops, bases)
+    p_without_variance = math.nan if estimate else 1.0
     units = len(influences)
     if units < 2:  # One unit says nothing about others.
-        return estimate, math.nan if estimate else 1.0, math.nan, math.nan
-    # Variances and their degrees of freedom: of the units, and of the runs of each model.
-    parts = [(float(influences @ influences) * units / (units - 1), units - 1)]
+        return p_without_variance, math.nan, math.nan
+    # Of the units, and of the runs of each model.
+    variances = [float(influences @ influences) * units / (units - 1)]
+    degrees = [units - 1]
     for runs in models:
         if len(runs) > 1:
             values = runs.sum(axis=1) / bases.sum()
             values -= values[0]  # Equal values have no variance, not even a rounded one.
-            parts.append((float(values.var(ddof=1)) / len(runs), len(runs) - 1))
-    variance = sum(of_part for of_part, _ in parts)
+            variances.append(float(values.var(ddof=1)) / len(runs))
+            degrees.append(len(runs) - 1)
+    variance = sum(variances)
     if not variance > 0:
-        return estimate, math.nan if estimate else 1.0, math.nan, math.nan
-    degrees = variance**2 / sum(of_part**2 / freedom for of_part, freedom in parts)
+        return p_without_variance, math.nan, math.nan
+    joint_degrees = variance**2 / sum(v**2 / d for v, d in zip(variances, degrees, strict=True))
     error = math.sqrt(variance)
-    p_value = 2 * float(stdtr(degrees, -abs(estimate) / error))
-    reach = float(stdtrit(degrees, 1 - error_rate(level) / 2)) * error
-    return estimate, p_value, estimate - reach, estimate + reach
+    p_value = 2 * float(stdtr(joint_degrees, -abs(estimate) / error))
+    reach = float(stdtrit(joint_degrees, 1 - error_rate(level) / 2)) * error
+    return p_value, estimate - reach, estimate + reach
 
 
 def wilson(share: float, influences: FloatArray, level: float) -> tuple[float, float]:
@@ -524,18 +532,18 @@ def paired_test(
     differ = apart != 0
     number = int(differ.sum())
     if number > MOST_FLIPPED:
-        _, p_value, low, high = t_test([apart[None]], bases, level)
-        if number == len(apart) and are_alike(apart, bases):
-            return math.ldexp(1.0, 1 - number), low, high, FLIPS
+        p_value, low, high = t_test([apart[None]], bases, level)
+        all_differ_by_one_size = number == len(apart) and are_alike(apart, bases)
+        if all_differ_by_one_size:
+            return math.ldexp(1.0, 1 - number), low, high, FLIPS  # 2 of 2^number choices of signs
         return p_value, low, high, T
     p_value = flip_probability(*signed_sums(apart[differ]))
-    low = high = math.nan
-    if has_bounds and number >= fewest_differing(level) and not are_alike(apart, bases):
-        share = float(bases[differ].sum() / bases.sum())
-        low, high = flip_bounds(apart[differ], bases[differ], level)
-        low *= share
-        high *= share
-    return p_value, low, high, FLIPS
+    can_reject = number >= fewest_differing(level)
+    if not has_bounds or not can_reject or are_alike(apart, bases):
+        return p_value, math.nan, math.nan, FLIPS
+    low, high = flip_bounds(apart[differ], bases[differ], level)
+    share = float(bases[differ].sum() / bases.sum())
+    return p_value, share * low, share * high, FLIPS
 
 
 def flip_bounds(apart: FloatArray, bases: FloatArray, level: float) -> tuple[float, float]:
@@ -591,9 +599,11 @@ def flip_probability(first: FloatArray, second: FloatArray) -> float:
     slack = SLACK * float(first.max() + second.max())
     if total <= slack:
         return 1.0
-    least = np.sort(total - slack - second)
-    smaller = int(np.searchsorted(np.sort(first), least).sum())
-    return 2 * (1 - smaller / (len(first) * len(second)))
+    # Of each sum of one half, the sums of the other below this bound do not reach the total.
+    bounds = np.sort(total - slack - second)
+    pairs_below = int(np.searchsorted(np.sort(first), bounds).sum())
+    share_below = pairs_below / (len(first) * len(second))
+    return 2 * (1 - share_below)  # As many sums are as far below 0.
 
 
 def note_kind(note: str) -> str:

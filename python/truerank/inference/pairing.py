@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays.row_keys import (
     are_among,
+    are_new,
     distinct,
     first_equals,
     look_up,
@@ -65,9 +66,8 @@ def read_models(models: Mapping[str, Any], seed: int = 0) -> dict[str, list[Rank
             if not isinstance(rankings, Rankings):
                 rankings = Rankings(weighted_ranks(name, run), seed)
             units = rankings.grammar.units
-            if not first_name:
-                first_name = name
-                first_units = units
+            first_name = first_name or name
+            first_units = first_units or units
             if units != first_units:  # Queries with several answers do not pair with tasks.
                 raise InputTypeError(
                     name, expected=f"{first_units}, as {first_name} has", got=units
@@ -81,6 +81,11 @@ def name_runs(model: str, runs: Sequence[Any]) -> list[str]:
     if len(runs) == 1:
         return [model]
     return [f"{model}[{i}]" for i in range(len(runs))]
+
+
+def _model_name(run_name: str) -> str:
+    """Return the name of a model by that of one of its runs, as `name_runs` writes it."""
+    return run_name.partition("[")[0]
 
 
 # -- tasks -----------------------------------------------------------------------------------------
@@ -107,50 +112,55 @@ def match_tasks(
     >>> match_tasks(a, b)[0].above, match_tasks(a, b)[1:]
     (array([2, 1, 0]), (('queries',), []))
     """
-    of_a, of_b, differences = _shared_labels(a, b)
-    labels = tuple(of_a)
-    matched = b
-    if len(a) == len(b) and not _labels_tell_tasks(a, b, of_a):
-        labels = ()
+    labels_a, labels_b, differences = _shared_labels(a, b)
+    is_by_position = len(a) == len(b) and not _labels_tell_tasks(a, b, labels_a)
+    matched_by = () if is_by_position else tuple(labels_a)
+    matched_b = b
+    refusals: list[str] = []  # why the tasks have no partners
+    if is_by_position:
         # Where both say what tasks are, in ways that cannot be compared, positions do not count.
-        differences = differences or _unlike_positions(a, b)
-        if differences:
-            return None, labels, differences
-    elif not labels:
-        return None, labels, [*differences, f"tasks: {len(a):,} against {len(b):,}"]
-    elif not all(of_a[name].same_as(of_b[name]) for name in labels):
-        partners, unlike_tasks = _match_by_labels(a, b, of_a, of_b, names)
-        if unlike_tasks:
-            return None, labels, [*differences, unlike_tasks]
-        matched = b[partners]
-    if not _queries_agree(a, matched):
-        return None, labels, [*differences, UNLIKE_QUERIES]
-    if not _units_agree(a, matched):
-        differences.append("unit: tasks of one unit belong to several units of the other model")
+        refusals = differences or _unlike_positions(a, b)
+    elif not matched_by:
+        refusals = [*differences, f"tasks: {len(a):,} against {len(b):,}"]
+    elif not all(labels_a[name].same_as(labels_b[name]) for name in matched_by):
+        positions_a, positions_b = _match_by_labels(a, b, labels_a, labels_b)
+        if len(positions_a) == len(a) == len(b):
+            matched_b = b[positions_b]
+        else:
+            only_a = (names[0], labels_a, np.delete(np.arange(len(a)), positions_a))
+            only_b = (names[1], labels_b, np.delete(np.arange(len(b)), positions_b))
+            refusals = [*differences, _describe_unmatched(a, b, only_a, only_b)]
+    if not refusals and not _queries_agree(a, matched_b):
+        refusals = [*differences, UNLIKE_QUERIES]
+    if refusals:
+        return None, matched_by, refusals
 
-    matched = _with_codes_of(a, matched, labels)
-    are_listed = a.protocol.candidates == matched.protocol.candidates == LISTED
-    is_given = (a.candidates > 0) & (matched.candidates > 0)
-    places = np.flatnonzero(is_given & (a.candidates != matched.candidates))
+    if not _units_agree(a, matched_b):
+        differences.append("unit: tasks of one unit belong to several units of the other model")
+    matched_b = _with_codes_of(a, matched_b, matched_by)
+    are_listed = a.protocol.candidates == matched_b.protocol.candidates == LISTED
+    is_given = (a.candidates > 0) & (matched_b.candidates > 0)
+    places = np.flatnonzero(is_given & (a.candidates != matched_b.candidates))
     if len(places) and (counts_candidates or not are_listed):
         i = places[0]
         unlike = f"candidates: {len(places):,} of {len(a):,} tasks differ, the first at position "
-        unlike += f"{i} ({a.candidates[i]} against {matched.candidates[i]})"
+        unlike += f"{i} ({a.candidates[i]} against {matched_b.candidates[i]})"
         differences.insert(0, unlike)
-    return matched, labels, differences
+    return matched_b, matched_by, differences
 
 
 def _unlike_positions(a: Ranks, b: Ranks) -> list[str]:
     """Say where the labels of tasks differ that are paired by position, if any do."""
-    of_a, of_b, _ = _shared_labels(a, b, (*IDENTIFYING_LABELS, "unit"))
-    unlike = np.flatnonzero(np.any([of_a[name] != of_b[name] for name in of_a], axis=0))
-    if not len(unlike):
+    labels_a, labels_b, _ = _shared_labels(a, b, (*IDENTIFYING_LABELS, "unit"))
+    unlike = np.any([labels_a[name] != labels_b[name] for name in labels_a], axis=0)
+    positions = np.flatnonzero(unlike)
+    if not len(positions):
         return []
-    first = unlike[0]
+    first = positions[0]
     return [
-        f"tasks: {len(unlike):,} of {len(a):,} differ, the first at position {first} "
-        f"({describe_task(of_a, first)} against {describe_task(of_b, first)}); labels (columns) "
-        "query and target of both pair tasks in any order"
+        f"tasks: {len(positions):,} of {len(a):,} differ, the first at position {first} "
+        f"({describe_task(labels_a, first)} against {describe_task(labels_b, first)}); labels "
+        "(columns) query and target of both pair tasks in any order"
     ]
 
 
@@ -173,48 +183,49 @@ def _split_alike(one: IntArray, two: IntArray) -> bool:
     return len({len(distinct(codes)) for codes in (one, two, row_keys([one, two]))}) == 1
 
 
-def _numbers_of_both(a: Ranks, b: Ranks) -> tuple[IntArray, IntArray]:
-    """Return the number of the Task of each rank; 0 where only one of the models has it."""
-    one, two = a._task_numbers(), b._task_numbers()
-    return np.where(are_among(one, two), one, 0), np.where(are_among(two, one), two, 0)
-
-
 def _match_by_labels(
-    a: Ranks, b: Ranks, of_a: LabelsByName, of_b: LabelsByName, names: tuple[str, str]
-) -> tuple[IntArray, str]:
-    """Return the position of each task's partner, or say which tasks only one of the models has."""
-    codes_a, codes_b = _codes_of_both(a, b, of_a, of_b)
-    times = [_count_equals_before(codes_a, a.unit), _count_equals_before(codes_b, b.unit)]
-    keys = row_keys([np.append(codes_a, codes_b), np.concatenate(times)])
-    keys_a = keys[: len(a)]  # Unlike ones, as those of b are.
+    a: Ranks, b: Ranks, labels_a: LabelsByName, labels_b: LabelsByName
+) -> tuple[IntArray, IntArray]:
+    """Return the positions in a, and those in b, of the tasks that both models have."""
+    codes_a, codes_b = _codes_of_both(a, b, labels_a, labels_b)
+    repeats = [_number_repeats(codes_a, a.unit), _number_repeats(codes_b, b.unit)]
+    keys = row_keys([np.append(codes_a, codes_b), np.concatenate(repeats)])
+    keys_a = keys[: len(a)]  # No two keys of one model are equal.
     ordered_b, order_b = sorted_with_order(keys[len(a) :])
-    in_a, places = look_up(ordered_b, keys_a)
-    partners = order_b[places]
-    if len(in_a) == len(a) == len(b):
-        return partners, ""
+    positions_a, places = look_up(ordered_b, keys_a)
+    return positions_a, order_b[places]
 
-    unlike = f"tasks: {len(a):,} against {len(b):,}"
-    alone_in_a = np.delete(np.arange(len(a)), in_a)
-    alone_in_b = np.delete(np.arange(len(b)), partners)
-    for name, labels, alone in ((names[0], of_a, alone_in_a), (names[1], of_b, alone_in_b)):
-        if len(alone):
-            unlike += f"; only {name} has {len(alone):,}, the first at position {alone[0]} "
-            unlike += f"({describe_task(labels, alone[0])})"
-    if _differ_by_query_ids(a, b, of_a, of_b):
-        of_task = names[0] if _is_of_task(a) else names[1]
-        unlike += f"; without queries all tasks pair: {of_task} has a Task's numbers of queries "
-        unlike += "(for triples relation * entities + entity); give both the same labels"
+
+def _describe_unmatched(a: Ranks, b: Ranks, *only: tuple[str, LabelsByName, IntArray]) -> str:
+    """Say which tasks a model alone has: of either model the name, the labels and positions."""
+    text = f"tasks: {len(a):,} against {len(b):,}"
+    for name, labels, positions in only:
+        if len(positions):
+            text += f"; only {name} has {len(positions):,}, the first at position {positions[0]} "
+            text += f"({describe_task(labels, positions[0])})"
+    (name_a, labels_a, _), (name_b, labels_b, _) = only
+    if _differ_by_query_ids(a, b, labels_a, labels_b):
+        name_of_task = name_a if _is_of_task(a) else name_b
+        text += f"; without queries all tasks pair: {name_of_task} has a Task's numbers of queries "
+        text += "(for triples relation * entities + entity); give both the same labels"
     if a.answers is not None:  # A golden set may have grown.
-        unlike += "; if queries were added, evaluate both anew with the same queries"
-    return partners, unlike
+        text += "; if queries were added, evaluate both anew with the same queries"
+    return text
 
 
 def _codes_of_both(
-    a: Ranks, b: Ranks, of_a: LabelsByName, of_b: LabelsByName
+    a: Ranks, b: Ranks, labels_a: LabelsByName, labels_b: LabelsByName
 ) -> tuple[IntArray, IntArray]:
-    """Return codes of the tasks of two models: equal where their labels and Tasks are equal."""
-    columns = [join_labels(name, (of_a[name], of_b[name])).codes for name in of_a]
-    codes = row_keys([*columns, np.concatenate(_numbers_of_both(a, b))])
+    """Return codes of the tasks of two models: equal where their labels and Tasks are equal.
+
+    A Task that only one of the models has tells no tasks apart.
+    """
+    columns = [join_labels(name, (labels_a[name], labels_b[name])).codes for name in labels_a]
+    tasks_a = a._task_numbers()
+    tasks_b = b._task_numbers()
+    shared_tasks_a = np.where(are_among(tasks_a, tasks_b), tasks_a, 0)
+    shared_tasks_b = np.where(are_among(tasks_b, tasks_a), tasks_b, 0)
+    codes = row_keys([*columns, np.append(shared_tasks_a, shared_tasks_b)])
     return codes[: len(a)], codes[len(a) :]
 
 
@@ -223,26 +234,36 @@ def _is_of_task(ranks: Ranks) -> bool:
     return any(origin.queries for origin in ranks.origins)
 
 
-def _differ_by_query_ids(a: Ranks, b: Ranks, of_a: LabelsByName, of_b: LabelsByName) -> bool:
+def _differ_by_query_ids(
+    a: Ranks, b: Ranks, labels_a: LabelsByName, labels_b: LabelsByName
+) -> bool:
     """Whether one model has the query ids of a Task, and all its other labels pair."""
-    others = [name for name in of_a if name != "queries"]
-    if _is_of_task(a) == _is_of_task(b) or not others or len(others) == len(of_a):
+    names = [name for name in labels_a if name != "queries"]
+    has_other_labels = 0 < len(names) < len(labels_a)
+    if _is_of_task(a) == _is_of_task(b) or not has_other_labels:
         return False
-    codes = row_keys([join_labels(name, (of_a[name], of_b[name])).codes for name in others])
+    codes = row_keys([join_labels(x, (labels_a[x], labels_b[x])).codes for x in names])
     return np.array_equal(np.sort(codes[: len(a)]), np.sort(codes[len(a) :]))
 
 
-def _labels_tell_tasks(a: Ranks, b: Ranks, of_a: LabelsByName) -> bool:
-    """Whether the labels of both tell which task is which, so that equal ones are repeats."""
-    if FACT in of_a or (a.answers is not None and "queries" in of_a):
+def _labels_tell_tasks(a: Ranks, b: Ranks, shared_labels: LabelsByName) -> bool:
+    """Whether the labels of both tell which task is which, so that equal ones are repeats.
+
+    A fact does, or a query of retrieval, or query and target where both have all other labels; and
+    so do labels, with a query or a target, of which no two tasks have the same.
+    """
+    has_query = "queries" in shared_labels
+    has_target = "targets" in shared_labels
+    if FACT in shared_labels or (has_query and a.answers is not None):
         return True
-    if of_a.keys().isdisjoint(BY_IDS):
+    if not has_query and not has_target:
         return False
     names = a.labels.keys() | b.labels.keys()
-    has_every_label = of_a.keys() >= names.intersection(IDENTIFYING_LABELS)
-    if has_every_label and of_a.keys() >= BY_IDS.keys():
+    shares_all_labels = names.intersection(IDENTIFYING_LABELS) <= shared_labels.keys()
+    if has_query and has_target and shares_all_labels:
         return True
-    return len(distinct(row_keys([labels.codes for labels in of_a.values()]))) == len(a)
+    keys = row_keys([labels.codes for labels in shared_labels.values()])
+    return len(distinct(keys)) == len(a)
 
 
 def _shared_labels(
@@ -253,16 +274,16 @@ def _shared_labels(
     orders_b = _entity_orders(b)
     if not orders_a or not orders_b or orders_a == orders_b:
         return _comparable_labels(a, b, names)
-    # Where numbers are of other entities, names say which facts are the same, or nothing does.
-    are_named = all("by name" in order for order in orders_a + orders_b)
-    if are_named and FACT in a.labels and FACT in b.labels:
+    # Numbers are of other entities then, but facts of named entities are labels, too.
+    have_names = all("by name" in order for order in orders_a + orders_b)
+    if have_names and FACT in a.labels and FACT in b.labels:
         return _comparable_labels(a, b, ("side", FACT))
     advice = "name the entities of both tasks, in the order of their ids"
     return {}, {}, [f"entities: {orders_a[0]} against {orders_b[0]}; {advice}"]
 
 
 def _entity_orders(ranks: Ranks) -> list[str]:
-    """Return for each Task of ranks what tells the order of its entities."""
+    """Return for each Task of ranks what tells the order of its entities: "3 by name (52c8...)"."""
     return [origin.digests[0] for origin in ranks.origins if origin.queries]
 
 
@@ -270,32 +291,27 @@ def _comparable_labels(
     a: Ranks, b: Ranks, names: Sequence[str]
 ) -> tuple[dict[str, Labels], dict[str, Labels], list[str]]:
     """Return those labels of a and of b that both have as names or both as ids, and the others."""
-    of_a: dict[str, Labels] = {}
-    of_b: dict[str, Labels] = {}
+    comparable_a: dict[str, Labels] = {}
+    comparable_b: dict[str, Labels] = {}
     differences = []
-    labels_of_a = a.labels
-    labels_of_b = b.labels
-    for name in names:
-        if name not in labels_of_a or name not in labels_of_b:
-            continue
-        one = labels_of_a[name]
-        two = labels_of_b[name]
-        if (one.vocabulary is None) == (two.vocabulary is None):
-            of_a[name] = one
-            of_b[name] = two
+    for name in [name for name in names if name in a.labels and name in b.labels]:
+        has_names_a = a.labels[name].vocabulary is not None
+        has_names_b = b.labels[name].vocabulary is not None
+        if has_names_a == has_names_b:
+            comparable_a[name] = a.labels[name]
+            comparable_b[name] = b.labels[name]
         elif name in BY_IDS:  # The query tells tasks apart without its other labels.
             advice = "with_labels gives both the same"
             differences.append(f"{name}: names against integer ids; {advice}")
-    return of_a, of_b, differences
+    return comparable_a, comparable_b, differences
 
 
-def _count_equals_before(codes: IntArray, unit: Labels | None) -> IntArray:
-    """Count before each code its equals, where tasks are in the order in which units occur."""
+def _number_repeats(codes: IntArray, unit: Labels | None) -> IntArray:
+    """Number the tasks of each code from 0 on, in the order in which their units occur."""
     n = len(codes)
     first_of_unit = np.arange(n) if unit is None else first_equals(unit.codes)
     order = np.lexsort((np.arange(n), first_of_unit, codes))
-    ordered = codes[order]
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    starts = np.flatnonzero(are_new(codes[order]))
     sizes = np.diff(np.append(starts, n))
     numbers = np.empty(n, np.int64)
     numbers[order] = np.arange(n) - np.repeat(starts, sizes)
@@ -319,13 +335,12 @@ def _with_codes_of(a: Ranks, b: Ranks, labels: Sequence[str]) -> Ranks:
     """
     if b.origin is not a.origin:
         b = b._with({"origin": a.origin})
-    equal: dict[str, Any] = {}
+    recoded: dict[str, Any] = {}
     for name in labels:
-        one = a.labels[name]
-        two = b.labels[name]
-        if one.vocabulary != two.vocabulary and one.same_as(two):
-            equal[name] = one
-    return b.with_labels(**equal) if equal else b
+        has_other_codes = a.labels[name].vocabulary != b.labels[name].vocabulary
+        if has_other_codes and a.labels[name].same_as(b.labels[name]):
+            recoded[name] = a.labels[name]
+    return b.with_labels(**recoded) if recoded else b
 
 
 # -- models ----------------------------------------------------------------------------------------
@@ -346,8 +361,13 @@ def align_runs(runs: Sequence[Rankings]) -> list[Rankings] | None:
         matched, _, differences = match_tasks(first.ranks, run.ranks)
         if matched is None or differences:
             return None
-        aligned.append(run if matched is run.ranks else run.with_ranks(matched))
+        aligned.append(_replace_ranks(run, matched))
     return aligned
+
+
+def _replace_ranks(run: Rankings, ranks: Ranks) -> Rankings:
+    """Return a run with other ranks, or the run itself if they are its own."""
+    return run if ranks is run.ranks else run.with_ranks(ranks)
 
 
 def keep_common(
@@ -363,35 +383,48 @@ def keep_common(
         return dict(models), unit, ()
     *others, last = models
     first = models[others[0]][0].ranks
-    # Of each run those of the first one's tasks, and of its own.
-    keys = {name: [_join_keys(first, run.ranks) for run in runs] for name, runs in models.items()}
-    is_common = np.ones(len(first), np.bool_)
-    for name in others:
-        for run, (of_first, of_run) in zip(models[name], keys[name], strict=True):
-            is_common &= are_among(of_first, of_run[~lacks_list(run.ranks)])
-    own_keys, _ = keys[others[0]][0]
-    units = own_keys if first.unit is None else first.unit.codes
-    for codes in (units, own_keys):
-        is_common &= ~are_among(codes, codes[~is_common])
+    is_common = _find_common(first, [run.ranks for name in others for run in models[name]])
     if not is_common.any():
         expected = f"something that all runs except those of {last} have (compare folds one by one)"
         raise InputValueError("common", expected=expected)
+
     kept: dict[str, list[Rankings]] = {name: [] for name in models}
-    left_out: dict[str, None] = {}
+    left_out = []
     for name, runs in models.items():
-        for run, (of_first, of_run) in zip(runs, keys[name], strict=True):
-            part = run.part(np.flatnonzero(are_among(of_run, of_first[is_common])))
+        for run in runs:
+            keys_of_first, keys_of_run = _join_keys(first, run.ranks)
+            part = run.part(np.flatnonzero(are_among(keys_of_run, keys_of_first[is_common])))
             kept[name].append(part)
-            sizes = [len(x.ranks) if x.answers is None else x.answers.counted for x in (run, part)]
-            if sizes[0] > sizes[1]:
-                counted = format_count(sizes[0], run.grammar.unit)
-                left_out[f"{sizes[0] - sizes[1]:,} of {counted} of {name}"] = None
+            number = _count_units(run)
+            number_left_out = number - _count_units(part)
+            if number_left_out:
+                counted = format_count(number, run.grammar.unit)
+                left_out.append(f"{number_left_out:,} of {counted} of {name}")
     if not (unit is None or isinstance(unit, str)):
         unit = as_labels("unit", unit, len(first))[is_common]
     verb = "lacks" if len(others) == 1 else "lack"
-    lacking = f"{' and '.join(others)} {verb}"
-    note = f"left out, as {lacking} ranks or lists: {'; '.join(left_out)}"
+    numbers = "; ".join(dict.fromkeys(left_out))
+    note = f"left out, as {' and '.join(others)} {verb} ranks or lists: {numbers}"
     return kept, unit, (note,) if left_out else ()
+
+
+def _count_units(run: Rankings) -> int:
+    """Return the number of the tasks of a run, of retrieval that of its queries."""
+    return len(run.ranks) if run.answers is None else run.answers.counted
+
+
+def _find_common(first: Ranks, runs: Sequence[Ranks]) -> npt.NDArray[np.bool_]:
+    """Return which tasks of the first run all runs have, and have lists for, by whole units."""
+    is_common = np.ones(len(first), np.bool_)
+    for run in runs:
+        keys_of_first, keys_of_run = _join_keys(first, run)
+        is_common &= are_among(keys_of_first, keys_of_run[~lacks_list(run)])
+    # A unit, and then a query, that lacks a task is left out as a whole.
+    keys, _ = _join_keys(first, first)
+    units = keys if first.unit is None else first.unit.codes
+    is_common &= ~are_among(units, units[~is_common])
+    is_common &= ~are_among(keys, keys[~is_common])
+    return is_common
 
 
 def _join_keys(a: Ranks, b: Ranks) -> tuple[IntArray, IntArray]:
@@ -400,9 +433,9 @@ def _join_keys(a: Ranks, b: Ranks) -> tuple[IntArray, IntArray]:
     Where labels do not tell tasks apart they are told by position, if there are as many.
     """
     names = IDENTIFYING_LABELS if a.answers is None else ("queries",)
-    of_a, of_b, _ = _shared_labels(a, b, names)
-    if _labels_tell_tasks(a, b, of_a):
-        return _codes_of_both(a, b, of_a, of_b)
+    labels_a, labels_b, _ = _shared_labels(a, b, names)
+    if _labels_tell_tasks(a, b, labels_a):
+        return _codes_of_both(a, b, labels_a, labels_b)
     if len(a) == len(b):
         return np.arange(len(a)), np.arange(len(b))
     return np.arange(len(a)), -1 - np.arange(len(b))  # None is equal.
@@ -426,17 +459,23 @@ def pair_ranks(
     lack lists that the other has, and `last` the one that need not have what is common;
     `counts_candidates` is that of `match_tasks`.
     """
-    pair, labels, unlike = align_models(one, two, names, counts_candidates=counts_candidates)
-    refusal = f"cannot be compared with {names[0]}: {'; '.join(unlike)}"
-    if pair is None:
-        ways = _offer_common(one.ranks, two.ranks, names, last)
-        raise InputValueError(names[1], refusal, remedies=ways)
-    if unlike and not allow_unlike:
-        way_out = Option("allow_unlike", True, "compares them anyway")
-        raise InputValueError(names[1], refusal, remedies=[way_out])
-    one, two = pair
-    lenient = [run for run in names if allow_unlike or run.partition("[")[0] == may_lack]
-    return one, two, labels, unlike + unlike_lists(one, two, names, lenient, last)
+    pair, labels, differences = align_models(one, two, names, counts_candidates=counts_candidates)
+    if pair is None or (differences and not allow_unlike):
+        problem = f"cannot be compared with {names[0]}: {'; '.join(differences)}"
+        remedies = [Option("allow_unlike", True, "compares them anyway")]
+        if pair is None:
+            remedies = _offer_common(one.ranks, two.ranks, names, last)
+        raise InputValueError(names[1], problem, remedies=remedies)
+    for name, missing in describe_missing_lists(*pair, names).items():
+        model = _model_name(name)
+        if not allow_unlike and model != may_lack:
+            problem = f"{missing}: run {name} again, or leave them out of the test"
+            ways = [Option("allow_unlike", True, "counts that it finds nothing there")]
+            if model != last:
+                ways.insert(0, Option("common", True, LEAVES_OUT.format(name)))
+            raise InputValueError(name, problem, remedies=ways)
+        differences.append(f"lists: {name} {missing}")
+    return *pair, labels, differences
 
 
 def align_models(
@@ -459,24 +498,29 @@ def align_models(
     if first.weights is not second.weights:
         ones = np.ones(len(first))
         weights = [ones if ranks.weights is None else ranks.weights for ranks in (first, second)]
-        if not weigh_alike(weights[0], weights[1]):
+        if not weigh_alike(*weights):
             problem = "weights: they differ; give both the same with ranks.with_weights(...)"
             return None, labels, [problem, *unlike]
         second = second.with_weights(first.weights)
 
-    # Both get the sides that either has.
-    if first.side is None and second.side is not None:
-        one = one.with_ranks(first.with_labels(side=second.side))
-    elif first.side is not None and (second.side is None or not second.side.same_as(first.side)):
-        second = second.with_labels(side=first.side)
-    if second is not two.ranks:
-        two = two.with_ranks(second)
+    side = second.side if first.side is None else first.side
+    if side is not None:
+        first = _with_side(first, side)
+        second = _with_side(second, side)
+    aligned_one = _replace_ranks(one, first)
+    aligned_two = _replace_ranks(two, second)
 
     # Rules are compared task by task, so both models must be in one order by now.
-    for name, rule in one.rules.items():
-        if not np.array_equal(rule, two.rules[name]):
+    for name, rule in aligned_one.rules.items():
+        if not np.array_equal(rule, aligned_two.rules[name]):
             unlike.append(f"{name}: they differ")
-    return (one, two), labels, unlike
+    return (aligned_one, aligned_two), labels, unlike
+
+
+def _with_side(ranks: Ranks, side: Labels) -> Ranks:
+    """Return ranks with these sides, or the ranks themselves if they have them."""
+    has_side = ranks.side is not None and ranks.side.same_as(side)
+    return ranks if has_side else ranks.with_labels(side=side)
 
 
 def _offer_common(one: Ranks, two: Ranks, names: tuple[str, str], last: str | None) -> list[Option]:
@@ -486,45 +530,31 @@ def _offer_common(one: Ranks, two: Ranks, names: tuple[str, str], last: str | No
     is_in_one = are_among(keys_of_two, keys_of_one)
     if not is_in_two.any():
         return []
-    has_others = {names[0]: is_in_one.all(), names[1]: is_in_two.all()}
-    lacking = [name for name, has_all in has_others.items() if not has_all]
-    if not lacking or last in [name.partition("[")[0] for name in lacking]:
+    lacks_tasks = {names[0]: not is_in_one.all(), names[1]: not is_in_two.all()}
+    lacking = [name for name in names if lacks_tasks[name]]
+    if not lacking or last in [_model_name(name) for name in lacking]:
         return []
     return [Option("common", True, LEAVES_OUT.format(" and ".join(lacking)))]
 
 
-def unlike_lists(
-    one: Rankings,
-    two: Rankings,
-    names: tuple[str, str],
-    lenient: Sequence[str],
-    last: str | None = None,
-) -> list[str]:
-    """Say which model lacks lists that the other has, or needs none; refuse one that may not."""
+def describe_missing_lists(one: Rankings, two: Rankings, names: tuple[str, str]) -> dict[str, str]:
+    """Say of each model that lacks lists which the other has, or needs none, what it lacks."""
     tasks = np.arange(len(one.ranks))
     if one.answers is not None:
         tasks = one.answers.first  # All tasks of a query read one list.
     runs = {names[0]: one.ranks, names[1]: two.ranks}
     lacks = {name: lacks_list(ranks)[tasks] for name, ranks in runs.items()}
-    unlike = []
+    problems = {}
     for name, other in (names, names[::-1]):
-        are_lacking = lacks[name] & ~lacks[other]
-        if not are_lacking.any():
+        lacks_alone = lacks[name] & ~lacks[other]
+        if not lacks_alone.any():
             continue
-        number = int(np.count_nonzero(are_lacking))
+        number = int(np.count_nonzero(lacks_alone))
         others = format_count(int(np.count_nonzero(~lacks[other])), one.grammar.unit)
         verb = "ranks" if runs[other].listed is None else "has one for"
-        shown = _show_tasks(one, tasks[are_lacking])
-        problem = f"has no list for {number:,} of the {others} that {other} {verb} ({shown})"
-        if name in lenient:
-            unlike.append(f"lists: {name} {problem}")
-            continue
-        problem += f": run {name} again, or leave them out of the test"
-        ways = [Option("allow_unlike", True, "counts that it finds nothing there")]
-        if name.partition("[")[0] != last:
-            ways.insert(0, Option("common", True, LEAVES_OUT.format(name)))
-        raise InputValueError(name, problem, remedies=ways)
-    return unlike
+        shown = _show_tasks(one, tasks[lacks_alone])
+        problems[name] = f"has no list for {number:,} of the {others} that {other} {verb} ({shown})"
+    return problems
 
 
 def _show_tasks(model: Rankings, tasks: IntArray) -> str:
@@ -595,6 +625,36 @@ def pair_runs(
     All runs have their tasks in one order then; those of folds, which have unlike tasks, that of
     the same fold of the first model. How tasks were matched is returned before the notes.
     """
+    _check_numbers_of_runs(runs_a, runs_b, names, are_folds)
+    named_a = list(zip(name_runs(names[0], runs_a), runs_a, strict=True))
+    named_b = list(zip(name_runs(names[1], runs_b), runs_b, strict=True))
+    if are_folds:
+        pairs = list(zip(named_a, named_b, strict=True))
+    else:  # The first run of the first model is paired with each of the others.
+        pairs = [(named_a[0], other) for other in (*named_a[1:], *named_b)]
+
+    firsts = []
+    seconds = []
+    notes: list[str] = []
+    for (first_name, first), (second_name, second) in pairs:
+        run_names = first_name, second_name
+        one, two, labels, differences = pair_ranks(first, second, run_names, **rules)
+        pairing, notes_on_pairing = describe_pairing(one.ranks, labels)
+        firsts.append(one)
+        seconds.append(two)
+        notes += [f"unlike {difference}" for difference in differences]
+        notes += notes_on_pairing
+    distinct_notes = tuple(dict.fromkeys(notes))
+    if are_folds:
+        return firsts, seconds, pairing, distinct_notes
+    aligned = [firsts[0], *seconds]
+    return aligned[: len(runs_a)], aligned[len(runs_a) :], pairing, distinct_notes
+
+
+def _check_numbers_of_runs(
+    runs_a: Sequence[Rankings], runs_b: Sequence[Rankings], names: tuple[str, str], are_folds: bool
+) -> None:
+    """Refuse one run against several, and folds of which the models have not the same number."""
     for name, runs, other_runs in ((names[0], runs_a, runs_b), (names[1], runs_b, runs_a)):
         if len(runs) == 1 < len(other_runs):
             way_out = f"a deterministic model: give the same run {len(other_runs)} times"
@@ -603,23 +663,3 @@ def pair_runs(
     if are_folds and len(runs_a) != len(runs_b):
         expected = f"{len(runs_a)} runs, one for each fold of {names[0]}"
         raise InputValueError(names[1], expected=expected, got=len(runs_b))
-    named_a = list(zip(name_runs(names[0], runs_a), runs_a, strict=True))
-    named_b = list(zip(name_runs(names[1], runs_b), runs_b, strict=True))
-    if are_folds:
-        pairs = list(zip(named_a, named_b, strict=True))
-    else:  # The other runs of the first model are paired with its first one, too.
-        pairs = [(named_a[0], run) for run in (*named_a[1:], *named_b)]
-
-    first_runs = []
-    second_runs = []
-    notes: dict[str, None] = {}
-    for (first_name, first), (second_name, second) in pairs:
-        one, two, labels, unlike = pair_ranks(first, second, (first_name, second_name), **rules)
-        pairing, notes_on_pairing = describe_pairing(one.ranks, labels)
-        first_runs.append(one)
-        second_runs.append(two)
-        notes.update(dict.fromkeys([*map("unlike {}".format, unlike), *notes_on_pairing]))
-    if are_folds:
-        return first_runs, second_runs, pairing, tuple(notes)
-    aligned = [first_runs[0], *second_runs]
-    return aligned[: len(runs_a)], aligned[len(runs_a) :], pairing, tuple(notes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -29,10 +28,10 @@ if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from .reports import Report
 
-# Queries are checked by these.
 _OF_SCORES = ("worse than chance", "ties", "constant", "nan", "inf", "saturated")
 _OF_AUDITS = ("nan", "inf", "rescored", "queries", "saturated")
 _OF_QUERIES = ("missing answers", "joined queries")
+# Queries are checked by these.
 CHECKS_OF_QUERIES = (*_OF_SCORES, "sampled", "missing rows", *_OF_QUERIES)
 TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 TEST_CANDIDATES = "test"
@@ -204,6 +203,7 @@ def lines_above(report: Report) -> list[str]:
 
 
 def _lines_of_queries(report: Report) -> list[str]:
+    """Say how many queries there are, among how many candidates, and what their lists miss."""
     summary = report.summary
     protocol = report.protocol
     sizes = _sizes_of_queries(report)
@@ -236,6 +236,7 @@ def _lines_of_queries(report: Report) -> list[str]:
 
 
 def _sizes_of_queries(report: Report) -> str:
+    """Write the numbers of queries and of their right answers."""
     answers = format_count(report.summary.tasks, "right answer")
     return f"{format_count(report.tasks(), 'query')} with {answers}"
 
@@ -275,14 +276,14 @@ class Finding:
     Attributes
     ----------
     name : str
-        The check. For a report: "misses", "worse than chance", "ties", "constant", "nan", "inf",
-        "rescored", "queries", "saturated", "few candidates", "unfiltered", "sampled", "test
-        candidates", "missing rows" of a part or of joined ones, and "missing sides" of these, "one
-        array" of two sides; for queries "missing answers", and "joined queries" of one name; for
-        lists "missing lists", "unused lists", "pooled lists" of several values of a column, "known
-        in lists", "names" of right answers that differ only in writing, and "spellings"; for lists
-        of an index "missing ids", "no candidates", "tied lists", "without candidates" and "ids from
-        1".
+        The check; tasks have their own, as "leaks". For a report: "misses", "worse than chance",
+        "ties", "constant", "nan", "inf", "rescored", "queries", "saturated", "few candidates",
+        "unfiltered", "sampled", "test candidates", "missing rows" of a part or of joined ones, and
+        "missing sides" of these, "one array" of two sides; for queries "missing answers", and
+        "joined queries" of one name; for lists "missing lists", "unused lists", "pooled lists" of
+        several values of a column, "known in lists", "names" of right answers that differ only in
+        writing, and "spellings"; for lists of an index "missing ids", "no candidates", "tied
+        lists", "without candidates" and "ids from 1".
     count : int
         How many tasks, candidates, rows or lists it concerns.
     message : str
@@ -290,7 +291,8 @@ class Finding:
 
     Notes
     -----
-    Tasks are counted that have a weight above 0.
+    Of misses, of constant and saturated scores and of few candidates, the tasks are counted that
+    have a weight above 0.
     """
 
     name: str
@@ -356,26 +358,33 @@ def audit_report(report: Report, names: Sequence[str]) -> Findings:
     lines = [
         f"{protocol} (fingerprint {protocol.fingerprint}).",
         f"Recorded: {', '.join(f'{name} {value}' for name, value in recorded.items())}.",
+        *_lines_of_ties(report),
     ]
-    summary = report.summary
-    if protocol.ties is not None and not summary.tied_tasks:
-        lines.append(ONE_RANK)
-    elif summary.tied_tasks:
-        lines.append(
-            f"{summary.tied_tasks:,} of {format_count(summary.tasks, 'task')} are tied "
-            f"({percent(summary.tied_tasks / summary.tasks)}): {summary.largest_tie:,} candidates "
-            f"at most, {summary.mean_tie:.3g} on average."
-        )
-    elif summary.tasks and protocol.lists is not None:  # The kinds may differ by misses.
-        lines.append("No task ties.")
-    elif summary.tasks:
-        lines.append("No task ties: all kinds of rank agree.")
-    if summary.audit is not None:
-        counts = ", ".join(f"{name} {n:,}" for name, n in summary.audit.items())
-        lines.append(f"Counts of scores: {counts}.")
+    counts = report.summary.audit
+    if counts is not None:
+        words = ", ".join(f"{name} {number:,}" for name, number in counts.items())
+        lines.append(f"Counts of scores: {words}.")
     if not findings:
         lines.append("Nothing was found in these ranks that makes the numbers suspect.")
     return Findings(findings, lines)
+
+
+def _lines_of_ties(report: Report) -> list[str]:
+    """Say how many tasks are tied, that none is, or that it is not known; nothing of no tasks."""
+    summary = report.summary
+    if summary.tied_tasks:
+        return [
+            f"{summary.tied_tasks:,} of {format_count(summary.tasks, 'task')} are tied "
+            f"({percent(summary.tied_tasks / summary.tasks)}): {summary.largest_tie:,} candidates "
+            f"at most, {summary.mean_tie:.3g} on average."
+        ]
+    if report.protocol.ties is not None:  # Ranks were made by this rule elsewhere.
+        return [ONE_RANK]
+    if not summary.tasks:
+        return []
+    if report.protocol.lists is not None:  # The kinds may differ by misses.
+        return ["No task ties."]
+    return ["No task ties: all kinds of rank agree."]
 
 
 def graded_findings(
@@ -384,17 +393,16 @@ def graded_findings(
     """List what makes the numbers of a report suspect, each with how bad it is.
 
     The names are those of the checks to make; without any, all are made. Where a table shows some
-    keys, what ties move is one of these.
+    keys, what ties move is one of these. What a task found is as bad as it is often.
     """
-    checks = tuple(CHECKS) if report.unit == "task" else CHECKS_OF_QUERIES
     graded = []
-    for name in checks:
-        if (names and name not in names) or (name in _OF_AUDITS and report.ranks.audit is None):
+    for name in CHECKS_OF_TASKS if report.unit == "task" else CHECKS_OF_QUERIES:
+        is_asked = not names or name in names
+        lacks_audit = name in _OF_AUDITS and report.ranks.audit is None
+        if not is_asked or lacks_audit:
             continue
-        if name == "ties":
-            grade, count, words = _ties(report, shown_keys)
-        else:
-            grade, count, words = CHECKS[name](report)
+        check = partial(_ties, shown_keys=shown_keys) if name == "ties" else CHECKS[name]
+        grade, count, words = check(report)
         if grade > THRESHOLDS.get(name, 0.0):
             graded.append((float(grade), Finding(name, count, MESSAGES[name].format(words))))
     for finding in report._task_findings:
@@ -472,19 +480,13 @@ def _test_candidates(report: Report) -> Measure:
 
 def _missing_answers(report: Report) -> Measure:
     """Count the right answers that queries lack."""
-    answers = report.model.answers
-    if answers is None:
-        return NOTHING
-    number, words = answers.describe_lack()
+    number, words = report._answered.describe_lack()
     return number, number, words
 
 
 def _joined_queries(report: Report) -> Measure:
     """Count the names that have a query in several of the tasks that were joined."""
-    answers = report.model.answers
-    if answers is None:
-        return NOTHING
-    tasks_of_name = Counter(query[1] for query in answers.queries if isinstance(query, tuple))
+    tasks_of_name = Counter(query[1] for query in report.queries if isinstance(query, tuple))
     names = [str(name) for name, tasks in tasks_of_name.items() if tasks > 1]
     shown = names[:3] + ["..."] * (len(names) > 3)
     return len(names), len(names), ", ".join(shown)
@@ -500,16 +502,16 @@ def _missing_rows(report: Report) -> Measure:
     ranks = report.ranks
     if not ranks.origins or not len(ranks):
         return NOTHING
-    numbers = count_units(ranks)
-    present = numbers.total()
-    units = sum(max(origin.part_of, numbers[origin.fingerprint]) for origin in ranks.origins)
-    noun = metrics.contributions.unit_codes(ranks, "unit")[1]
-    words = f"{present:,} of {format_count(units, noun)}"
-    # Where each row is a unit, numbers say which are missing; a file may declare any number.
-    if present < units < 1000 * present and [origin.rows for origin in ranks.origins] == [units]:
-        missing = without(np.arange(units), distinct(ranks._labels["unit"].codes))
-        words += f"; missing: {describe_rows(missing, units)}"
-    return units - present, units - present, words
+    units_by_task = count_units(ranks)
+    present = units_by_task.total()
+    total = sum(max(task.part_of, units_by_task[task.fingerprint]) for task in ranks.origins)
+    _, noun = metrics.contributions.unit_codes(ranks, "unit")
+    words = f"{present:,} of {format_count(total, noun)}"
+    has_unit_a_row = len(ranks.origins) == 1 and ranks.origins[0].rows == total
+    if has_unit_a_row and present < total < 1000 * present:  # A file may declare any number.
+        missing = without(np.arange(total), distinct(ranks._labels["unit"].codes))
+        words += f"; missing: {describe_rows(missing, total)}"
+    return total - present, total - present, words
 
 
 def _missing_sides(report: Report) -> Measure:
@@ -517,20 +519,21 @@ def _missing_sides(report: Report) -> Measure:
     ranks = report.ranks
     if not ranks.origins or not len(ranks) or ranks.side is None:
         return NOTHING
-    noun = metrics.contributions.unit_codes(ranks, "unit")[1]
-    units, codes = codes_of(ranks._labels["unit"].codes)
-    names = ranks.side.vocabulary or ()
-    has_side = np.zeros((len(units), len(names)), np.bool_)
+    _, noun = metrics.contributions.unit_codes(ranks, "unit")
+    unit_rows, codes = codes_of(ranks._labels["unit"].codes)
+    sides = ranks.side.vocabulary or ()
+    has_side = np.zeros((len(unit_rows), len(sides)), np.bool_)
     has_side[codes, ranks.side.codes] = True
-    lacks = ~has_side & has_side.any(axis=0)
-    words = []
-    for side in np.flatnonzero(lacks.any(axis=0)).tolist():
-        (rows,) = np.nonzero(lacks[:, side])
-        words.append(f"{len(rows):,} of {format_count(len(units), noun)} without {names[side]}")
+    lacks_side = ~has_side & has_side.any(axis=0)
+    texts = []
+    for i in np.flatnonzero(lacks_side.any(axis=0)).tolist():
+        rows = unit_rows[lacks_side[:, i]]
+        text = f"{len(rows):,} of {format_count(len(unit_rows), noun)} without {sides[i]}"
         if len(ranks.origins) == 1:
-            words[-1] += f": {describe_rows(units[rows], ranks.origins[0].rows)}"
-    number = int(np.count_nonzero(lacks.any(axis=1)))
-    return number, number, "; ".join(words)
+            text += f": {describe_rows(rows, ranks.origins[0].rows)}"
+        texts.append(text)
+    number = int(np.count_nonzero(lacks_side.any(axis=1)))
+    return number, number, "; ".join(texts)
 
 
 def describe_rows(rows: IntArray, number: int) -> str:
@@ -566,14 +569,8 @@ def _share_of(report: Report, mask: npt.NDArray[np.bool_]) -> Measure:
 def _worse_than_chance(report: Report) -> Measure:
     """Find the first side whose mean rank is many standard errors above that of random scores.
 
-    Under chance a rank r is uniform on 1..N, and log E exp(t(r - E r)) <= t**2 (N**2 - 1) / 24 for
-    every t (each factor of sinh(Nt/2) / (N sinh(t/2)), written as an infinite product, is). So a
-    mean of independent ranks that is z standard errors above its expectation has a probability of
-    at most exp(-z**2 / 2), whatever their candidates and weights; ties, and ranks of one query
-    without repeats, make it smaller. Tasks of one target may depend on each other in any way:
-    their standard deviations are added (Hölder's inequality), not the variances. Where true scores
-    are -inf, as by a mask that hides targets too, another order is asked about only if the other
-    tasks are worse than chance as well.
+    Where true scores are -inf, as by a mask that hides targets too, another order is asked about
+    only if the other tasks are worse than chance as well.
     """
     ranks = report.ranks
     answers = report.model.answers
@@ -582,10 +579,8 @@ def _worse_than_chance(report: Report) -> Measure:
     if answers is not None and (is_partial or not ranks.candidates.all()):
         return NOTHING
     for side in report.sides:
-        mask = report.model.mask_of_side(side)
+        mask = report.model.mask_of_side(side) if answers is None else answers.is_right
         tasks = np.ones(len(ranks), np.bool_) if mask is None else mask
-        if answers is not None:
-            tasks = answers.is_right
         z = _standard_errors_above(report, tasks)
         if z > STANDARD_ERRORS:
             value = f"mean rank of right answers {ranks.realistic[tasks].mean():.4g}"
@@ -617,65 +612,76 @@ def _explain_high_ranks(report: Report, tasks: npt.NDArray[np.bool_]) -> str:
 
 
 def _standard_errors_above(report: Report, tasks: npt.NDArray[np.bool_]) -> float:
-    """How many standard errors the mean rank of some tasks is above that of chance."""
+    """How many standard errors the mean rank of some tasks is above that of chance.
+
+    Under chance a rank r is uniform on 1..N, and log E exp(t(r - E r)) <= t**2 (N**2 - 1) / 24 for
+    every t, as it is for each factor of sinh(Nt/2) / (N sinh(t/2)), written as an infinite product.
+    So z standard errors or more have a probability of at most exp(-z**2 / 2) for independent ranks,
+    whatever their candidates and weights; ties, and ranks of one query without repeats, make it
+    smaller. Tasks of one target may depend on each other in any way: their standard deviations are
+    added (Hölder's inequality), not the variances.
+    """
     ranks = report.ranks
     candidates = ranks.candidates[tasks].astype(np.float64)
     weights = np.ones(len(candidates))
     if report.weights is not None:
         weights = report.weights[tasks]
-        weights = weights / (weights.max(initial=0.0) or 1.0)
+        weights = weights / (weights.max(initial=0.0) or 1.0)  # Squares do not overflow.
     deviations = weights * np.sqrt((candidates - 1) * (candidates + 1) / 12)
     if ranks.targets is not None:
-        codes = codes_of(ranks.targets.codes[tasks]).codes
-        deviations = np.bincount(codes, weights=deviations).astype(np.float64)
-    spread = math.sqrt(float(np.square(deviations).sum()))
+        targets = codes_of(ranks.targets.codes[tasks]).codes
+        deviations = np.bincount(targets, weights=deviations).astype(np.float64)
+    standard_error = math.sqrt(float(np.square(deviations).sum()))
     excess = float((weights * (ranks.realistic[tasks] - (candidates + 1) / 2)).sum())
-    if not spread:
-        return 0.0
-    return excess / spread
+    return excess / standard_error if standard_error else 0.0
 
 
 def _ties(report: Report, shown_keys: Collection[Key] = ()) -> Measure:
     """Find the metric that ties move most from its default value, relative to this one.
 
-    Of shown keys it is one without a kind of rank; one that is not adjusted, if there is any. What
-    lists miss is no tie: such tasks are left out, and of queries they count as 0.
+    Of shown keys it is one without a kind of rank; one that is not adjusted, if there is any.
     """
     tied_tasks = report.summary.tied_tasks
     if not tied_tasks:
         return NOTHING
-    grammar = report.grammar
-    over = ""
-    if report.model.answers is not None:
-        names: Sequence[str] = grammar.few
-        sides = list(report.sides[:1])
-        if report.protocol.misses == "bounds" and share_missed(report):
-            report = type(report)(report.ranks.with_protocol(misses=None))
-            over = " where misses count as 0"
-    else:
-        names = TIE_METRICS
-        has_unpooled_side = UNPOOLED_SIDE in report.sides[1:]
-        listed = report.ranks.listed
-        if listed is not None and not listed.all():
-            report = type(report)(report.model.ranks[listed], seed=report.seed)
-            over = " over the targets that are listed"
-        sides = list(report.sides[:1])
-        if has_unpooled_side:  # It is no part of the first, which pools others.
-            sides.append(UNPOOLED_SIDE)
+    without_misses, words_on_misses = _leave_out_misses(report)
+    moves = [(0.0, "")]
+    for key in _keys_that_ties_move(report, shown_keys):
+        # The targets that are listed may have none of this side, and have no groups.
+        has_groups = without_misses.by is not None
+        if key.side in without_misses.sides and (has_groups or not key.macro):
+            moves.append(_moved_by_ties(without_misses, key, words_on_misses))
+    grade, words = max(moves, key=itemgetter(0))
+    return grade, tied_tasks, words
 
+
+def _keys_that_ties_move(report: Report, shown_keys: Collection[Key]) -> list[Key]:
+    """List those of the shown keys that ties may move; without any, a few that a report has."""
+    grammar = report.grammar
     if shown_keys:
         keys = [key for key in shown_keys if key.kind == grammar.default_kind]
-        keys = [key for key in keys if key.adjustment == NO_ADJUSTMENT] or keys
-    else:
-        pairs = itertools.product(sides, map(grammar.parse, names))
-        keys = [replace(key, side=side) for side, key in pairs]
-    moved = 0.0, ""
-    for key in keys:
-        # The targets that are listed may have none of this side, and have no groups.
-        if key.side in report.sides and (report.by is not None or not key.macro):
-            moved = max(moved, _moved_by_ties(report, key, over), key=itemgetter(0))
-    grade, words = moved
-    return grade, tied_tasks, words
+        plain_keys = [key for key in keys if key.adjustment == NO_ADJUSTMENT]
+        return plain_keys or keys
+    sides = [report.sides[0]]
+    if UNPOOLED_SIDE in report.sides[1:]:  # It is no part of the first, which pools others.
+        sides.append(UNPOOLED_SIDE)
+    names = TIE_METRICS if report.model.answers is None else grammar.few
+    return [replace(grammar.parse(name), side=side) for side in sides for name in names]
+
+
+def _leave_out_misses(report: Report) -> tuple[Report, str]:
+    """Return a report without what lists miss, which is no tie, and say over what its values are.
+
+    Tasks whose targets are missed are left out; right answers of queries that are count as 0.
+    """
+    listed = report.ranks.listed
+    if report.model.answers is not None:
+        if report.protocol.misses == "bounds" and share_missed(report):
+            return type(report)(report.ranks.with_protocol(misses=None)), " where misses count as 0"
+    elif listed is not None and not listed.all():
+        ranks = report.model.ranks[listed]
+        return type(report)(ranks, seed=report.seed), " over the targets that are listed"
+    return report, ""
 
 
 def _moved_by_ties(report: Report, key: Key, over: str) -> tuple[float, str]:
@@ -712,3 +718,4 @@ CHECKS: dict[str, Callable[[Report], Measure]] = {
     "missing answers": _missing_answers,
     "joined queries": _joined_queries,
 }
+CHECKS_OF_TASKS = [name for name in CHECKS if name not in _OF_QUERIES]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from ..inference.comparing import (
     why_incomparable,
 )
 from ..inference.intervals import APART, error_rate, note_kind
-from ..inference.pairing import align_models, read_models, unlike_lists
+from ..inference.pairing import align_models, describe_missing_lists, read_models
 from ..inputs.checks import choice, confidence, distinct_names, flag, several
 from ..metrics.contributions import COUNT, UNIT
 from ..metrics.keys import MACRO
@@ -47,10 +48,10 @@ from .reports import Report
 if TYPE_CHECKING:
     from ..metrics.keys import Key
     from ..ranks.labels import LabelsLike
-    from .audit import Graded
 
 Models = Mapping[str, list[Report]]  # The runs of each model.
 Cell = tuple[int, str]  # its row, and the name of its column
+Doubts = dict[str, dict[int, tuple[float, str]]]  # a grade and a message, by model and run
 BEST = "best"
 
 
@@ -147,10 +148,10 @@ def table(
     if has_groups and unit is not None and not isinstance(unit, str):
         expected = "the name of a label, as groups have rows"
         raise InputTypeError("unit", expected=expected, got=type(unit).__name__)
-    macro = has_groups or any(key.macro for key in keys.values())
+    has_macro = has_groups or any(key.macro for key in keys.values())
     is_repeated = any(len(runs) > 1 for runs in models.values())
-    lines = _read_lines(models, keys, _read_kinds(models, keys, kinds), has_groups, is_repeated)
-    reasons = _reasons_unlike(models, macro, allow_unlike)
+    lines = _model_lines(models, keys, _read_kinds(models, keys, kinds), has_groups, is_repeated)
+    reasons = _reasons_unlike(models, has_macro, allow_unlike)
     notes_below = [f"{reason}." for reason in reasons]
     notes_below += _doubts(models, keys.values())
     differing: set[Cell] = set()
@@ -161,21 +162,20 @@ def table(
     if flag("interval", interval):
         notes_below += add_intervals(lines, unit, confidence(level))
     elif is_repeated:
-        words = " or ".join(sorted({f"{len(runs)} runs" for runs in models.values()} - {"1 runs"}))
-        notes_below.append(f"± is the standard deviation of {words}.")
+        numbers = sorted({f"{len(runs)} runs" for runs in models.values() if len(runs) > 1})
+        notes_below.append(f"± is the standard deviation of {' or '.join(numbers)}.")
     first = next(iter(models.values()))[0]
-    labels: dict[Column, str | None] = {Column("model"): None}
+    plain_kind = first.grammar.default_kind if kinds is not None and is_auto(kinds) else None
+    plain_labels: dict[Column, str | None] = {}
     if has_groups:
-        labels = {Column("group", first.by or ""): None, **labels}
-    plain_kind = None
+        plain_labels[Column("group", first.by or "")] = None
+    plain_labels[Column("model")] = None
     if kinds is not None:
-        if is_auto(kinds):
-            plain_kind = first.grammar.default_kind
-        labels[Column("kind")] = plain_kind
+        plain_labels[Column("kind")] = plain_kind
     models_table = lay_out(
         lines,
         keys,
-        labels,
+        plain_labels,
         [Column("runs", hidden=True)] if is_repeated else [],
         layout=Layout(differing=differing, comparable=list(map(_part, lines))),
         notes=dict.fromkeys(notes_below),
@@ -236,12 +236,14 @@ def _read_keys(models: Models, metrics: Names) -> dict[str, Key]:
     """Choose the columns, which all models have, and read their keys."""
     reports = [report for runs in models.values() for report in runs]
     first = reports[0]
-    usual = _shared_keys(first.grammar.listed, reports) or _shared_keys(first, reports)
-    keys = choose_metrics(metrics, first.grammar.few, usual)
+    usual_keys = _shared_keys(first.grammar.listed, reports)
+    if not usual_keys:
+        usual_keys = _shared_keys(list(first), reports)
+    keys = choose_metrics(metrics, first.grammar.few, usual_keys)
     for name, runs in models.items():
         try:
             for report in runs:
-                report.to_dict(keys)
+                report.to_dict(keys)  # It raises for a key without a value.
         except UnknownKeyError as error:
             problem = f"{error.problem} (of {name!r})"
             raise UnknownKeyError(error.argument, problem, remedies=error.remedies) from None
@@ -258,7 +260,7 @@ def _shared_keys(keys: Iterable[str], results: Iterable[Mapping[str, float]]) ->
 # -- lines -----------------------------------------------------------------------------------------
 
 
-def _read_lines(
+def _model_lines(
     models: Models,
     keys: Mapping[str, Key],
     kinds: Sequence[str],
@@ -273,18 +275,17 @@ def _read_lines(
                 got = f"{key} with groups"
                 raise InputValueError("metrics", expected="keys of groups, too", got=got)
         parts.append((MACRO, MACRO, models))
-        for label, of_group in _groups_of_models(models).items():
-            parts.append((GROUP, label_text(label), of_group))
-    keys_of_kinds = {kind: keys_of_line(keys, kind=kind) for kind in kinds}
-    macro_keys_of_kinds = {kind: keys_of_line(keys, kind=kind, macro=True) for kind in kinds}
+        for label, models_of_group in _groups_of_models(models).items():
+            parts.append((GROUP, label_text(label), models_of_group))
+    plain_keys = {kind: keys_of_line(keys, kind=kind) for kind in kinds}
+    macro_keys = {kind: keys_of_line(keys, kind=kind, macro=True) for kind in kinds}
     lines = []
-    for part, (average, group, of_part) in enumerate(parts):
-        for (name, runs), kind in itertools.product(of_part.items(), kinds):
-            labels = {"part": part, "average": average, "group": group, "kind": kind}
+    for number, (average, group, models_of_part) in enumerate(parts):
+        part_keys = macro_keys if average == MACRO else plain_keys
+        for (name, runs), kind in itertools.product(models_of_part.items(), kinds):
+            labels = {"part": number, "average": average, "group": group, "kind": kind}
             labels |= {"model": name, "runs": len(runs)}
-            keys_of_part = macro_keys_of_kinds if average == MACRO else keys_of_kinds
-            of_model = make_lines(runs, keys_of_part[kind], labels, has_deviations=has_deviations)
-            lines.append(of_model)
+            lines.append(make_lines(runs, part_keys[kind], labels, has_deviations=has_deviations))
     return lines
 
 
@@ -325,47 +326,44 @@ def _differences(
 ) -> tuple[set[Cell], list[str]]:
     """Return the cells that differ significantly from the best model or a given one, and notes.
 
-    The best is chosen by the same ranks, so Holm's rule is over all pairs of models then; for a
-    given model over the pairs with it. It is over all parts of comparable lines, too.
+    Holm's rule counts all pairs of models where they differ from the best, which is chosen by the
+    same ranks; from a given model, the pairs with it. It counts those of all comparable rows.
     """
-    parts: dict[Hashable, dict[str, int]] = {}  # The rows that are comparable, by their models.
+    rows_by_part: dict[Hashable, dict[str, int]] = {}  # of comparable lines, by their models
     for row, line in enumerate(lines):
-        parts.setdefault(_part(line), {})[line.cells["model"][0]] = row
-    models = list(dict.fromkeys(name for rows in parts.values() for name in rows))
+        rows_by_part.setdefault(_part(line), {})[line.cells["model"][0]] = row
+    models = list(dict.fromkeys(name for rows in rows_by_part.values() for name in rows))
     reference = choice("against", against, (*models, BEST))
     if len(models) < 2:
         raise InputValueError("against", expected="at least two models", got=len(models))
 
-    # Each with the cells that differ if it finds a difference, and whether it is within a group.
-    tests: list[tuple[Comparison, set[Cell], bool]] = []
-    for rows in parts.values():
+    # Each has the cells that differ if its models do.
+    tests_of_all: list[tuple[Comparison, set[Cell]]] = []
+    tests_of_groups: list[tuple[Comparison, set[Cell]]] = []
+    for rows in rows_by_part.values():
         lines_of_part = {name: lines[row] for name, row in rows.items()}
-        is_of_group = _is_of_group(lines[rows[models[0]]])
+        is_of_group = _is_of_group(lines_of_part[models[0]])
         for comparison, marks in _compare_lines(lines_of_part, reference, options):
-            cells = {(rows[name], column) for name, column in marks}
-            tests.append((comparison, cells, is_of_group))
+            test = comparison, {(rows[name], column) for name, column in marks}
+            (tests_of_groups if is_of_group else tests_of_all).append(test)
+    tests = tests_of_all + tests_of_groups
     if not tests:
         return set(), ["No column has values that can be tested."]
 
-    comparisons = corrected([comparison for comparison, _, _ in tests])
+    comparisons = corrected([comparison for comparison, _ in tests])
     alpha = error_rate(options["level"])
     differing: set[Cell] = set()
-    of_all = []
-    of_groups = []
-    for comparison, (_, cells, is_of_group) in zip(comparisons, tests, strict=True):
+    for comparison, (_, cells) in zip(comparisons, tests, strict=True):
         if comparison.p_holm is not None and comparison.p_holm <= alpha:
             differing |= cells
-        if is_of_group:
-            of_groups.append(comparison)
-        else:
-            of_all.append(comparison)
 
     named = "the best of its column" if reference == BEST else reference
-    if len(parts) > 1:
+    if len(rows_by_part) > 1:
         named += " among comparable rows"
     verdict = f"{DAGGER} differs from {named}" if differing else f"Nothing differs from {named}"
     notes = [f"{verdict}: {_describe_tests(comparisons, alpha)}."]
-    notes += _notes_on_tests(of_all, of_groups, keys)
+    number = len(tests_of_all)
+    notes += _notes_on_tests(comparisons[:number], comparisons[number:], keys)
     return differing, notes
 
 
@@ -383,12 +381,13 @@ def _notes_on_tests(
 ) -> Iterator[str]:
     """Say what limits the trust in comparisons; within groups, in how many of them."""
     yield from map(sentence, format_notes(of_all))
-    numbers: Counter[str] = Counter()
+    comparisons_by_kind: Counter[str] = Counter()
     for comparison in of_groups:
-        numbers.update(dict.fromkeys(map(note_kind, comparison.notes), 1))
-    del numbers[APART]
-    for kind, number in numbers.items():
-        yield sentence(f"{kind}: {format_count(number, 'comparison')} within groups")
+        kinds = dict.fromkeys(map(note_kind, comparison.notes))  # each once
+        comparisons_by_kind.update(kinds.keys())
+    for kind, number in comparisons_by_kind.items():
+        if kind != APART:
+            yield sentence(f"{kind}: {format_count(number, 'comparison')} within groups")
     untested = [name for name, key in keys.items() if key.metric != COUNT and why_incomparable(key)]
     if untested:
         yield f"Not tested, as they are not means over units: {', '.join(untested)}."
@@ -402,9 +401,8 @@ def _compare_lines(
     Each comparison has the models and columns that are marked if its models differ.
     """
     references = _references(lines, reference)
-    keys = next(iter(lines.values())).keys
     # Tables print the title of a key, and compare equal keys once.
-    tested_keys = {key.title: key for name in references if (key := keys[name]) is not None}
+    tested_keys = {key.title: key for key, _ in references.values()}
     models = read_models({model: line.reports for model, line in lines.items()})
     if not tested_keys:
         return
@@ -412,32 +410,30 @@ def _compare_lines(
         if reference not in (BEST, *pair):
             continue
         for comparison in compare_pair(models, pair, tested_keys, **options, has_bounds=False):
-            tested_key = tested_keys[comparison.metric]
             marks = set()
-            for column, model in references.items():
-                if keys[column] == tested_key and model in pair:
+            for column, (key, model) in references.items():
+                if key == tested_keys[comparison.metric] and model in pair:
                     other = pair[1] if model == pair[0] else pair[0]
                     marks.add((other, column))
             yield comparison, marks
 
 
-def _references(lines: Mapping[str, Lines], reference: str) -> dict[str, str]:
-    """Return for each column that can be tested the model that the others are compared with."""
-    first = next(iter(lines.values()))
+def _references(lines: Mapping[str, Lines], reference: str) -> dict[str, tuple[Key, str]]:
+    """Return for each column that can be tested its key, and the model that others differ from."""
+    first_line = next(iter(lines.values()))
     references = {}
-    for name, key in first.keys.items():
+    for name, key in first_line.keys.items():
         if key is None or why_incomparable(key):
             continue
         values = {model: line.cells[name][0] for model, line in lines.items()}
-        known = {model: value for model, value in values.items() if value == value}
-        if _is_of_group(first) and len(known) < len(values):
+        known = {model: value for model, value in values.items() if not math.isnan(value)}
+        if _is_of_group(first_line) and len(known) < len(values):
             continue  # A group without tasks of a side has no value there.
-        upward = key.increasing
         if reference != BEST:
-            references[name] = reference
-        elif known and upward is not None:
-            choose: Any = max if upward else min
-            references[name] = choose(known, key=known.__getitem__)
+            references[name] = key, reference
+        elif known and key.increasing is not None:
+            best = max(known.values()) if key.increasing else min(known.values())
+            references[name] = key, next(model for model in known if known[model] == best)
     return references
 
 
@@ -447,6 +443,7 @@ def _part(line: Lines) -> tuple[Any, ...]:
 
 
 def _is_of_group(line: Lines) -> bool:
+    """Whether a line is of one group, not of all tasks or of macro averages."""
     return bool(line.cells["average"][0] == GROUP)
 
 
@@ -483,45 +480,39 @@ def _why_unlike(a: Report, b: Report, names: tuple[str, str], macro: bool) -> st
     models = read_models({names[0]: a, names[1]: b})
     pair, _, unlike = align_models(models[names[0]][0], models[names[1]][0], names)
     if pair is not None:
-        unlike += unlike_lists(*pair, names, lenient=names)
+        missing = describe_missing_lists(*pair, names)
+        unlike += [f"lists: {name} {description}" for name, description in missing.items()]
     return f"cannot be compared with {names[0]}: {'; '.join(unlike)}" if unlike else ""
 
 
 def _doubts(models: Models, shown_keys: Collection[Key]) -> Iterator[str]:
     """Say the worst that each check finds in all models, and which models, or runs, have it."""
-    findings: dict[str, list[dict[str, Graded]]] = {}  # of each run of a model, by check
-    checks: dict[str, None] = {}
-    for name, runs in models.items():
-        findings[name] = []
-        for report in runs:
-            graded = graded_findings(report, DOUBTS, shown_keys)
-            findings[name].append({finding.name: (grade, finding) for grade, finding in graded})
-            checks.update(dict.fromkeys(findings[name][-1]))
-    for check in checks:
-        of_check = {name: [run.get(check) for run in runs] for name, runs in findings.items()}
-        yield _describe_worst(of_check)
+    doubts_by_check: dict[str, Doubts] = {}
+    for model, runs in models.items():
+        for number, report in enumerate(runs, 1):
+            for grade, finding in graded_findings(report, DOUBTS, shown_keys):
+                doubts = doubts_by_check.setdefault(finding.name, {})
+                doubts.setdefault(model, {})[number] = grade, finding.message
+    for doubts in doubts_by_check.values():
+        yield _describe_worst(doubts, models)
 
 
-def _describe_worst(findings: Mapping[str, Sequence[Graded | None]]) -> str:
+def _describe_worst(doubts: Doubts, models: Models) -> str:
     """Say the worst of what a check finds in the runs of each model, and where it is."""
-    worst = {}
-    for model, of_runs in findings.items():
-        # The message has sizes, which decide where grades are infinite.
-        ordered = [(each[0], each[1].message, i) for i, each in enumerate(of_runs, 1) if each]
-        if ordered:
-            worst[model] = max(ordered)
-    _, message, _ = max(worst.values())
-
+    # The message has sizes, which decide where grades are infinite.
+    worst = {model: max(doubts_of_runs.values()) for model, doubts_of_runs in doubts.items()}
+    _, message = max(worst.values())
     sources = []
     others = []
-    for model, (_, message_of_model, run) in worst.items():
-        if message_of_model != message:
+    for model, doubts_of_runs in doubts.items():
+        runs = [run for run, (_, text) in doubts_of_runs.items() if text == message]
+        if worst[model][1] != message:
             others.append(model)
-        elif all(each and each[1].message == message for each in findings[model]):
+        elif len(runs) == len(models[model]):
             sources.append(model)
         else:
-            sources.append(f"run {run} of {model}")
+            sources.append(f"run {runs[-1]} of {model}")
     text = message if message.endswith("?") else f"{message}."
-    if sources != list(findings):
+    if sources != list(models):
         text = f"{', '.join(sources)}: {text}"
     return f"{text} Less in {', '.join(others)}." if others else text

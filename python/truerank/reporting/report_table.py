@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
     from .reports import Report
 
+    # The name of its group, or "", the number of its runs, and itself.
+    IntervalOfGroup: TypeAlias = tuple[str, int, Interval]
+
 JSON_FORMAT = 1
 JSON_KINDS = {"task": "truerank.report", "query": "truerank.retrieval"}
 
@@ -43,6 +46,7 @@ ALL_KINDS = "all"  # It means all kinds but the random one.
 LABELS = ("average", "group", "side", "part", "model")
 BETTER: dict[bool | None, Any] = {True: "higher", False: "lower", None: None}
 
+Row: TypeAlias = tuple[str, str]  # its side and its kind
 GROUPS_NAMED = 3  # A note names so many.
 GROUPS_SHOWN = 20  # On a terminal and in a notebook tables are cut here.
 # They stand below every table.
@@ -95,39 +99,32 @@ def table_of_report(
     digits = check_digits(digits)
     grammar = report.grammar
     default_kind = grammar.default_kind
-    of_all, of_groups = _choose_rows(report, sides, kinds)
+    rows_of_all, rows_of_groups = _choose_rows(report, sides, kinds)
     keys = _choose_columns(report, metrics)
-    first_sides = dict.fromkeys(side for side, _ in of_all if side in (of_all[0][0], UNPOOLED_SIDE))
-    shown_keys = [replace(key, side=side) for side in first_sides for key in keys.values()]
+    shown_sides = list(dict.fromkeys(side for side, _ in rows_of_all))
+    # Ties are looked at on the first side, and on the one that it does not pool.
+    sides_of_ties = [side for side in shown_sides if side in (shown_sides[0], UNPOOLED_SIDE)]
+    shown_keys = [replace(key, side=side) for side in sides_of_ties for key in keys.values()]
     graded = graded_findings(report, DOUBTS, shown_keys)
     notes = [sentence(finding.message) for _, finding in graded]
-    parts = {MICRO: of_all}
-    if report.by is not None:
-        parts |= {MACRO: of_groups, GROUP: of_groups}
-    lines = []
-    for average, pairs in parts.items():
-        for side, kind in pairs:
-            labels = {"average": average, "group": average, "side": side, "kind": kind}
-            keys_here = keys_of_line(keys, side, kind, macro=average == MACRO)
-            groups = None
-            if average == MACRO and (side, kind) == pairs[0]:
-                notes += _notes_on_macro(report, keys_here, grammar.compose(side, kind, ""))
-            if average == GROUP:
-                groups = [label for label, n in largest_groups(report, side).items() if n]
-            lines.append(make_lines([report], keys_here, labels, groups))
-    most = len(of_all) + len(of_groups) + GROUPS_SHOWN
+    if report.by is not None and rows_of_groups:
+        side, kind = rows_of_groups[0]
+        macro_keys = keys_of_line(keys, side, kind, macro=True)
+        notes += _notes_on_macro(report, macro_keys, grammar.compose(side, kind, ""))
+    lines = _lines_of_report(report, keys, rows_of_all, rows_of_groups)
+    most = len(rows_of_all) + len(rows_of_groups) + GROUPS_SHOWN
     if flag("interval", interval):
         notes += add_intervals(lines, unit, confidence(level), None if all_intervals else most)
-    columns: dict[Column, str | None] = {}
+    plain_labels: dict[Column, str | None] = {}
     if report.by is not None:
-        columns = {Column("average", hidden=True): None, Column("group", report.by): MICRO}
+        plain_labels = {Column("average", hidden=True): None, Column("group", report.by): MICRO}
     if "side" in grammar.rows:
-        columns[Column("side")] = of_all[0][0] if of_all else None
-    columns[Column("kind")] = default_kind
+        plain_labels[Column("side")] = shown_sides[0] if shown_sides else None
+    plain_labels[Column("kind")] = default_kind
     return lay_out(
         lines,
         keys,
-        columns,
+        plain_labels,
         [Column(grammar.units)],
         layout=Layout(before=tuple(lines_above(report)), most=most),
         notes=notes,
@@ -137,25 +134,42 @@ def table_of_report(
     )
 
 
+def _lines_of_report(
+    report: Report, keys: Mapping[str, Key], rows_of_all: list[Row], rows_of_groups: list[Row]
+) -> list[Lines]:
+    """Make the lines of all tasks, then those of macro averages and of groups, if there are any."""
+    rows_by_average = {MICRO: rows_of_all}
+    if report.by is not None:
+        rows_by_average |= {MACRO: rows_of_groups, GROUP: rows_of_groups}
+    lines = []
+    for average, rows in rows_by_average.items():
+        for side, kind in rows:
+            labels = {"average": average, "group": average, "side": side, "kind": kind}
+            keys_of_row = keys_of_line(keys, side, kind, macro=average == MACRO)
+            groups = None
+            if average == GROUP:
+                groups = [label for label, n in largest_groups(report, side).items() if n]
+            lines.append(make_lines([report], keys_of_row, labels, groups))
+    return lines
+
+
 def table_of_keys(
     report: Report, keys: Sequence[str], *, percent: bool = False, interval: bool = False
 ) -> Table:
     """Return a table with a column for each key, and a row of all tasks and of each group."""
     read_keys = {key: report.read_key(key) for key in keys}
     side = report.sides[0]  # Relations alone are not pooled.
-    labels = {"average": MICRO, "group": ALL_ROWS, "side": side, "kind": "", "number": "value"}
+    row_name = Column("number")  # Without groups, the one row has nothing else to be called.
+    labels = {"average": MICRO, "group": ALL_ROWS, "side": side, "kind": "", row_name.name: "value"}
     lines = [make_lines([report], read_keys, labels)]
     columns: dict[Column, str | None] = {}
     if report.by is not None:
         columns = {Column("group", report.by): None, Column(report.grammar.units): None}
-        of_groups = {name: None if key.macro else key for name, key in read_keys.items()}
-        labels["average"] = GROUP
+        keys_of_groups = {name: None if key.macro else key for name, key in read_keys.items()}
         groups = list(largest_groups(report, side))
-        lines.append(make_lines([report], of_groups, labels, groups))
-    notes: list[str] = []
-    if flag("interval", interval):
-        notes = add_intervals(lines, UNIT, 0.95)
-    columns[Column("number")] = None
+        lines.append(make_lines([report], keys_of_groups, labels | {"average": GROUP}, groups))
+    notes = add_intervals(lines, UNIT, 0.95) if flag("interval", interval) else []
+    columns[row_name] = None
     return lay_out(
         lines,
         read_keys,
@@ -217,25 +231,28 @@ def json_content(report: Report, keys: Sequence[str], columns: Iterable[str]) ->
 # -- what is asked for -----------------------------------------------------------------------------
 
 
-def _choose_rows(
-    report: Report, sides: Names, kinds: Names
-) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+def _choose_rows(report: Report, sides: Names, kinds: Names) -> tuple[list[Row], list[Row]]:
     """Check the sides and kinds of a table, or choose them: of the whole, and of groups."""
     if sides is None:
-        of_all = list(report.sides)
-        named = [side for side in of_all if side not in (ALL_SIDES, UNPOOLED_SIDE)]
-        if len(named) == 1 and report.tasks(named[0]) == report.tasks(of_all[0]):
-            of_all.remove(ALL_SIDES)  # A side that has all tasks stands for the pooled ones.
-        of_groups = of_all[:1]
+        sides_of_all = _usual_sides(report)
+        sides_of_groups = sides_of_all[:1]
     else:
-        of_all = of_groups = unique_keys(sides, "sides")
-    kinds_of_all = kinds_of_groups = choose_kinds(report, kinds)
-    for side in of_all:
+        sides_of_all = sides_of_groups = unique_keys(sides, "sides")
+    kinds_of_all = choose_kinds(report, kinds)
+    kinds_of_groups = [report.grammar.default_kind] if is_auto(kinds) else kinds_of_all
+    for side in sides_of_all:
         report.tasks(side)  # It raises for an unknown side.
-    if is_auto(kinds):
-        kinds_of_groups = [report.grammar.default_kind]
-    pairs = itertools.product(of_all, kinds_of_all)
-    return list(pairs), list(itertools.product(of_groups, kinds_of_groups))
+    rows_of_all = list(itertools.product(sides_of_all, kinds_of_all))
+    return rows_of_all, list(itertools.product(sides_of_groups, kinds_of_groups))
+
+
+def _usual_sides(report: Report) -> list[str]:
+    """List the sides of a report; one that has all tasks stands for the pooled ones."""
+    sides = list(report.sides)
+    named = [side for side in sides if side not in (ALL_SIDES, UNPOOLED_SIDE)]
+    if len(named) == 1 and report.tasks(named[0]) == report.tasks(sides[0]):
+        sides.remove(ALL_SIDES)
+    return sides
 
 
 def choose_kinds(report: Report, kinds: Names) -> list[str]:
@@ -297,6 +314,7 @@ def keys_of_line(
 
 @lru_cache(4096)  # The keys keep how they are written.
 def _key_of_line(key: Key, side: str, kind: str, macro: bool) -> Key | None:
+    """Return a key with a side, a kind and macro averages of a line; None if it has no value."""
     key_here = replace(key, side=side, kind=kind, macro=macro)
     return None if why_no_value(key_here) else key_here
 
@@ -309,37 +327,41 @@ def make_lines(
     *,
     has_deviations: bool = False,
 ) -> Lines:
-    """Make the line of all tasks of a model, or those of some groups, of one run or means over all.
+    """Make the line of all tasks of a model, or the lines of some groups.
 
-    Labels say what the lines are of: "average", "group", "kind" and perhaps more.
+    The values are those of the first run, or means over runs with their deviations. Labels say what
+    the lines are of: "average", "group", "kind" and perhaps more.
     """
-    side = labels.get("side", reports[0].sides[0])
-    sizes = [reports[0].tasks(side)]
-    if groups is not None:
-        tasks = reports[0].group_tasks(side)
+    first = reports[0]
+    side = labels.get("side", first.sides[0])
+    if groups is None:
+        sizes = [first.tasks(side)]
+        names = [labels["group"]]
+    else:
+        tasks = first.group_tasks(side)
         sizes = [tasks[group] for group in groups]
+        names = list(map(label_text, groups))
     cells: dict[str, list[Any]] = {name: [label] * len(sizes) for name, label in labels.items()}
-    if groups is not None:
-        cells["group"] = list(map(label_text, groups))
-    cells[reports[0].grammar.units] = sizes
+    cells |= {"group": names, first.grammar.units: sizes}
     for name, key in keys.items():
         values_of_runs = [_values(report, key, groups) for report in reports]
-        if not has_deviations:
-            cells[name] = values_of_runs[0]
-            continue
-        # Means over runs, and sample standard deviations; of one run these are nan.
-        cells |= {name: [], f"{name} {DEVIATION}": []}
-        for values in zip(*values_of_runs, strict=True):
-            mean = deviation = None
-            if None not in values:
-                mean = math.fsum(values) / len(values)
-                deviation = math.nan
-            if len(values) > 1 and mean is not None:
-                squares = math.fsum((value - mean) ** 2 for value in values)
-                deviation = math.sqrt(squares / (len(values) - 1))
-            cells[name].append(mean)
-            cells[f"{name} {DEVIATION}"].append(deviation)
+        cells[name] = values_of_runs[0]
+        if has_deviations:
+            pairs = [_mean_and_deviation(values) for values in zip(*values_of_runs, strict=True)]
+            cells[name] = [mean for mean, _ in pairs]
+            cells[f"{name} {DEVIATION}"] = [deviation for _, deviation in pairs]
     return Lines(cells, keys, reports, groups)
+
+
+def _mean_and_deviation(values: Sequence[Any]) -> tuple[float | None, float | None]:
+    """Return the mean over runs and the sample standard deviation, nan of one; None of no value."""
+    if None in values:
+        return None, None
+    mean = math.fsum(values) / len(values)
+    if len(values) == 1:
+        return mean, math.nan
+    squares = math.fsum((value - mean) ** 2 for value in values)
+    return mean, math.sqrt(squares / (len(values) - 1))
 
 
 def _values(report: Report, key: Key | None, groups: Sequence[Hashable] | None) -> list[Any]:
@@ -415,7 +437,8 @@ def _rows_that_move(
 ) -> list[int]:
     """List the rows of the plain kind, and those of another that move a printed value from it.
 
-    The values are those of two rows that have all labels but the kind alike.
+    The values are those of two rows that have all labels but the kind alike; a row that has no such
+    partner is shown.
     """
     shown_metrics = [column for column in metrics if not column.hidden]
     labels = list(zip(*(cells[name] for name in LABELS if name in cells), strict=True))
@@ -451,31 +474,33 @@ def metric_columns(
     shown = None
     if None in cells.get(name, ()):
         shown = [NO_VALUE if cell is None else cell for cell in cells[name]]
-    low, high, deviation = (f"{name} {word}" for word in (*BOUNDS, DEVIATION))
+    names_of_bounds = [f"{name} {bound}" for bound in BOUNDS]
+    name_of_deviation = f"{name} {DEVIATION}"
+    hidden_names = [each for each in (*names_of_bounds, name_of_deviation) if each in cells]
     behind: list[tuple[Any, ...]] | None = None
-    if low in cells:
-        behind = list(zip(cells[low], cells[high], strict=True))
-    elif deviation in cells:
-        behind = list(zip(cells[deviation]))
+    if hidden_names:
+        has_bounds = names_of_bounds[0] in cells
+        names_behind = names_of_bounds if has_bounds else [name_of_deviation]
+        behind = list(zip(*(cells[each] for each in names_behind), strict=True))
     column = Column(name, key.heading, decimals, mark, better, shown=shown, behind=behind)
-    hidden = [each for each in (low, high, deviation) if each in cells]
-    return [column, *(Column(each, hidden=True) for each in hidden)]
+    return [column, *(Column(each, hidden=True) for each in hidden_names)]
 
 
 def _moves(column: Column, cells: Sequence[Any], rows: tuple[int, int], digits: int) -> bool:
     """Whether the cells of two rows differ by more than one in the last digit that is printed.
 
-    A value moves from none, which is nan.
+    A number differs from nan; a cell without a value, which is None, from none.
     """
     texts = {column.text(cells[row], row, digits) for row in rows}
-    one, other = (cells[row] for row in rows)
-    if len(texts) < 2 or None in (one, other):
+    one, two = (cells[row] for row in rows)
+    if len(texts) == 1 or None in (one, two):
         return False
     decimals = max(len(text.partition(".")[2]) for text in texts)
     last_digit = 10.0**-decimals
     if column.unit == "%":
         last_digit /= 100
-    return math.isnan(one - other) or abs(one - other) > last_digit * (1 + 1e-9)
+    difference = abs(one - two)  # nan where one of them is
+    return math.isnan(difference) or difference > last_digit * (1 + 1e-9)
 
 
 # -- intervals -------------------------------------------------------------------------------------
@@ -491,22 +516,22 @@ def add_intervals(
     for line in lines:
         for name, bound in itertools.product(line.keys, BOUNDS):
             line.cells[f"{name} {bound}"] = [None] * len(line.cells["group"])
-    rows = ((line, row) for line in lines for row in range(len(line.cells["group"])))
-    # Each with the name of its group, or "", and the number of its runs.
-    intervals: list[tuple[str, int, Interval]] = []
-    for line, row in itertools.islice(rows, most):
+    rows = [(line, row) for line in lines for row in range(len(line.cells["group"]))]
+    intervals: list[IntervalOfGroup] = []
+    for line, row in rows[:most]:
         reports, units = _tasks_of_row(line, row, unit)
         group = line.cells["group"][row] if line.cells["average"][row] == GROUP else ""
         for name, key in line.keys.items():
             if key is None or math.isnan(line.cells[name][row]):
                 continue
-            if not inference.intervals.why_no_interval(key, runs=len(reports)):
-                # Tables print the title of a key, which is a key, too.
-                interval = inference.interval(reports, key.title, unit=units, level=level)
-                for bound in BOUNDS:
-                    line.cells[f"{name} {bound}"][row] = getattr(interval, bound)
-                intervals.append((group, len(reports), interval))
-    return _notes_on_intervals(intervals, level)
+            if inference.intervals.why_no_interval(key, runs=len(reports)):
+                continue
+            # Tables print the title of a key, which is a key, too.
+            interval = inference.interval(reports, key.title, unit=units, level=level)
+            line.cells[f"{name} low"][row] = interval.low
+            line.cells[f"{name} high"][row] = interval.high
+            intervals.append((group, len(reports), interval))
+    return [*_describe_brackets(intervals, level), *_notes_on_intervals(intervals)]
 
 
 def _tasks_of_row(
@@ -515,41 +540,47 @@ def _tasks_of_row(
     """Return the reports of the tasks of a row, and the units of these tasks."""
     if line.groups is None:
         return line.reports, unit
-    (whole,) = line.reports
+    (report,) = line.reports  # Groups are those of one run.
     label = line.groups[row]
+    group = report.groups[label]
     if unit is None or isinstance(unit, str):
-        return [whole.groups[label]], unit
-    codes, _ = group_codes(whole.ranks, unit, "unit")
-    return [whole.groups[label]], codes[whole.group_labels == whole._labels.index(label)]
+        return [group], unit
+    units, _ = group_codes(report.ranks, unit, "unit")
+    is_in_group = report.group_labels == report._labels.index(label)
+    return [group], units[is_in_group]
 
 
-def _notes_on_intervals(intervals: Iterable[tuple[str, int, Interval]], level: float) -> list[str]:
-    """Say what intervals are of, and once each what limits trust; of groups, in which of them."""
-    over: dict[int, str] = {}  # by numbers of runs
-    notes: dict[str, str] = {}
-    groups_of_note: dict[str, dict[str, None]] = {}
-    for group, runs, interval in intervals:
-        if interval.method != "none" and runs not in over:
-            over[runs] = format_count(interval.units, interval.unit)
-            if runs > 1:
-                over[runs] = f"{runs} runs, {over[runs]} ({interval.method})"
+def _describe_brackets(intervals: Iterable[IntervalOfGroup], level: float) -> Iterator[str]:
+    """Say over how many units intervals are: the first one of each number of runs."""
+    units_by_runs: dict[int, str] = {}
+    for _, runs, interval in intervals:
+        if interval.method != "none" and runs not in units_by_runs:
+            units = format_count(interval.units, interval.unit)
+            several = f"{runs} runs, {units} ({interval.method})"
+            units_by_runs[runs] = several if runs > 1 else units
+    if units_by_runs:
+        units = ", or ".join(units_by_runs.values())
+        yield f"Brackets hold {100 * level:g} % intervals over {units}."
+
+
+def _notes_on_intervals(intervals: Iterable[IntervalOfGroup]) -> Iterator[str]:
+    """Say once of each kind of note what limits trust, and then in which of the groups it does."""
+    note_by_kind: dict[str, str] = {}
+    groups_by_kind: dict[str, list[str]] = {}
+    for group, _, interval in intervals:
         for note in interval.notes:
             kind = inference.intervals.note_kind(note)
             if group and kind != inference.intervals.APART:
-                groups_of_note.setdefault(kind, {})[group] = None
+                groups_by_kind.setdefault(kind, []).append(group)
             else:
-                notes.setdefault(kind, note)
-    texts = []
-    if over:
-        words = ", or ".join(over.values())
-        texts.append(f"Brackets hold {100 * level:g} % intervals over {words}.")
-    texts += map(sentence, notes.values())
-    for kind, groups in groups_of_note.items():
-        names = ", ".join(list(groups)[:GROUPS_NAMED])
+                note_by_kind.setdefault(kind, note)
+    yield from map(sentence, note_by_kind.values())
+    for kind, groups_of_kind in groups_by_kind.items():
+        groups = list(dict.fromkeys(groups_of_kind))
+        names = ", ".join(groups[:GROUPS_NAMED])
         if len(groups) > GROUPS_NAMED:
             names += f" and {len(groups) - GROUPS_NAMED:,} more"
-        texts.append(sentence(f"{kind}: {format_count(len(groups), 'group')} ({names})"))
-    return texts
+        yield sentence(f"{kind}: {format_count(len(groups), 'group')} ({names})")
 
 
 # -- words -----------------------------------------------------------------------------------------

@@ -131,31 +131,22 @@ class Report(Mapping[str, float], AsTable):
         unit: str | None = None,
     ) -> None:
         self.seed = integer("seed", seed, least=0)
-        if unit is not None:
-            choice("unit", unit, UNITS)
-        elif isinstance(ranks, Ranks):  # Queries have no weights.
-            is_of_tasks = ranks.answers is None or ranks.weights is not None
-            unit = "task" if is_of_tasks else "query"
+        if unit is None:
+            unit = _usual_unit(ranks)
         else:
-            unit = getattr(ranks, "unit", "task")
+            choice("unit", unit, UNITS)
         self.weighting = ""
         if unit == "query":
             answers = metrics.answers.read_answers(ranks, weights, has_groups=by is not None)
             self.ranks = answers.ranks
             self.model = Rankings(answers.ranks, self.seed, answers)
         else:
-            self.ranks = tasks = weighted_ranks("ranks", ranks)
-            if tasks.protocol.candidates is None:  # Adjusted ranks depend on them.
+            self.ranks = weighted_ranks("ranks", ranks)
+            if self.ranks.protocol.candidates is None:  # Adjusted ranks depend on them.
                 expected = "'query', as the Task of these lists has no number of candidates"
                 raise InputValueError("unit", expected=expected, got="'task'")
-            if isinstance(weights, str):
-                self.weighting = f"each {LABEL_WORDS.get(weights, weights)} counts once"
-                weights = task_weights_by(tasks, weights)
-            if weights is not None:
-                tasks = tasks.with_weights(weights)
-            if tasks.weights is not None:
-                self.weighting = self.weighting or "weighted"
-            self.model = Rankings(tasks, self.seed)
+            tasks, self.weighting = _weigh_tasks(self.ranks, weights)
+            self.model = Rankings(tasks, self.seed)  # with the weights that are in force
         # By the text of a key, since a Key cannot be pickled.
         self._values: dict[str, float] = {}
         self._values_of_groups: dict[str, FloatArray] = {}
@@ -802,6 +793,25 @@ class Report(Mapping[str, float], AsTable):
 
     def __repr__(self) -> str:
         return printable(f"Report({', '.join(reporting.audit.words_of_repr(self))})")
+
+
+def _usual_unit(ranks: Ranks | Report) -> str:
+    """Return what counts once: the query where ranks are of several answers without weights."""
+    if not isinstance(ranks, Ranks):
+        return getattr(ranks, "unit", "task")
+    return "query" if ranks.answers is not None and ranks.weights is None else "task"
+
+
+def _weigh_tasks(
+    ranks: Ranks, weights: str | Sequence[float] | FloatArray | None
+) -> tuple[Ranks, str]:
+    """Return ranks with the weights in force, and how these weigh tasks in words, "" if at all."""
+    if isinstance(weights, str):
+        words = f"each {LABEL_WORDS.get(weights, weights)} counts once"
+        return ranks.with_weights(task_weights_by(ranks, weights)), words
+    if weights is not None:
+        ranks = ranks.with_weights(weights)
+    return ranks, "" if ranks.weights is None else "weighted"
 
 
 def report_task(ranks: Ranks, findings: Iterable[reporting.Finding], **options: Any) -> Report:
