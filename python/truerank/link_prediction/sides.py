@@ -69,6 +69,7 @@ TRIPLES = "triples"  # Messages call the facts so.
 TRAIN = "train"  # A model was trained on the known split of this name.
 CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
 MOST_QUERIES = 1 << 62
+BITS_OF_PAIR = 31  # Numbers of queries have a key, as a time, above so many bits.
 ROWS = "rows of the test"  # They may have lists of candidates.
 _BY_SIDE = Option("", effect="has the lists of each side", call="a mapping of sides to lists")
 
@@ -127,6 +128,31 @@ def _label_entities(ids: IntArray, vocabulary: Vocabulary) -> Labels:
     return labels_of_codes(codes.codes, tuple(vocabulary.list_labels(codes.distinct)))
 
 
+def _label_triples(
+    splits: SplitTables, test_rows: IntArray
+) -> tuple[dict[str, Labels], dict[str, IntArray]]:
+    """Label the triples of the test; return also the degrees of their elements by role."""
+    tested = {role: ids[test_rows] for role, ids in splits.columns.items()}
+    vocabularies = splits.vocabularies
+    categories, are_distinct = _categories(splits.rows, tested["relation"])
+    of_entities, of_relations = _count_known(splits, are_distinct)
+    degrees = {
+        "head": of_entities.of(tested["head"]),
+        "tail": of_entities.of(tested["tail"]),
+        "relation": of_relations.of(tested["relation"]),
+    }
+    facts = number_facts((ids, vocabularies[role].names) for role, ids in tested.items())
+    labels = {
+        "category": labels_of_codes(categories, CATEGORIES),
+        "head_degree": labels_of_codes(degrees["head"]),
+        "tail_degree": labels_of_codes(degrees["tail"]),
+        "fact": labels_of_codes(facts),
+        "head": _label_entities(tested["head"], vocabularies["head"]),
+        "tail": _label_entities(tested["tail"], vocabularies["tail"]),
+    }
+    return labels, degrees
+
+
 def make_sides(
     roles: Mapping[str, Sequence[str]],
     splits: SplitTables,
@@ -138,40 +164,19 @@ def make_sides(
 
     By side, `roles` has those of its queries, with further columns, and then of its answers.
     """
-    is_asked = np.zeros(len(splits.rows), dtype=bool)
-    is_filtering = is_asked if filter == QUERY else np.zeros_like(is_asked)
     facts = splits.columns
-    relations = facts["relation"][test_rows]
-    categories, are_distinct = _categories(splits.rows, relations)
-    of_entities, of_relations = _count_known(splits, are_distinct)
-    degrees = {
-        "head": of_entities.of(facts["head"][test_rows]),
-        "tail": of_entities.of(facts["tail"][test_rows]),
-        "relation": of_relations.of(relations),
-    }
-    del of_entities, of_relations
-    called = [(ids[test_rows], splits.vocabularies[role].names) for role, ids in facts.items()]
-    labels_of_triples = {
-        "category": labels_of_codes(categories, CATEGORIES),
-        "head_degree": labels_of_codes(degrees["head"]),
-        "tail_degree": labels_of_codes(degrees["tail"]),
-        "fact": labels_of_codes(number_facts(called)),
-        "head": _label_entities(facts["head"][test_rows], splits.vocabularies["head"]),
-        "tail": _label_entities(facts["tail"][test_rows], splits.vocabularies["tail"]),
-    }
-    relation_labels = splits.vocabularies["relation"].labels(relations)
-    by_name = {}
+    is_asked = np.zeros(len(splits.rows), dtype=bool)  # Making a side marks the facts there.
+    is_filtering = is_asked if filter == QUERY else np.zeros_like(is_asked)
+    labels_of_triples, degrees = _label_triples(splits, test_rows)
+    relation_labels = splits.vocabularies["relation"].labels(facts["relation"][test_rows])
+    sides = {}
     for name, (*query, answer) in roles.items():
         size = splits.vocabularies[name].size
         make = partial(make_side, name, facts, test_rows, answer=answer, n_candidates=size)
         side = make(query=query, is_asked=is_asked)
-        known_answers = side.filter
-        if filter == NONE:
-            known_answers = None
-        elif filter != QUERY:
-            agreeing = SIDES[name]
-            if filter == FACT:
-                agreeing = tuple(role for role in facts if role != name)
+        known_answers = side.filter if filter == QUERY else None
+        if filter in (TRIPLE, FACT):
+            agreeing = SIDES[name] if filter == TRIPLE else [role for role in facts if role != name]
             known_answers = make(query=agreeing, is_asked=is_filtering).filter
         numbers = _numbers_of_queries(side, query, splits.vocabularies["head"].size)
         labels = {
@@ -184,35 +189,34 @@ def make_sides(
             "degree": degree_buckets(degrees[name]),
         }
         among = candidates_of_side(candidates[name], side, splits)
-        by_name[name] = replace(side, filter=known_answers, candidates=among, labels=labels)
+        sides[name] = replace(side, filter=known_answers, candidates=among, labels=labels)
     if filter != NONE:
         pools = [each.pool for each in candidates.values() if isinstance(each.pool, str)]
         warn_of_unused(splits, is_filtering, pools)
-    return by_name, is_asked
+    return sides, is_asked
 
 
 def _numbers_of_queries(side: Side, query: Sequence[str], size: int) -> IntArray:
-    """Number the query of each task by its ids, as every task of as many entities does."""
+    """Number the query of each task by its ids, as every task of as many entities does.
+
+    Where such numbers might be too large, or the same, they are numbers in this task.
+    """
     first, second, *keys = side.query_ids.T
-    if query[1] == "relation":
+    if query[1] == "relation":  # The number of an entity and a relation begins with the relation.
         first, second = second, first
-    most = (1 + int(first.max())) * size
-    for column in keys:  # A time; of several columns numbers might be the same.
-        if len(keys) > 1 or column.min() < 0:
-            return side.rows
-        most = max(most, int(column.max())) << 31
-    if most >= MOST_QUERIES:
-        return side.rows  # These are numbers in this task.
-    numbers: IntArray = first * size + second
-    for column in keys:
-        numbers += column << 31
+    key = keys[0] if keys else np.zeros_like(first)
+    most = MOST_QUERIES >> BITS_OF_PAIR if keys else MOST_QUERIES
+    is_too_large = max((1 + int(first.max())) * size, int(key.max())) >= most
+    if is_too_large or key.min() < 0 or len(keys) > 1:
+        return side.rows
+    numbers: IntArray = (key << BITS_OF_PAIR) + first * size + second
     return numbers[side.rows]
 
 
-def as_candidates(
+def read_candidates(
     value: Any, sides: Sequence[str], splits: SplitTables
 ) -> tuple[str, dict[str, CandidateSet]]:
-    """Check the argument `candidates`; return its name in the protocol, and those of each side."""
+    """Read the argument `candidates`; return its name in the protocol, and those of each side."""
     if not isinstance(value, Mapping) or not _is_by_side(value, splits):
         is_list = value is not None and not isinstance(value, (str, Sampled))
         if is_list and len(sides) > 1 and "relation" in sides:
@@ -229,15 +233,17 @@ def as_candidates(
             expected = "lists, relations with their lists, or the name of a set for each side"
             raise InputTypeError("candidates", expected=expected, got=f"Sampled for {side!r}")
         by_side[side] = _read_set(value[side], [side], splits)
-    names = {candidates.name for candidates in by_side.values()}
-    lists = [each for each in by_side.values() if not isinstance(each.pool, str)]
-    if len(names) == 1:
-        name = names.pop()
-    elif len(lists) == len(by_side):
-        name = name_of_sets(lists)
-    else:
-        name = ", ".join(f"{side} {candidates.name}" for side, candidates in by_side.items())
-    return name, by_side
+    return _name_of_sides(by_side), by_side
+
+
+def _name_of_sides(by_side: Mapping[str, CandidateSet]) -> str:
+    """Return what the protocol calls candidates that were given by side."""
+    sets = list(by_side.values())
+    if len({candidates.name for candidates in sets}) == 1:
+        return sets[0].name
+    if not any(isinstance(candidates.pool, str) for candidates in sets):
+        return name_of_sets(sets)
+    return ", ".join(f"{side} {candidates.name}" for side, candidates in by_side.items())
 
 
 def _is_by_side(value: Mapping[Any, Any], splits: SplitTables) -> bool:
@@ -257,28 +263,17 @@ def _is_by_side(value: Mapping[Any, Any], splits: SplitTables) -> bool:
 
 def _read_set(value: Any, sides: Sequence[str], splits: SplitTables) -> CandidateSet:
     """Read candidates of some sides whose answers are of one kind."""
-    is_tuple = isinstance(value, tuple) and len(value) > 0
-    if is_tuple and all(is_iterable(each) and not isinstance(each, str) for each in value):
-        if len(sides) > 1:
-            problem = "a list for each test triple belongs to one side"
-            raise InputValueError("candidates", problem, remedies=[_BY_SIDE])
-        if len(value) != 2:
-            got = f"a tuple of {len(value)}"
-            raise InputValueError("candidates", expected="(indptr, indices)", got=got)
-        ids = align("candidates", value[1], splits.vocabularies[sides[0]])
-        indptr = indptr_of_pair("candidates", value, len(ids), splits.tested)
-        rows = np.arange(splits.tested)
-        list_of_entry, indices = distinct_rows([np.repeat(rows, np.diff(indptr)), ids])
-        indptr = indptr_of(np.bincount(list_of_entry, minlength=splits.tested))
-        return CandidateSet(indices, rows, indptr, Vocabulary(splits.tested, None, ROWS))
+    if isinstance(value, tuple) and value and all(map(_is_list, value)):
+        return _read_lists_of_rows(value, sides, splits)
     if isinstance(value, Mapping) and "relation" in sides:
         problem = "lists by relation are of entities; relations cannot be candidates by relation"
         raise InputValueError("candidates", problem)
-    split, *others = splits.sizes
-    words = ALL, TYPED, *(name or split for name in others)  # A whole has no name of its own.
+    evaluated, *known = splits.sizes
+    names = [name or evaluated for name in known]  # The whole of the evaluated split has no name.
     relations = splits.vocabularies["relation"]
     members = splits.vocabularies[sides[0]]
     forms = ", or {side: (indptr, indices)} with a list for each test triple"
+    words = [ALL, TYPED, *names]
     candidates = read_candidate_set(value, "answer", words, relations, members, forms)
     if candidates.sampled is not None and candidates.sampled.per is not None:
         problem = 'every task has its own sample: per is "answer" here, or None'
@@ -288,31 +283,33 @@ def _read_set(value: Any, sides: Sequence[str], splits: SplitTables) -> Candidat
     return candidates
 
 
+def _is_list(value: object) -> bool:
+    """Return whether this has members and is no name."""
+    return is_iterable(value) and not isinstance(value, str)
+
+
+def _read_lists_of_rows(value: Any, sides: Sequence[str], splits: SplitTables) -> CandidateSet:
+    """Read a list for each test triple, as ``(indptr, indices)``, of one side."""
+    if len(sides) > 1:
+        problem = "a list for each test triple belongs to one side"
+        raise InputValueError("candidates", problem, remedies=[_BY_SIDE])
+    if len(value) != 2:
+        got = f"a tuple of {len(value)}"
+        raise InputValueError("candidates", expected="(indptr, indices)", got=got)
+    ids = align("candidates", value[1], splits.vocabularies[sides[0]])
+    indptr = indptr_of_pair("candidates", value, len(ids), splits.tested)
+    rows = np.arange(splits.tested)
+    row_of_id, distinct_ids = distinct_rows([np.repeat(rows, np.diff(indptr)), ids])
+    indptr = indptr_of(np.bincount(row_of_id, minlength=splits.tested))
+    return CandidateSet(distinct_ids, rows, indptr, Vocabulary(splits.tested, None, ROWS))
+
+
 def candidates_of_side(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any:
     """Make the candidates of one side, in the form that `Side` takes.
 
     The filter of the side still has all known answers.
     """
-    word = candidates.pool if isinstance(candidates.pool, str) else ""
-    relations = splits.rows[side.units, 1]
-    pool: Any = None
-    if word == TYPED:  # Each relation has a list.
-        answers = splits.columns[side.name]
-        relation, entities = distinct_rows([splits.rows[:, 1], answers])
-        size = splits.vocabularies["relation"].size
-        indptr = indptr_of(np.bincount(relation, minlength=size))
-        pool = indptr, entities, relations
-    elif word != ALL:
-        chosen = candidates
-        if word:
-            columns = (1,) if side.name == "relation" else (0, 2)
-            rows = splits.known_rows(word)
-            chosen = CandidateSet(distinct(np.concatenate([rows[:, column] for column in columns])))
-        keys = relations
-        if chosen.key_names is not None and chosen.key_names.of == ROWS:
-            keys = side.units
-        members = splits.vocabularies[side.name]
-        pool = chosen.of_tasks(keys, side.targets, members, f"answers of the side {side.name}")
+    pool = _pool_of_side(candidates, side, splits)
     if candidates.sampled is None:
         return pool
     if pool is None:
@@ -326,7 +323,31 @@ def candidates_of_side(candidates: CandidateSet, side: Side, splits: SplitTables
     tasks = np.arange(len(side))
     right = tasks, side.targets
     number = candidates.sampled.negatives
-    return *draw_candidates(known, side.rows, pool, right, number, rng), tasks
+    indptr, indices = draw_candidates(known, side.rows, pool, right, number, rng)
+    return indptr, indices, tasks
+
+
+def _pool_of_side(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any:
+    """Return what a side ranks or draws from: None (all), one list, or the lists of its tasks."""
+    relations = splits.rows[side.units, 1]
+    chosen = candidates
+    if isinstance(candidates.pool, str):
+        if candidates.pool == ALL:
+            return None
+        if candidates.pool == TYPED:  # Each relation has a list.
+            answers = splits.columns[side.name]
+            relation_of_list, entities = distinct_rows([splits.rows[:, 1], answers])
+            size = splits.vocabularies["relation"].size
+            indptr = indptr_of(np.bincount(relation_of_list, minlength=size))
+            return indptr, entities, relations
+        heads, split_relations, tails = splits.known_rows(candidates.pool)[:, :3].T
+        members = [split_relations] if side.name == "relation" else [heads, tails]
+        chosen = CandidateSet(distinct(np.concatenate(members)))
+    keys = relations
+    if chosen.key_names is not None and chosen.key_names.of == ROWS:
+        keys = side.units
+    vocabulary = splits.vocabularies[side.name]
+    return chosen.of_tasks(keys, side.targets, vocabulary, f"answers of the side {side.name}")
 
 
 # -- audit -----------------------------------------------------------------------------------------
@@ -356,11 +377,10 @@ def audit_triples(
     elif rules["unseen"] != "keep":
         got = f'"{rules["unseen"]}"'
         raise InputValueError("unseen", expected='"keep" without known splits', got=got)
-    rules = {**rules, case: rules["unseen"]}
-    test_rows, findings = audit_split(splits, columns, rules, TRIPLES, cases, has_whole=True)
-    of_rows = findings[: len(findings) - len(cases)]
-    of_cases = findings[len(of_rows) :]
-    return test_rows, of_rows, of_cases + findings_unseen
+    rule_of_case = {**rules, case: rules["unseen"]}
+    test_rows, findings = audit_split(splits, columns, rule_of_case, TRIPLES, cases, has_whole=True)
+    rows, duplicates, leaks, *unseen_triples = findings
+    return test_rows, [rows, duplicates, leaks], [*unseen_triples, *findings_unseen]
 
 
 def list_findings(
@@ -392,7 +412,10 @@ def list_findings(
 
 
 def _find_unseen(splits: SplitTables) -> tuple[list[FindingParts], npt.NDArray[np.bool_]]:
-    """Find entities and relations that "train" lacks, or all known splits, and triples with one."""
+    """Find entities and relations of the test that are unseen, and triples that have one.
+
+    The split "train" lacks them or, where no split has that name, all known splits do.
+    """
     test = splits.rows[: splits.tested]
     findings = []
     has_unseen = np.zeros(splits.tested, dtype=bool)
@@ -403,7 +426,8 @@ def _find_unseen(splits: SplitTables) -> tuple[list[FindingParts], npt.NDArray[n
         for name in splits.known:
             rows = splits.known_rows(name)
             is_known[name] = np.any([are_among(ids, rows[:, column]) for column in columns], axis=0)
-        is_seen: Any = is_known.get(TRAIN, np.any(list(is_known.values()), axis=0))
+        seen_splits = [TRAIN] if TRAIN in is_known else list(is_known)
+        is_seen = np.any([is_known[name] for name in seen_splits], axis=0)
         unseen = ids[~is_seen]
         words = NOTHING
         if len(unseen):
@@ -449,17 +473,18 @@ def _find_unnamed(splits: SplitTables, role: str, occurring: IntArray) -> list[F
 def _find_inverses(splits: SplitTables, test_rows: IntArray) -> list[FindingParts]:
     """Say which triples are others with head and tail exchanged, by relations that go together.
 
-    The pairs of one relation are, exchanged, those of the other: so are the sums of their hashes. A
-    relation that is its own inverse is none of them.
+    Two relations do if the pairs of one are those of the other, exchanged: so are the sums of their
+    hashes. A relation that is its own inverse is none of them.
     """
     heads, relations, tails = (splits.rows[test_rows, column] for column in range(3))
     distinct_relations, codes = codes_of(relations)
     sums = np.zeros((2, len(distinct_relations)), np.uint64)
     np.add.at(sums[0], codes, hash_rows([heads, tails]))
     np.add.at(sums[1], codes, hash_rows([tails, heads]))
-    hashes, hashes_exchanged = sums.view(np.int64)
-    is_own_inverse = hashes == hashes_exchanged
-    has_inverse = occurrences_of(hashes_exchanged).of(hashes) > is_own_inverse
+    sums_of_pairs, sums_of_exchanged = sums.view(np.int64)
+    is_own_inverse = sums_of_pairs == sums_of_exchanged
+    n_exchanged = occurrences_of(sums_of_exchanged).of(sums_of_pairs)
+    has_inverse = n_exchanged - is_own_inverse > 0
     count = int(np.count_nonzero(has_inverse[codes]))
     names = list_examples(distinct_relations[has_inverse], splits.vocabularies["relation"])
     text = (

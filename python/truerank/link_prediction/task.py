@@ -26,10 +26,10 @@ from .sides import (
     QUERY,
     SIDES,
     TRIPLE,
-    as_candidates,
     audit_triples,
     list_findings,
     make_sides,
+    read_candidates,
 )
 
 if TYPE_CHECKING:
@@ -125,10 +125,13 @@ def read_triples(
         header=header,
         has_ids=flag("ids", ids),
     )
-    entities, relations, _, *further = tables.vocabularies.values()
-    qualifiers = tuple(vocabulary.words for vocabulary in further)
-    rows = np.ascontiguousarray(tables.rows)
-    return Triples(rows, entities.names, relations.names, qualifiers)
+    _, _, _, *further = tables.vocabularies.values()
+    return Triples(
+        ids=np.ascontiguousarray(tables.rows),
+        entities=tables.vocabularies["head"].names,
+        relations=tables.vocabularies["relation"].names,
+        qualifiers=tuple(vocabulary.words for vocabulary in further),
+    )
 
 
 @public("truerank.link_prediction")
@@ -298,9 +301,9 @@ class Task(SidedTask):
         roles = {side: (*SIDES[side], *map(str, key_columns), side) for side in chosen_sides}
         has_known = known is not None
         filter_name = _read_filter(filter, has_known)
-        name_of_candidates, candidate_sets = as_candidates(candidates, chosen_sides, splits)
+        name_of_candidates, candidate_sets = read_candidates(candidates, chosen_sides, splits)
         further = range(3, splits.rows.shape[1]) if filter_name == FACT else key_columns
-        test_rows, audited, unseen_parts = audit_triples(splits, further, rules)
+        test_rows, row_audit, unseen_audit = audit_triples(splits, further, rules)
         sides_of_task, is_asked = make_sides(roles, splits, test_rows, filter_name, candidate_sets)
         self.test = np.ascontiguousarray(splits.rows[test_rows])
         protocol = Protocol(
@@ -319,7 +322,7 @@ class Task(SidedTask):
             known=digest_of_rows(list(splits.rows.T)),
             test_rows=test_rows,
             height=splits.tested,
-            findings=list_findings(splits, test_rows, audited, unseen_parts, is_asked, has_known),
+            findings=list_findings(splits, test_rows, row_audit, unseen_audit, is_asked, has_known),
         )
 
     _numbers_queries = True
@@ -347,25 +350,28 @@ class Task(SidedTask):
     def _warn_of_orders(self, *, are_asked: bool = False) -> None:
         """Warn, once, that labels are in an order of our own, unless the user has read it.
 
-        Columns are, and so are ids in queries, if callables are asked and nobody read the queries.
+        Columns are in it, and so are ids in queries, if callables are asked and nobody read the
+        queries.
         """
-        words: dict[str, str] = {}
+        nouns_of_columns = {self._vocabulary(name).of for name in self.sides}  # as "entities"
+        nouns_of_queries: set[str] = set()
         for name, side in self.sides.items():
-            *of_query, of_columns = (self.names[role].of for role in self.roles[name])
-            words[of_columns] = "columns are taken"
             if are_asked and "queries" not in side.reads:
-                words = dict.fromkeys(of_query, "ids in queries are") | words
-        vocabularies = {each.of: each for each in self.names.values()}
-        for name in sorted(words.keys() - self._known_orders):
-            labels = vocabularies[name].words or ()
+                nouns_of_queries.update(self.names[role].of for role in self.roles[name][:-1])
+        vocabularies = {vocabulary.of: vocabulary for vocabulary in self.names.values()}
+        for noun in sorted((nouns_of_columns | nouns_of_queries) - self._known_orders):
+            labels = vocabularies[noun].words or ()
             if len(labels) < 2 or labels == tuple(map(str, range(len(labels)))):
                 continue  # Each label is its own number, or there is no order.
-            argument, way = name, Option("", effect="gives it", call=f"Task(..., {name}=names)")
-            if name not in ("entities", "relations"):
-                argument, way = f"keys: {name}", Option("", effect="has it", call="task.qualifiers")
+            argument = noun
+            way = Option("", effect="gives it", call=f"Task(..., {noun}=names)")
+            if noun not in ("entities", "relations"):
+                argument = f"keys: {noun}"
+                way = Option("", effect="has it", call="task.qualifiers")
+            what = "columns are taken" if noun in nouns_of_columns else "ids in queries are"
             order = "in ascending order of the labels, since no list gives their order"
-            warn_user(argument, f"{words[name]} {order}", [way])
-        self._known_orders |= words.keys()
+            warn_user(argument, f"{what} {order}", [way])
+        self._known_orders |= nouns_of_columns | nouns_of_queries
 
     def _part(self, positions: IntArray) -> Self:
         part = super()._part(positions)

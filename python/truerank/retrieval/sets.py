@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.row_keys import are_among, distinct, row_keys, sorted_with_order
+from ..arrays.row_keys import are_among, are_new, distinct, row_keys, sorted_with_order
 from ..errors import InputTypeError, InputValueError, Option, warn_user
 from ..inputs.checks import is_number, is_sparse
 from ..naming import format_count
@@ -24,6 +24,8 @@ from ..records.vocabularies import MAX_IDS, Vocabulary, align, way_to_split
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..records.splits import FindingParts
+
+ANY_INTEGERS = Vocabulary(0, None, "queries", has_order=False)  # They are names, of any size.
 
 
 def is_one_split(known: Mapping[Any, Any]) -> bool:
@@ -87,41 +89,45 @@ def read_answers(
     for table in tables.values():
         _check_matrix(table, "document", given_entities, "column")
     # Rows do not name queries without an answer.
-    column = tested.columns["query"] if tested.asked is None else tested.asked
-    query_names = _read_queries(tested, column, queries)
-    asked = distinct(align(tested.title, column, query_names, partial(tested.where, "query")))
-    ids = align_columns([tested], ["query"], query_names)
+    all_queries = tested.columns["query"] if tested.asked is None else tested.asked
+    query_names = _read_queries(tested, all_queries, queries)
+    asked = distinct(align(tested.title, all_queries, query_names, partial(tested.where, "query")))
+    query_ids = {split: align_columns([tested], ["query"], query_names)["query"][0]}
     findings = count_left_out(tables.values())
-    for name, table in list(tables.items())[1:]:
-        if queries is not None or isinstance(column.labels, range):  # The qrels are a matrix, too.
+    for name, table in list(tables.items())[1:]:  # The evaluated split comes first.
+        if queries is not None or isinstance(all_queries.labels, range):  # as in a matrix
             _check_matrix(table, "query", query_names, "row")
         findings += query_names.find_other_spellings(
             table.title, table.columns["query"].listed, is_text=bool(table.path)
         )
-        tables[name], query_ids = _select_queries(table, query_names, asked)
-        ids["query"].append(query_ids)
-        warn_of_strangers(name, len(table), len(query_ids) > 0)
-        findings += _count_strangers(name, len(table), len(query_ids))
+        tables[name], query_ids[name] = _select_queries(table, query_names, asked)
+        warn_of_strangers(name, len(table), len(query_ids[name]) > 0)
+        findings += _count_strangers(name, len(table), len(query_ids[name]))
         findings += _count_low_grades(name, table)
     documents = [table.columns["document"] for table in tables.values()]
-    entity_names = _read_entities(given_entities, documents, [column] if exclude else [])
-    ids["entity"] = _find_documents(tables, ids["query"], entity_names)
+    entity_names = _read_entities(given_entities, documents, [all_queries] if exclude else [])
+    entity_ids = {}
+    for name, table in tables.items():
+        tables[name], query_ids[name], entity_ids[name] = _select_documents(
+            table, query_ids[name], entity_names
+        )
     if exclude is not None:
-        pairs = _queries_themselves(query_names, asked, entity_names)
-        findings += _count_strangers(exclude, len(asked), len(pairs[0]))
-        for parts, themselves in zip(ids.values(), pairs, strict=True):
-            parts.append(themselves)
+        query_ids[exclude], entity_ids[exclude] = _pair_queries(query_names, asked, entity_names)
+        findings += _count_strangers(exclude, len(asked), len(query_ids[exclude]))
     vocabularies = {"query": query_names, "entity": entity_names}
-    right, gains, repeats = _distinct_answers(tables[split], ids, vocabularies)
-    for parts in ids.values():
-        parts[0] = parts[0][right]
-    names = [*tables] if exclude is None else [*tables, exclude]
+    pairs = query_ids[split], entity_ids[split]
+    right_rows, gains, repeats = _distinct_answers(tables[split], pairs, vocabularies)
+    query_ids[split] = query_ids[split][right_rows]
+    entity_ids[split] = entity_ids[split][right_rows]
+    ids = {"query": [*query_ids.values()], "entity": [*entity_ids.values()]}
     sources = [table.source for table in tables.values() if table.source]
     splits = SplitTables.join(
-        names, ids, vocabularies, findings + repeats, sources, tested.without_rows()
+        query_ids, ids, vocabularies, findings + repeats, sources, tested.without_rows()
     )
-    has_all_queries = tested.asked is None and queries is not None
-    return splits, gains, query_names.size if has_all_queries else len(asked)
+    n_queries = len(asked)
+    if tested.asked is None and queries is not None:
+        n_queries = query_names.size
+    return splits, gains, n_queries
 
 
 def _read_queries(tested: Judgements, column: Column, queries: Any) -> Vocabulary:
@@ -133,14 +139,14 @@ def _read_queries(tested: Judgements, column: Column, queries: Any) -> Vocabular
         vocabulary = Vocabulary.read("queries", queries)
         _check_matrix(tested, "query", vocabulary, "row")
         return vocabulary
-    if isinstance(column.labels, range):
+    if isinstance(column.labels, range):  # The qrels are a matrix.
         return Vocabulary.read("queries", len(column.labels))
     if column.labels is not None:  # The qrels name all queries.
         return replace(Vocabulary.infer("queries", column.listed), has_order=False)
     keys = distinct(column.ids)
     if len(keys) and np.array_equal(keys, np.arange(len(keys))):
         return Vocabulary(len(keys), None, "queries")
-    return Vocabulary(0, None, "queries", has_order=False)
+    return ANY_INTEGERS
 
 
 def _select_queries(
@@ -152,38 +158,34 @@ def _select_queries(
     ids = align(table.title, column, queries, where, needs_all=False)
     if column.labels is None and queries.has_numbers and column.ids.min(initial=0) < 0:
         raise InputValueError(table.title, expected="query ids from 0 on", got=column.ids.min())
-    is_known = (ids >= 0) & (ids < queries.size)
-    if not queries.size:  # Its integers are what they are.
-        is_known = are_among(ids, asked)
-    if is_known.all():
+    is_of_task = (ids >= 0) & (ids < queries.size)
+    if queries == ANY_INTEGERS:
+        is_of_task = are_among(ids, asked)
+    if is_of_task.all():
         return table, ids
-    return table.select(is_known), ids[is_known]
+    return table.select(is_of_task), ids[is_of_task]
 
 
-def _find_documents(
-    tables: dict[str, Judgements], query_ids: list[IntArray], entities: Vocabulary
-) -> list[IntArray]:
-    """Return the ids of documents; what are none are refused, with their number.
+def _select_documents(
+    table: Judgements, query_ids: IntArray, entities: Vocabulary
+) -> tuple[Judgements, IntArray, IntArray]:
+    """Return the rows whose documents are entities, and the ids of their queries and documents.
 
-    Those of grade 0 or less change nothing: they are left out of the tables, and of the query ids.
+    Others are refused, with their number, unless their grade is 0 or less: these change nothing.
     """
-    document_ids = []
-    for i, (name, table) in enumerate(tables.items()):
-        column = table.columns["document"]
-        where = partial(table.where, "document")
-        ids = align(table.title, column, entities, where, needs_all=False)
-        is_there = ids >= 0
-        if not is_there.all():
-            is_missing = ~is_there
-            if table.relevance is not None:
-                is_missing &= table.relevance > 0
-            if entities.has_size:
-                where = partial(_where_missing, table, int(is_missing.sum()))
-            entities.refuse_strangers(table.title, column, np.where(is_missing, ids, 0), where)
-            tables[name], ids = table.select(is_there), ids[is_there]
-            query_ids[i] = query_ids[i][is_there]
-        document_ids.append(ids)
-    return document_ids
+    column = table.columns["document"]
+    where = partial(table.where, "document")
+    ids = align(table.title, column, entities, where, needs_all=False)
+    is_entity = ids >= 0
+    if is_entity.all():
+        return table, query_ids, ids
+    is_refused = ~is_entity
+    if table.relevance is not None:
+        is_refused &= table.relevance > 0
+    if entities.has_size:
+        where = partial(_where_missing, table, int(is_refused.sum()))
+    entities.refuse_strangers(table.title, column, np.where(is_refused, ids, 0), where)
+    return table.select(is_entity), query_ids[is_entity], ids[is_entity]
 
 
 def _where_missing(table: Judgements, number: int, row: int) -> str:
@@ -253,7 +255,7 @@ def _name_splits(
     return splits
 
 
-def _queries_themselves(
+def _pair_queries(
     queries: Vocabulary, asked: IntArray, entities: Vocabulary
 ) -> tuple[IntArray, IntArray]:
     """Return queries beside the entity of their name, or of their number where none have names."""
@@ -309,24 +311,24 @@ def _refuse_joined(argument: str, names: Sequence[Any], others: Sequence[Any]) -
 
 
 def _distinct_answers(
-    tested: Judgements,
-    ids: Mapping[str, Sequence[IntArray]],
-    vocabularies: Mapping[str, Vocabulary],
+    tested: Judgements, pairs: Sequence[IntArray], vocabularies: Mapping[str, Vocabulary]
 ) -> tuple[IntArray, FloatArray | None, list[FindingParts]]:
-    """Return the rows of right answers in lexicographic order, without repeats and low gains."""
-    columns = [ids_of_splits[0] for ids_of_splits in ids.values()]  # query and entity
-    ascending, order = sorted_with_order(row_keys(columns))
-    is_repeat = np.zeros(len(order), dtype=bool)  # in this order
-    np.equal(ascending[1:], ascending[:-1], out=is_repeat[1:])
+    """Return the rows of right answers in lexicographic order, without repeats and low gains.
+
+    `pairs` are the ids of queries and those of entities.
+    """
+    ascending, order = sorted_with_order(row_keys(pairs))
+    is_repeat = ~are_new(ascending)
     repeats = count_repeats(int(is_repeat.sum()), "qrels")
     if tested.relevance is None:
         return order[~is_repeat], None, repeats
     gains = tested.relevance[order].astype(np.float64)
-    is_other = is_repeat[1:] & (gains[1:] != gains[:-1])
-    if is_other.any():
-        i = int(is_other.argmax())
-        codes = [int(column[order[i]]) for column in columns]
-        query, entity = map(Vocabulary.label_of, vocabularies.values(), codes)
+    has_other_gain = is_repeat[1:] & (gains[1:] != gains[:-1])
+    if has_other_gain.any():
+        i = int(has_other_gain.argmax())
+        query_id, entity_id = (int(ids[order[i]]) for ids in pairs)
+        query = vocabularies["query"].label_of(query_id)
+        entity = vocabularies["entity"].label_of(entity_id)
         got = f"{gains[i]} and {gains[i + 1]} for {entity!r} of query {query!r}"
         raise InputValueError("qrels", expected="one gain for each pair", got=got)
     is_right = ~is_repeat & (gains > 0)
@@ -346,37 +348,44 @@ def find_right_answers(
 ) -> tuple[IntArray, int, list[FindingParts]]:
     """Keep, drop or refuse leaks, right answers that a known split has, too.
 
-    A warning or an error names the first of them. Those in the split of `exclude` are none, and are
-    always dropped: a query is no answer of itself. Returned are the rows of the right answers that
-    are ranked, how many leak, and findings.
+    Those in the split of `exclude` are no leaks, and are always dropped: a query is no answer of
+    itself. Returned are the rows of the right answers that are ranked, how many leak, and findings.
     """
     if len(splits.sizes) == 1 and splits.tested:  # No other split has anything.
         return np.arange(splits.tested), 0, []
     _, leaks = find_leaks(splits, list(splits.columns.values()))
-    nothing = np.zeros(splits.tested, dtype=bool)
-    is_itself = leaks.pop(exclude or "", nothing)
-    is_leak = np.any([nothing, *leaks.values()], axis=0) & ~is_itself
-    leaked = np.flatnonzero(is_leak)
+    is_itself = np.zeros(splits.tested, dtype=bool)
+    if exclude in leaks:
+        is_itself = leaks.pop(exclude)
+    is_leak = np.zeros(splits.tested, dtype=bool)
+    for is_in_split in leaks.values():
+        is_leak |= is_in_split & ~is_itself
     findings: list[FindingParts] = []
     number = int(np.count_nonzero(is_itself))
     if number:
         words = format_count(number, "right answer is its query", "right answers are their queries")
         findings.append((str(exclude), number, f"{words}: left out"))
+    leaked = np.flatnonzero(is_leak)
     if len(leaked):
-        query, entity = splits.labels_of(leaked[:1])[0]
-        first = f"{entity!r} of query {query!r}"
-        text = f"{len(leaked):,} right answers are in a known split, too (the first: {first})"
-        if rule == "raise":
-            raise InputValueError("qrels", text)
-        if rule == "keep":
-            way = Option("leaks", "drop", "leaves them out")
-            ways = [way] if len(leaked) < splits.tested else []  # It must leave something.
-            warn_user("qrels", f"{text}; they are ranked like the others", ways)
-        outcome = "dropped" if rule == "drop" else "kept"
-        findings.append(("leaks", len(leaked), f"{text}, {outcome}"))
+        findings.append(_warn_of_leaks(splits, leaked, rule))
     is_dropped = is_itself | is_leak if rule == "drop" else is_itself
     ranked = np.flatnonzero(~is_dropped)
     if not len(ranked):
         got = "only leaks, which were dropped" if len(leaked) else "none"
         raise InputValueError("qrels", expected="at least one right answer", got=got)
     return ranked, len(leaked), findings
+
+
+def _warn_of_leaks(splits: SplitTables, leaked: IntArray, rule: str) -> FindingParts:
+    """Refuse leaks, or warn of those that are kept; return the finding, which names the first."""
+    query, entity = splits.labels_of(leaked[:1])[0]
+    first = f"{entity!r} of query {query!r}"
+    text = f"{len(leaked):,} right answers are in a known split, too (the first: {first})"
+    if rule == "raise":
+        raise InputValueError("qrels", text)
+    if rule == "keep":
+        way = Option("leaks", "drop", "leaves them out")
+        ways = [way] if len(leaked) < splits.tested else []  # It must leave something.
+        warn_user("qrels", f"{text}; they are ranked like the others", ways)
+    outcome = "dropped" if rule == "drop" else "kept"
+    return "leaks", len(leaked), f"{text}, {outcome}"

@@ -42,7 +42,7 @@ from ..tasks.candidates import (
 from ..tasks.side import Side, make_side
 from ..tasks.task import RowOrder
 from ..tasks.task import Task as SidedTask
-from .sets import count_repeats, find_right_answers, number_names, read_answers
+from .sets import ANY_INTEGERS, count_repeats, find_right_answers, number_names, read_answers
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
@@ -188,6 +188,7 @@ class Task(SidedTask):
     queries: Names
     entities: Names
     leaked: int
+    _row_noun = "query (a task can be given those without an answer, too)"
 
     def __init__(
         self,
@@ -212,18 +213,19 @@ class Task(SidedTask):
         splits, gains, n_queries = read_answers(
             qrels, known, entities, queries, split, exclude, columns=columns
         )
-        right, self.leaked, leaks_found = find_right_answers(splits, rules["leaks"], exclude)
+        right_rows, self.leaked, findings = find_right_answers(splits, rules["leaks"], exclude)
         # Gains that cannot be counted are refused now, not at the first metric.
         counted_gains(gains, gain)
         level = 0.0 if relevance_level is None else check_level(relevance_level, gains)
         candidate_set = read_candidates(candidates, splits)
         repeats = count_repeats(candidate_set.repeated, "candidates")
-        query_names, entity_names = splits.vocabularies.values()
+        query_names = splits.vocabularies["query"]
+        entity_names = splits.vocabularies["entity"]
         self.queries = query_names.names
         self.entities = entity_names.names if entity_names.has_order else None
         self._all_queries_known = queries is not None
-        self._rows_are_known = query_names.has_order or n_queries == 1
-        side = make_answers(splits, right, gains, n_queries, groups, candidate_set)
+        self._rows_have_order = query_names.has_order or n_queries == 1
+        side = make_answers(splits, right_rows, gains, n_queries, groups, candidate_set)
         known_pairs = [list(splits.rows[splits.bounds[name]].T) for name in splits.known]
         protocol = Protocol(
             filter=tuple(splits.known),
@@ -239,16 +241,14 @@ class Task(SidedTask):
             roles={SIDE: ("query", "entity")},
             splits=splits,
             protocol=protocol,
-            facts=zip(splits.rows[right].T, (self.queries, entity_names.names), strict=True),
+            facts=zip(splits.rows[right_rows].T, (self.queries, entity_names.names), strict=True),
             known=", ".join(map(digest_of_rows, known_pairs)) or "none",
             test_rows=distinct(side.units),
             height=query_names.size or n_queries,
-            findings=[*splits.findings, *leaks_found, *repeats],
+            findings=[*splits.findings, *findings, *repeats],
         )
         self._row_axis = Axis(self.queries, "task.queries")
         self._report_options = {"by": None if groups is None else "group", "unit": "query"}
-
-    _row_noun = "query (a task can be given those without an answer, too)"
 
     @property
     def gains(self) -> FloatArray | None:
@@ -276,10 +276,9 @@ class Task(SidedTask):
         answers = self.answers
         assert answers.without_answers is not None
         number = int(answers.without_answers.sum())
-        gains = answers.gains
         level = self.protocol.relevance_level
-        if level and gains is not None:
-            with_right = distinct(answers.rows[gains >= level])
+        if level and answers.gains is not None:
+            with_right = distinct(answers.rows[answers.gains >= level])
             number += len(answers.query_ids) - len(with_right)
         return number
 
@@ -301,7 +300,7 @@ class Task(SidedTask):
         0.75
         """
         rules = read_rules(options, BatchOptions, Task.evaluate)
-        self._check_columns("scorer")
+        self._check_scores("scorer")
         return self._rank_callables({SIDE: scorer}, rules, options, "scorer")
 
     @described_by(SidedTask._rank_vectors, EmbeddingOptions)
@@ -337,7 +336,7 @@ class Task(SidedTask):
         0.5833333333333334
         """
         rules = read_rules(options, EmbeddingOptions, Task.evaluate_embeddings)
-        self._check_columns("queries")
+        self._check_scores("queries")
         return self._rank_vectors(
             {SIDE: queries},
             {"entities": entities},
@@ -379,7 +378,7 @@ class Task(SidedTask):
         1.0
         """
         rules = read_rules(options, RuleOptions, Task.evaluate_scores)
-        self._check_columns("scores")
+        self._check_scores("scores")
         keys = _of_side(row_queries)
         return self._rank_scores({SIDE: scores}, rules, io, row_queries=keys, title="scores")
 
@@ -436,27 +435,28 @@ class Task(SidedTask):
         fields = {} if misses == MISSES[0] else {"misses": misses}
         reading = {"columns": columns, "duplicates": duplicates}
         if isinstance(ids, TopK):
-            self._check_columns("ids", are_lists=True)
-        keys = _of_side(row_queries)
+            self._check_columns("ids")
         return self._rank_lists(
-            {SIDE: ids}, rules, reading, row_queries=keys, title="ids", **fields
+            {SIDE: ids}, rules, reading, row_queries=_of_side(row_queries), title="ids", **fields
         )
 
     def _findings_of_lists(
         self, ranks: Ranks, lists: CandidateLists, rows: IntArray
     ) -> list[reporting.Finding]:
+        """Count the entries of lists that are known, and so left out."""
         lengths = np.diff(lists.indptr)
-        known_of_list = np.zeros_like(lengths)
         counted_lengths: Any = ranks.lengths  # They are without what is known; -1: no list.
-        known_of_list[rows] = lengths[rows] - counted_lengths.clip(0)
-        known = int(known_of_list.sum())
+        n_known = np.zeros_like(lengths)
+        n_known[rows] = lengths[rows] - counted_lengths.clip(0)  # Tasks share lists.
+        known = int(n_known.sum())
         if not known:
             return []
         words = f"lists hold {format_count(known, 'known entry')}: left out"
         return [reporting.Finding("known in lists", known, words)]
 
     def _order_by_place(self, side: str, argument: str) -> RowOrder:
-        if not self._rows_are_known:
+        """Return the order of queries, which is known if they were given, or are 0, 1, 2, ..."""
+        if not self._rows_have_order:
             keys = first_names(self.names["query"].list_labels(self.answers.query_ids[:3, 0]))
             problem = f"rows do not name their queries, which are not 0, 1, 2, ... ({keys})"
             by_key = Option("", effect="names them", call="row_queries=frame.index")
@@ -464,6 +464,7 @@ class Task(SidedTask):
         return super()._order_by_place(side, argument)
 
     def _ids_of_listed(self, side: str, named: Lists, title: str, names: ListedNames) -> IntArray:
+        """Return the ids of names, of which some may be new where entities have no order."""
         entities = self.names["entity"]
         if entities.has_numbers and named.path and names:
             expected = "ids of entities, as qrels of ints have, and no names in text"
@@ -479,11 +480,15 @@ class Task(SidedTask):
             warn_user(title, f"no right answer is in any list: {two}")
         return ids
 
-    def _check_columns(self, argument: str, *, are_lists: bool = False) -> None:
-        """Refuse what has a column for each entity where columns say nothing, or are not ranked."""
-        if self.protocol.candidates == LISTED and not are_lists:
+    def _check_scores(self, argument: str) -> None:
+        """Refuse scores where only lists can be evaluated."""
+        if self.protocol.candidates == LISTED:
             problem = f'the candidates are "{LISTED}": only lists can be evaluated'
             raise InputValueError(argument, problem)
+        self._check_columns(argument)
+
+    def _check_columns(self, argument: str) -> None:
+        """Refuse a column for each entity where entities have no number, or names without order."""
         entities = self.names["entity"]
         what = "the meaning of columns"
         check_number(entities.has_size, argument, what, remedies=_ways_to_columns(entities))
@@ -520,7 +525,7 @@ def _of_side(row_queries: Any) -> Mapping[str, Any] | None:
 
 def read_candidates(value: Any, splits: SplitTables) -> CandidateSet:
     """Read the argument `candidates`; a set is refused where not all entities have names."""
-    queries, entities = splits.vocabularies.values()
+    entities = splits.vocabularies["entity"]
     if not entities.has_order and value is not None and not isinstance(value, str):
         expected = "all, or a known split, as not all entities have names"
         got = "a sample" if isinstance(value, Sampled) else "a list of them"
@@ -530,7 +535,7 @@ def read_candidates(value: Any, splits: SplitTables) -> CandidateSet:
     if isinstance(value, Sampled) and check_sample(value, "query").typed:
         raise InputValueError("candidates", "queries have no types, from which to draw")
     words = ALL, LISTED, *splits.known
-    return read_candidate_set(value, "query", words, queries, entities, forms)
+    return read_candidate_set(value, "query", words, splits.vocabularies["query"], entities, forms)
 
 
 def draw_for_queries(
@@ -541,24 +546,21 @@ def draw_for_queries(
 ) -> tuple[IntArray, IntArray]:
     """Draw the candidates of each query, its right answers among them, as (indptr, indices).
 
-    Drawn is from `columns`, and for each query never what is known, as (indptr, indices). `right`
-    has the query of each right answer, and the answer.
+    They are drawn from `columns`, and never from what is known of the query, as (indptr, indices).
+    `right` has the query of each right answer, and the answer.
     """
     rng = np.random.default_rng(sampled.seed)
     queries, answers = right
     n_queries = len(known[0]) - 1
-    whole_pool = np.array([0, len(columns)]), columns
-    if sampled.per is None:
-        every_query = np.arange(n_queries)
-        pools = *whole_pool, np.zeros_like(every_query)
-        return draw_candidates(known, every_query, pools, right, sampled.negatives, rng)
-
-    # A sample is drawn for each answer, or each query, and joined with the others of its query.
-    drawn_for = queries if sampled.per == "answer" else np.arange(n_queries)
-    pools = *whole_pool, np.zeros_like(drawn_for)
-    own = np.arange(len(drawn_for)), answers
-    indptr, drawn = draw_candidates(known, drawn_for, pools, own, sampled.negatives, rng)
-    rows, indices = distinct_rows([np.repeat(drawn_for, np.diff(indptr)), drawn])
+    has_draw_of_answer = sampled.per == "answer"
+    drawing_queries = queries if has_draw_of_answer else np.arange(n_queries)
+    pools = np.array([0, len(columns)]), columns, np.zeros_like(drawing_queries)  # one for all
+    if not has_draw_of_answer:
+        return draw_candidates(known, drawing_queries, pools, right, sampled.negatives, rng)
+    # The draws for all answers of a query are joined.
+    own = np.arange(len(answers)), answers
+    indptr, drawn = draw_candidates(known, drawing_queries, pools, own, sampled.negatives, rng)
+    rows, indices = distinct_rows([np.repeat(drawing_queries, np.diff(indptr)), drawn])
     return indptr_of(np.bincount(rows, minlength=n_queries)), indices
 
 
@@ -571,7 +573,8 @@ def make_answers(
     candidates: CandidateSet,
 ) -> Side:
     """Make the tasks: one for each right answer, which is never in the filter of its query."""
-    query_names, entity_names = splits.vocabularies.values()
+    query_names = splits.vocabularies["query"]
+    entity_names = splits.vocabularies["entity"]
     side = make_side(
         SIDE,
         splits.columns,
@@ -581,52 +584,61 @@ def make_answers(
         n_candidates=entity_names.size,
         has_filter=bool(splits.known) or candidates.sampled is not None,
     )
-    queries = side.query_ids[:, 0]
-    query = queries[side.rows]
-    chosen = candidates
-    if isinstance(chosen.pool, str) and chosen.pool in splits.known:
-        chosen = CandidateSet(distinct(splits.columns["entity"][splits.bounds[chosen.pool]]))
-    among: Any = None
-    if not isinstance(chosen.pool, str):
-        among = chosen.of_tasks(query, side.targets, entity_names, "right answers")
-    if candidates.sampled is not None:
-        assert side.filter is not None
-        columns = np.arange(side.n_candidates) if among is None else among
-        right = side.rows, side.targets
-        drawn = draw_for_queries(candidates.sampled, columns, side.filter[:2], right)
-        among = *drawn, side.rows
-    units = query if query_names.size else side.rows  # Keys may be any integers.
+    query_ids = side.query_ids[:, 0]
+    query_of_task = query_ids[side.rows]
+    units = side.rows if query_names == ANY_INTEGERS else query_of_task
     labels = {
-        "queries": query_names.labels(query),
+        "queries": query_names.labels(query_of_task),
         "targets": entity_names.labels(side.targets),
         "unit": labels_of_codes(units),
     }
     if groups is not None:
-        labels["group"] = _read_groups(groups, query_names, n_queries, queries)[side.rows]
+        labels["group"] = _read_groups(groups, query_names, n_queries, query_ids)[side.rows]
     without_answers = np.zeros(len(side), np.int64)
     # One task alone carries the number, so that parts add up.
-    without_answers[0] = n_queries - len(queries)
-    known_alone = None
-    if splits.known:
-        assert side.filter is not None
-        known_alone = _without_right(side, side.filter)
+    without_answers[0] = n_queries - len(query_ids)
+    known_alone = _without_right(side) if splits.known else None
     return replace(
         side,
         units=units,
         filter=known_alone,
-        candidates=among,
+        candidates=_candidates_of_answers(candidates, side, splits),
         gains=None if gains is None else gains[ranked],
         labels=labels,
         without_answers=without_answers,
     )
 
 
-def _without_right(side: Side, known: TaskLists) -> TaskLists:
-    """Remove the right answers of each query from what is known of it; list i is that of query i.
+def _candidates_of_answers(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any:
+    """Return the candidates of tasks, in the form that `Side` takes, drawn or as they were named.
+
+    The filter of the side still has all known answers.
+    """
+    chosen = candidates
+    if isinstance(candidates.pool, str) and candidates.pool in splits.known:
+        rows = splits.bounds[candidates.pool]
+        chosen = CandidateSet(distinct(splits.columns["entity"][rows]))
+    pool: Any = None  # all, or listed
+    if not isinstance(chosen.pool, str):
+        queries = side.query_ids[side.rows, 0]
+        entity_names = splits.vocabularies["entity"]
+        pool = chosen.of_tasks(queries, side.targets, entity_names, "right answers")
+    if candidates.sampled is None:
+        return pool
+    assert side.filter is not None
+    columns = np.arange(side.n_candidates) if pool is None else pool
+    right = side.rows, side.targets
+    indptr, indices = draw_for_queries(candidates.sampled, columns, side.filter[:2], right)
+    return indptr, indices, side.rows
+
+
+def _without_right(side: Side) -> TaskLists:
+    """Return the filter without the right answers of each query; list i is that of query i.
 
     All right answers are known, each of them once, and lists ascend.
     """
-    indptr, indices, lists = known
+    assert side.filter is not None
+    indptr, indices, lists = side.filter
     size = side.n_candidates
     lengths = np.diff(indptr)
     entries = np.repeat(np.arange(len(lengths)) * size, lengths)

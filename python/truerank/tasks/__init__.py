@@ -104,15 +104,18 @@ def evaluate(
 
 
 def described_by(way: Callable[..., Any], kind: type[Any]) -> Callable[[F], F]:
-    """Make `with_options` of a kind for a method by which a protocol evaluates in some way.
+    """Return a decorator of a protocol's method, by which it evaluates in some way.
 
-    What the docstring of the way says of all protocols stands behind the method's own parameters.
+    The method takes the options of a kind, by `with_options`. Its docstring gets what that of the
+    way says of all protocols: further parameters, what is returned, and errors.
     """
-    _, _, shared = (inspect.getdoc(way) or "").partition("\n\n")
+    _, _, shared_sections = (inspect.getdoc(way) or "").partition("\n\n")
+    shared_sections = shared_sections.removeprefix("Parameters\n----------\n")
 
     def describe(method: F) -> F:
         sections = re.split(r"\n\n(?=\w+\n---)", inspect.cleandoc(method.__doc__ or ""))
-        method.__doc__ = "\n\n".join([*sections[:2], shared, *sections[2:]])
+        summary_and_parameters, other_sections = sections[:2], sections[2:]
+        method.__doc__ = "\n\n".join([*summary_and_parameters, shared_sections, *other_sections])
         return with_options(kind)(method)
 
     return describe

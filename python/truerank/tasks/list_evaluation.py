@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._core import Selection
-from ..arrays.row_keys import are_among, codes_of, distinct_rows, row_keys
+from ..arrays.row_keys import are_among, codes_of, distinct_rows, row_keys, without
 from ..counting.lists import CandidateLists, TopK, as_lists, rank_checked_lists
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.array_likes import as_scores
@@ -23,6 +24,7 @@ from ..reporting import Finding
 from .side import core_selection
 
 if TYPE_CHECKING:
+    from ..arrays.row_keys import Codes
     from ..arrays.types import IntArray
     from ..inputs.rules import Rules
     from ..ranks.container import Ranks
@@ -49,29 +51,30 @@ def open_lists(
 
 
 def choose_lists(
-    named: Lists, rows: IntArray, ids_of: Callable[[Any], IntArray], dtype: Any
+    named: Lists, rows: IntArray, align_names: Callable[[Any], IntArray], dtype: Any
 ) -> CandidateLists:
     """Return the lists at some rows, with ids for names; row ``len(named)`` is an empty list.
 
-    Only the names that these lists have need an id.
+    `align_names` returns the ids of names: only those that these lists have need one.
     """
-    starts = named.indptr[rows]
-    lengths = named.indptr[np.minimum(rows + 1, len(named))] - starts
+    bounds = np.append(named.indptr, named.indptr[-1])  # The empty list ends where it begins.
+    starts = bounds[rows]
+    lengths = bounds[rows + 1] - starts
     entries = join_ranges(starts, lengths)
-    numbers = named.ids[entries]
-    used = np.flatnonzero(np.bincount(numbers))
-    names = named.names
-    if len(used) < len(names):
-        names = tuple(map(named.names.__getitem__, used.tolist()))
+    name_numbers = named.ids[entries]
+    used_numbers = np.flatnonzero(np.bincount(name_numbers))
+    used_names = named.names
+    if len(used_numbers) < len(named.names):
+        used_names = tuple(map(named.names.__getitem__, used_numbers.tolist()))
     id_of_number: IntArray = np.zeros(len(named.names), np.int64)
-    id_of_number[used] = ids_of(names)
+    id_of_number[used_numbers] = align_names(used_names)
     scores = None if named.scores is None else as_scores(named.scores[entries], dtype)
     return CandidateLists(
-        indptr_of(lengths),
-        id_of_number[numbers],
-        scores,
-        lambda i: named.score_at(entries[i]),
-        named.contradiction,
+        indptr=indptr_of(lengths),
+        ids=id_of_number[name_numbers],
+        scores=scores,
+        score_at=lambda i: named.score_at(entries[i]),
+        contradiction=named.contradiction,
     )
 
 
@@ -81,31 +84,31 @@ def findings_of_names(
     """Find right answers that their lists lack, but have in another writing.
 
     Only the first tasks are looked at, whose lists are a small part of all entries. `lists` are
-    those of the queries, with ids for names.
+    those of the queries, with ids for names; `list_of_query` says which of the `named` ones each
+    query has, where ``len(named)`` is none.
     """
     lengths = np.diff(lists.indptr)[side.rows]
     most_entries = _LEAST_ENTRIES + len(named.ids) // 16
     n_tasks = int(np.searchsorted(np.cumsum(lengths), most_entries)) + 1
-    rows, targets, lengths = side.rows[:n_tasks], side.targets[:n_tasks], lengths[:n_tasks]
-    ids = lists.ids[join_ranges(lists.indptr[rows], lengths)]
-    task_of_entry = np.repeat(np.arange(len(rows)), lengths)
-    is_answer = ids == targets[task_of_entry]
-    missed = np.flatnonzero(np.bincount(task_of_entry[is_answer], minlength=len(rows)) == 0)
+    queries, targets, lengths = side.rows[:n_tasks], side.targets[:n_tasks], lengths[:n_tasks]
+    ids = lists.ids[join_ranges(lists.indptr[queries], lengths)]
+    task_of_entry = np.repeat(np.arange(len(queries)), lengths)
+    has_answer = np.zeros(len(queries), dtype=bool)
+    has_answer[task_of_entry[ids == targets[task_of_entry]]] = True
 
-    answers = map(str, vocabulary.list_labels(targets[missed]))
+    list_numbers = list_of_query[queries[~has_answer]].tolist()
+    missed_answers = map(str, vocabulary.list_labels(targets[~has_answer]))
     pairs = []
-    for row, answer in zip(list_of_query[rows[missed]].tolist(), answers, strict=True):
-        span = named.indptr[row : row + 2]
-        numbers = named.ids[span[0] : span[-1]].tolist()
-        others = _find_other_writing(answer, [str(named.names[i]) for i in numbers])
-        if others:
-            pairs.append(f"{', '.join(map(repr, others))} for {answer!r}")
+    for i, answer in zip(list_numbers, missed_answers, strict=True):
+        if i < len(named):
+            name_numbers = named.ids[named.indptr[i] : named.indptr[i + 1]].tolist()
+            alike = _find_other_writing(answer, [str(named.names[j]) for j in name_numbers])
+            if alike:
+                pairs.append(f"{', '.join(map(repr, alike))} for {answer!r}")
     if not pairs:
         return []
-    words = (
-        f"{len(pairs):,} of the first {len(rows):,} right answers differ from listed names only in "
-    )
-    words += f"case, blanks, Unicode form or leading zeros: {', '.join(pairs[:3])}"
+    words = f"{len(pairs):,} of the first {len(queries):,} right answers differ from listed names "
+    words += f"only in case, blanks, Unicode form or leading zeros: {', '.join(pairs[:3])}"
     return [Finding("names", len(pairs), words)]
 
 
@@ -117,15 +120,15 @@ def _find_other_writing(answer: str, names: Sequence[str]) -> list[str]:
     >>> _find_other_writing("Doc 07", ["a", "doc07"]), _find_other_writing("x y", ["y", "x"])
     (['doc07'], ['x', 'y'])
     """
-    plain = _plain_text([answer]).lstrip("0")
-    plain_names = _plain_text([*names, ""])
-    if f"{plain}\0" in plain_names:  # This test is far faster than the next.
-        others = [name.lstrip("0") for name in plain_names.split("\0")[:-1]]
-        if plain in others:
-            return [names[others.index(plain)]]
-    words = answer.split()
-    if " " in answer and set(words) <= set(names):
-        return words
+    plain_answer = _plain_text([answer]).lstrip("0")
+    plain_text = _plain_text([*names, ""])  # A "\0" ends each name.
+    if f"{plain_answer}\0" in plain_text:  # This test is far faster than the next.
+        plain_names = [name.lstrip("0") for name in plain_text.split("\0")[:-1]]
+        if plain_answer in plain_names:
+            return [names[plain_names.index(plain_answer)]]
+    words_of_answer = answer.split()
+    if " " in answer and set(words_of_answer) <= set(names):
+        return words_of_answer
     return []
 
 
@@ -239,39 +242,45 @@ def candidates_of_lists(
     size = side.n_candidates
     filters = _as_selection(side.filter, len(side))
     pools = _as_selection(side.candidates, len(side))
-    filter_keys = selection_keys(filters, size)
-    pool_keys = selection_keys(pools, size)
-    # Tasks often share their combination of a list, candidates, a filter and a query.
-    combinations = codes_of(rows, pools.lists, filters.lists, side.rows)
-    first = combinations.first()
+    are_filtered = partial(_are_in, filters.lists, selection_keys(filters, size), size)
+    are_in_pool = partial(_are_in, pools.lists, selection_keys(pools, size), size)
+    # Tasks often share their case: a list, candidates, a filter and a query.
+    cases = codes_of(rows, pools.lists, filters.lists, side.rows)
+    tasks = cases.first()  # one for each case
 
-    # The entries of each combination's list; ids out of range are refused where they are ranked.
-    combination, places = _places(lists.indptr, rows[first])
+    # Ids out of range are refused where they are ranked.
+    case, places = _places(lists.indptr, rows[tasks])
     is_within = (lists.ids[places] >= 0) & (lists.ids[places] < size)
-    combination, places = combination[is_within], places[is_within]
+    case, places = case[is_within], places[is_within]
     ids = lists.ids[places].astype(np.int64)
-    is_candidate = are_among(pools.lists[first[combination]] * size + ids, pool_keys)
-    is_other = ~is_candidate
-    is_other &= ~are_among(filters.lists[first[combination]] * size + ids, filter_keys)
+    is_other = ~are_in_pool(tasks[case], ids) & ~are_filtered(tasks[case], ids)
     if is_other.any():
-        _refuse_others(lists, places, is_other, side, first[combination], vocabulary)
+        _refuse_foreign_ids(lists, places, is_other, side, tasks[case], vocabulary)
 
     # What is filtered, and what is listed and no candidate, are left out of the lists.
-    filter_combination, places = _places(filters.indptr, filters.lists[first])
-    filter_ids = filters.indices[places].astype(np.int64)
-    filter_combination, filter_ids = distinct_rows([filter_combination, filter_ids])
-    combination = np.append(filter_combination, combination[is_other])
-    ids = np.append(filter_ids, ids[is_other])
-    ids = ids[np.argsort(row_keys([combination, ids]), kind="stable")]
-    indptr = indptr_of(np.bincount(combination, minlength=len(first)))
-    left_out = Selection(indptr, ids, combinations.codes)
-
+    filter_case, filter_places = _places(filters.indptr, filters.lists[tasks])
+    filter_ids = filters.indices[filter_places].astype(np.int64)
+    filter_case, filter_ids = distinct_rows([filter_case, filter_ids])
+    left_out = _make_selection(
+        np.append(filter_case, case[is_other]), np.append(filter_ids, ids[is_other]), cases
+    )
     # A filtered target is a candidate all the same.
-    is_both = are_among(pools.lists[first[filter_combination]] * size + filter_ids, pool_keys)
-    sizes = np.diff(pools.indptr)[pools.lists[first]]
-    sizes -= np.bincount(filter_combination[is_both], minlength=len(first))
-    is_target_filtered = are_among(filters.lists * size + side.targets, filter_keys)
-    return left_out, sizes[combinations.codes] + is_target_filtered
+    sizes = np.diff(pools.indptr)[pools.lists[tasks]]
+    is_candidate = are_in_pool(tasks[filter_case], filter_ids)
+    sizes -= np.bincount(filter_case[is_candidate], minlength=len(tasks))
+    return left_out, sizes[cases.codes] + are_filtered(slice(None), side.targets)
+
+
+def _are_in(lists: IntArray, keys: IntArray, size: int, tasks: Any, ids: IntArray) -> Any:
+    """Return whether each id is in the list of its task, by the `selection_keys` of all lists."""
+    return are_among(lists[tasks] * size + ids, keys)
+
+
+def _make_selection(case: IntArray, ids: IntArray, cases: Codes) -> Selection:
+    """Return the selection that has for each case its ids, which come in any order."""
+    order = np.argsort(row_keys([case, ids]), kind="stable")
+    indptr = indptr_of(np.bincount(case, minlength=len(cases.distinct)))
+    return Selection(indptr, ids[order], cases.codes)
 
 
 def _as_selection(selection: Any, tasks: int) -> Any:
@@ -304,7 +313,7 @@ def _places(indptr: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:
     return np.repeat(np.arange(len(chosen)), lengths), join_ranges(starts, lengths)
 
 
-def _refuse_others(
+def _refuse_foreign_ids(
     lists: CandidateLists,
     places: IntArray,
     is_other: Any,
@@ -319,15 +328,15 @@ def _refuse_others(
     """
     answers = side.rows * side.n_candidates + side.targets
     ids = lists.ids[places].astype(np.int64)
-    is_foreign = is_other & ~are_among(side.rows[tasks] * side.n_candidates + ids, answers)
-    times_read = np.bincount(places, minlength=len(lists.ids))
-    times_foreign = np.bincount(places[is_foreign], minlength=len(lists.ids))
-    foreign = np.flatnonzero((times_read > 0) & (times_foreign == times_read))
-    if not len(foreign):
+    is_right = are_among(side.rows[tasks] * side.n_candidates + ids, answers)
+    is_foreign = is_other & ~is_right
+    foreign_to_all = without(places[is_foreign], places[~is_foreign])
+    if not len(foreign_to_all):
         return
-    row, position = lists.place(int(foreign[0]))
+    first = int(foreign_to_all.min())
+    row, position = lists.place(first)
     expected = "candidates of the query of each list"
-    candidate = int(lists.ids[foreign[0]])
+    candidate = int(lists.ids[first])
     label = vocabulary.label_of(candidate)
     name = repr(label)
     if label != candidate:

@@ -170,43 +170,51 @@ def warn_of_unlike_rows(
     """Warn if rows of one query have other scores, by more than rounding makes.
 
     Rows may differ in what their tasks leave out, as where known answers are masked: a few are
-    compared, in a few columns where both are finite, and that are candidates of both tasks. Their
-    mean differences are held against the size of all, and against the spread of each row. `rows`
+    compared, in a few columns where both are finite, and that are candidates of both tasks. `rows`
     has that of each task, and `tasks` those that read another row than the first task of their
     query.
     """
     if not len(tasks) or not store.in_place or store.carrier.kind != "f":
         return
     tasks = tasks[:PAIRS_COMPARED]
-    firsts = first_equals(side.rows)[tasks]
-    columns = _some_candidates(side, firsts)
-    shape = columns.shape
+    first_tasks = first_equals(side.rows)[tasks]
+    columns = _some_candidates(side, first_tasks)
     scores, first_scores = (
-        store.take(np.repeat(rows[each], shape[1]), columns.ravel()).reshape(shape)
-        for each in (tasks, firsts)
+        store.take(np.repeat(rows[each], columns.shape[1]), columns.ravel()).reshape(columns.shape)
+        for each in (tasks, first_tasks)
     )
-    is_compared = np.isfinite(scores) & np.isfinite(first_scores)
-    are_equal = ~(is_compared & (scores != first_scores)).any(axis=1)
-    is_compared[are_equal] = False
-    for i in np.flatnonzero(~are_equal).tolist():
-        for task in (tasks[i], firsts[i]):
-            is_compared[i] &= _are_candidates(side, int(task), columns[i])
+    are_finite = np.isfinite(scores) & np.isfinite(first_scores)
+    is_unlike = (are_finite & (scores != first_scores)).any(axis=1)
+    is_compared = np.zeros_like(are_finite)
+    for i in np.flatnonzero(is_unlike).tolist():
+        is_candidate = _are_candidates(side, int(tasks[i]), columns[i])
+        is_candidate_of_first = _are_candidates(side, int(first_tasks[i]), columns[i])
+        is_compared[i] = are_finite[i] & is_candidate & is_candidate_of_first
 
     pairs = np.flatnonzero(is_compared.any(axis=1))
-    is_compared = is_compared[pairs]
-    scores = np.where(is_compared, scores[pairs], np.float64(0))
-    first_scores = np.where(is_compared, first_scores[pairs], 0)
-    differences = np.abs(scores - first_scores).mean(axis=1, where=is_compared)
-    sizes = np.abs(scores).mean(axis=1, where=is_compared)
-    spreads = scores.std(axis=1, where=is_compared)
-    are_far = differences.sum() > _OF_SIZE * sizes.sum()
-    is_constant = spreads <= _LEAST_SPREAD * sizes
-    is_far = ~is_constant & (differences > _OF_SPREAD * spreads)
-    if are_far or np.count_nonzero(is_far) > _OF_ROWS * len(pairs):
+    if _differ_beyond_rounding(scores[pairs], first_scores[pairs], is_compared[pairs]):
         share = f"{len(pairs):,} of {len(tasks):,} rows that were compared"
         text = f"in {share} a query has scores that differ from its first row"
         way = Option("", effect="gives the query of each row", call="row_queries=")
         warn_user(argument, f"{text}; row i belongs to test[i]", [way])
+
+
+def _differ_beyond_rounding(
+    scores: FloatArray, first_scores: FloatArray, is_compared: npt.NDArray[np.bool_]
+) -> bool:
+    """Return whether pairs of rows differ where they are compared by more than rounding makes.
+
+    Mean differences are held against the size of all scores, and against the spread of each row.
+    """
+    scores = np.where(is_compared, scores, 0).astype(np.float64)
+    first_scores = np.where(is_compared, first_scores, 0)
+    differences = np.abs(scores - first_scores).mean(axis=1, where=is_compared)
+    sizes = np.abs(scores).mean(axis=1, where=is_compared)
+    spreads = scores.std(axis=1, where=is_compared)
+    is_constant = spreads <= _LEAST_SPREAD * sizes
+    is_far = ~is_constant & (differences > _OF_SPREAD * spreads)
+    are_far_in_all = differences.sum() > _OF_SIZE * sizes.sum()
+    return bool(are_far_in_all or np.count_nonzero(is_far) > _OF_ROWS * len(scores))
 
 
 def _some_candidates(side: Side, tasks: IntArray) -> IntArray:
@@ -318,64 +326,64 @@ def make_side(
     answers of each query, the targets among them; the facts of these queries are marked in
     `is_asked`, of shape (facts,), if the filter is made.
     """
-    keys_of: Callable[[Any], IntArray] = RowKeys([facts[role] for role in query]).of
-    if len(query) == 1:
-        keys_of = facts[query[0]].__getitem__
+    query_columns = [facts[role] for role in query]
+    keys_of: Callable[[Any], IntArray] = query_columns[0].__getitem__
+    if len(query) > 1:
+        keys_of = RowKeys(query_columns).of
     queries = codes_of(keys_of(ranked))
-    lists_of_known = None
+    known_answers = None
     if has_filter:
-        answers = facts[answer]
-        codes = _codes_of_answers(queries.distinct, keys_of, answers, n_candidates, is_asked)
-        del keys_of
+        codes = _codes_of_answers(queries.distinct, keys_of, facts[answer], n_candidates, is_asked)
+        del keys_of  # Its memory is needed for the lists.
         codes = distinct_in_place(codes)
-        starts = np.arange(len(queries.distinct) + 1) * n_candidates
-        indptr = np.searchsorted(codes, starts).astype(np.int64)
-        first_codes = np.repeat(starts[:-1], np.diff(indptr))
-        indices = np.subtract(codes, first_codes, out=first_codes)
-        lists_of_known = indptr, indices, queries.codes
-    owners = ranked[queries.first()]
+        first_codes = np.arange(len(queries.distinct) + 1) * n_candidates  # of each query
+        indptr = np.searchsorted(codes, first_codes).astype(np.int64)
+        first_of_each = np.repeat(first_codes[:-1], np.diff(indptr))
+        indices = np.subtract(codes, first_of_each, out=first_of_each)  # in its memory
+        known_answers = indptr, indices, queries.codes
+    first_facts = ranked[queries.first()]
     return Side(
         name,
         n_candidates,
-        query_ids=np.stack([facts[role][owners] for role in query], axis=1),
+        query_ids=np.stack([column[first_facts] for column in query_columns], axis=1),
         rows=queries.codes,
         targets=facts[answer][ranked],
         units=ranked,
-        filter=lists_of_known,
+        filter=known_answers,
     )
 
 
 def _codes_of_answers(
-    asked: IntArray,
-    queries: Callable[[Any], IntArray],
+    asked_keys: IntArray,
+    keys_of: Callable[[Any], IntArray],
     answers: IntArray,
     width: int,
     is_asked: npt.NDArray[np.bool_] | None = None,
 ) -> IntArray:
-    """Return an integer for the answer of each fact whose query is asked; others are left out.
+    """Return ``i * width + answer`` for each fact whose query has the i-th asked key.
 
-    `queries` returns those of some of the facts, and `width` is more than the largest answer;
-    `MAX_IDS` leaves room for the answers of all queries. The facts of these queries are marked in
-    `is_asked`.
+    Other facts are left out. `keys_of` returns the keys of queries of some facts, and `width` is
+    more than the largest answer; `MAX_IDS` leaves room for the answers of all queries. Facts whose
+    query is asked are marked in `is_asked`.
 
     Examples
     --------
-    >>> queries = np.array([7, 5, 3]).__getitem__
-    >>> _codes_of_answers(np.array([3, 7]), queries, np.array([2, 1, 9]), 10)
+    >>> keys_of = np.array([7, 5, 3]).__getitem__
+    >>> _codes_of_answers(np.array([3, 7]), keys_of, np.array([2, 1, 9]), 10)
     array([12,  9])
     """
     # Facts of other queries are ruled out before they take memory: what is not written takes none.
     codes = np.empty(len(answers), dtype=np.int64)
-    places = IntegerTable(asked, len(codes))
+    table = IntegerTable(asked_keys, len(codes))
     end = 0
     for block in blocks_of(len(answers)):
-        where, block_codes = places.look_up(queries(block))
+        positions, block_codes = table.look_up(keys_of(block))
         block_codes *= width
-        block_codes += answers[block][where]
+        block_codes += answers[block][positions]
         codes[end : end + len(block_codes)] = block_codes
         end += len(block_codes)
         if is_asked is not None:
-            is_asked[block][where] = True
+            is_asked[block.start + positions] = True
     return codes[:end]
 
 
@@ -393,28 +401,33 @@ def join_sides(
 
     `fields` are further ones of the protocol.
     """
-    for name in _FIELDS:
-        fields[name] = getattr(protocol, name)
-    if protocol.relevance_level is not None:
-        fields["relevance_level"] = protocol.relevance_level
     parts: list[Ranks] = []
-    last_counted = None
+    counted: Protocol | None = None
+    completed: Protocol | None = None  # One object for equal ones is joined quickly.
     for side, ranks in zip(sides, ranks_of_sides, strict=True):
         arrays: dict[str, Any] = {}
         if side.without_answers is not None:
             arrays["without_answers"] = side.without_answers
         if side.gains is not None:
             arrays["gains"] = side.gains
-        if last_counted is not None and vars(ranks.protocol) == vars(last_counted):
-            whole = parts[-1].protocol  # It was checked, and one object is joined quickly.
-        else:  # Files of the task come before those of its scores.
-            fields["files"] = protocol.files + ranks.protocol.files
-            if ranks.protocol.lists is None:  # Scores are of all, if nothing else was said.
-                fields["candidates"] = protocol.candidates or ranks.protocol.candidates
-            whole = replace(ranks.protocol, **fields)
-        last_counted = ranks.protocol
-        parts.append(ranks._with(arrays, labels=side.labels, protocol=whole, origins=origins))
+        if counted is None or vars(ranks.protocol) != vars(counted):
+            counted = ranks.protocol
+            completed = _complete_protocol(counted, protocol, fields)
+        parts.append(ranks._with(arrays, labels=side.labels, protocol=completed, origins=origins))
     return join_ranks(parts)
+
+
+def _complete_protocol(counted: Protocol, protocol: Protocol, fields: Any) -> Protocol:
+    """Return the protocol of counted ranks with what that of a task says, and further fields.
+
+    Files of the task come before those of its scores.
+    """
+    of_task = {name: getattr(protocol, name) for name in _FIELDS}
+    if protocol.relevance_level is not None:
+        of_task["relevance_level"] = protocol.relevance_level
+    if counted.lists is None:  # Scores are of all, if nothing else was said.
+        of_task["candidates"] = protocol.candidates or counted.candidates
+    return replace(counted, **of_task, **fields, files=protocol.files + counted.files)
 
 
 def rank_batches(
@@ -431,28 +444,27 @@ def rank_batches(
     batches. A batch has by default as many queries as have 64 MB of float32 scores. Errors name it,
     as in "scores: queries 64 to 127". `report_progress` is told how many queries are done.
     """
-    height, columns = len(side.query_ids), side.n_candidates
-    others = dict(options)
-    size = others.pop("batch_size", None)
-    if size is None:
-        size = max(1, min(height, BATCH_BYTES // (4 * max(1, columns))))
-    size = integer("batch_size", size, least=1)
-    as_input = _as_input_on(others.pop("device", None))
-    rules: Any = others | {"progress": None}
+    n_queries, n_columns = len(side.query_ids), side.n_candidates
+    rules: Any = {**options, "progress": None}
+    batch_size = rules.pop("batch_size", None)
+    if batch_size is None:
+        batch_size = max(1, min(n_queries, BATCH_BYTES // (4 * max(1, n_columns))))
+    batch_size = integer("batch_size", batch_size, least=1)
+    as_input = _as_input_on(rules.pop("device", None))
     report_progress(0)
-    if not height:
-        rules["dtype"] = None
-        return rank(np.zeros((0, columns), np.float32), np.zeros(0, np.int64), **rules)
-    order = np.argsort(side.rows, kind="stable")  # So the tasks of a batch are neighbours.
-    ordered_rows = side.rows[order]
+    if not n_queries:
+        rules["dtype"] = None  # No scores have it.
+        return rank(np.zeros((0, n_columns), np.float32), np.zeros(0, np.int64), **rules)
+    tasks_by_query = np.argsort(side.rows, kind="stable")  # The tasks of a batch are neighbours.
+    ordered_rows = side.rows[tasks_by_query]
     ranks_of_batches: list[Ranks] = []
-    for start in range(0, height, size):
-        stop = min(start + size, height)
+    for start in range(0, n_queries, batch_size):
+        stop = min(start + batch_size, n_queries)
         queries = side.query_ids[start:stop].copy()
         scores = read_scores(scorer(as_input(queries)), rules.get("dtype"))
-        check_score_shape(shape_of(scores), (stop - start, columns), "query")
+        check_score_shape(shape_of(scores), (stop - start, n_columns), "query")
         first, last = np.searchsorted(ordered_rows, [start, stop])
-        tasks = order[first:last]
+        tasks = tasks_by_query[first:last]
         batch = f"scores: query {start}"
         if stop - start > 1:
             batch = f"scores: queries {start} to {stop - 1}"
@@ -468,8 +480,8 @@ def rank_batches(
         del scores  # They need no memory while the next ones are made.
         ranks_of_batches.append(ranks)
         report_progress(stop)
-    ranks = join_ranks(ranks_of_batches)
-    return ranks[np.argsort(order, kind="stable")]
+    place_of_task = np.argsort(tasks_by_query, kind="stable")
+    return join_ranks(ranks_of_batches)[place_of_task]
 
 
 def rank_vectors_of_side(
@@ -532,14 +544,16 @@ def check_score_shape(got: object, shape: tuple[int, int], noun: str) -> None:
 # -- what tells a task from others -----------------------------------------------------------------
 
 
-def find_origins(told: dict[str, tuple[Any, ...]]) -> tuple[Origin, ...]:
+def find_origins(memory: dict[str, Any]) -> tuple[Origin, ...]:
     """Return what tells a task from others, made of its parts once and when it is asked for."""
-    if "origins" not in told:
-        rows, facts, queries, entities, known = told["parts"]
-        fingerprint = fingerprint_of(rows.tobytes() + number_facts(facts).tobytes())
-        sizes = 1 + int(rows.max(initial=-1)), len(rows), queries
-        told["origins"] = (Origin(fingerprint, *sizes, (digest_of_names(entities), known)),)
-    return told["origins"]
+    if "origins" not in memory:
+        rows = memory["rows"]
+        fingerprint = fingerprint_of(rows.tobytes() + number_facts(memory["facts"]).tobytes())
+        digests = digest_of_names(memory["vocabularies"]), f"known facts {memory['known']}"
+        n_rows = 1 + int(rows.max(initial=-1))
+        origin = Origin(fingerprint, n_rows, len(rows), memory["n_queries"], digests)
+        memory["origins"] = (origin,)
+    return tuple(memory["origins"])
 
 
 def number_facts(columns: Iterable[tuple[IntArray, Any]]) -> IntArray:

@@ -82,7 +82,8 @@ class Task:
     """The tasks of a protocol by side, and the protocol that their ranks carry.
 
     `splits` have the facts, `facts` are the columns of those that are ranked, whatever the sides
-    are, as `number_facts` takes them, and `known` is the digest of all facts, by `digest_of_rows`.
+    are, as `number_facts` takes them, and `known` has digests of what is known, by
+    `digest_of_rows`.
     """
 
     sides: dict[str, Side]  # in the order of their tasks in Ranks; they are attributes, too
@@ -122,21 +123,16 @@ class Task:
         self._findings = tuple(findings)
         self._answers = splits.answers
         self._take_sides(sides)
-        queries = 0
+        n_queries = 0
         if self._numbers_queries:
             for side in self.sides.values():
-                queries = max(queries, 1 + int(side.labels["queries"].codes.max(initial=-1)))
-        # What is called by name, and how many entities there are: numbers of others mean others.
+                n_queries = max(n_queries, 1 + int(side.labels["queries"].codes.max(initial=-1)))
+        # Ids mean others by other names, or of another number of entities; roles share them.
         vocabularies = {id(each): each for role, each in self.names.items() if role != "query"}
         # Ranks keep what tells the task from others, and not the task, which may be far larger.
-        parts = (
-            test_rows,
-            tuple(facts),
-            queries,
-            tuple(vocabularies.values()),
-            f"known facts {known}",
-        )
-        self._origins = partial(find_origins, {"parts": parts})
+        memory = {"rows": test_rows, "facts": tuple(facts), "n_queries": n_queries, "known": known}
+        memory["vocabularies"] = tuple(vocabularies.values())
+        self._origins = partial(find_origins, memory)
 
     def _take_sides(self, sides: Mapping[str, Side]) -> None:
         """Take sides over, each of which is an attribute, too."""
@@ -214,26 +210,25 @@ class Task:
         return key if len(key) > 1 else key[0]
 
     def _check_sides(
-        self, values: BySide, what: str, title: str = "", arguments: BySide | None = None
+        self, values: BySide, what: str, title: str = "", keys: BySide | None = None
     ) -> None:
         """Check what was handed over by side: all sides are required, no others allowed.
 
-        `arguments` says by side under which name it was handed over. Default: that of the side.
+        `keys` says which key of the values each side needs. Default: its name. Messages call a
+        missing value by its key, unless all values have one title.
         """
-        if arguments is None:
-            arguments = {side: side for side in self.sides}
-        for name, argument in arguments.items():
-            if values.get(argument) is None:
-                expected = f"{what} for the side {name!r}"
-                others = [side for side, at in arguments.items() if values.get(at) is not None]
-                way = Option("sides", others, "leaves it out", call="Task(..., {})")
-                ways = [way] if others and self._chooses_sides else []
-                place = title or argument
-                raise InputTypeError(place, expected=expected, got="None", remedies=ways)
-        for argument, value in values.items():
-            if argument not in arguments.values() and value is not None:
+        key_of_side = keys or {side: side for side in self.sides}
+        given = [side for side, key in key_of_side.items() if values.get(key) is not None]
+        for side, key in key_of_side.items():
+            if side not in given:
+                way = Option("sides", given, "leaves it out", call="Task(..., {})")
+                ways = [way] if given and self._chooses_sides else []
+                expected = f"{what} for the side {side!r}"
+                raise InputTypeError(title or key, expected=expected, got="None", remedies=ways)
+        for key, value in values.items():
+            if value is not None and key not in key_of_side.values():
                 expected = f"None, as the sides of the task are {', '.join(self.sides)}"
-                raise InputTypeError(argument, expected=expected)
+                raise InputTypeError(key, expected=expected)
 
     def _check_keys_of_sides(self, row_queries: Any) -> BySide:
         """Check that keys of rows are by side of the task; those without have theirs by place."""
@@ -247,10 +242,7 @@ class Task:
     def _row_orders(self, row_queries: Any, title: str) -> dict[str, RowOrder]:
         """Return whose the rows of each side are: those of the units, or of queries by keys."""
         keys_of_sides = self._check_keys_of_sides(row_queries)
-        orders = {}
-        for name in self.sides:
-            orders[name] = self._row_order(name, keys_of_sides.get(name), title)
-        return orders
+        return {name: self._row_order(name, keys_of_sides.get(name), title) for name in self.sides}
 
     def _row_order(self, name: str, keys: Any, title: str) -> RowOrder:
         """Return whose the rows of a side are: of its units, or of the queries that keys name.
@@ -265,11 +257,21 @@ class Task:
         argument = "row_queries" if title else f"row_queries: {name}"
         columns = read_keys(argument, keys, self.roles[name][:-1])
         ids = self._ids_of_keys(name, argument, columns, is_text=False, needs_all=False)
-        are_positions = isinstance(keys, np.ndarray) and np.array_equal(keys, side.query_ids)
-        if are_positions and (ids != keys).any():
+        are_query_ids = isinstance(keys, np.ndarray) and np.array_equal(keys, side.query_ids)
+        if are_query_ids and not np.array_equal(ids, keys):
             problem = f"these are positions, as in task.{name}.queries, but ints are labels here"
             raise InputValueError(argument, f"{problem}; give keys by labels")
-        row_of_query, is_used, repeated = match_rows(side.query_ids, ids)
+        row_of_query, n_unused = self._match_keys(name, argument, ids)
+        labels = tuple(columns[0]) if len(columns) == 1 else None
+        axis = Axis(labels, "row_queries")
+        return RowOrder(row_of_query[side.rows], len(ids), f"key of {argument}", axis, n_unused)
+
+    def _match_keys(self, name: str, argument: str, ids: IntArray) -> tuple[IntArray, int]:
+        """Return the row of each query of a side, and how many rows are of other queries.
+
+        A query must have one row.
+        """
+        row_of_query, is_used, repeated = match_rows(self.sides[name].query_ids, ids)
         if repeated is not None:
             got = f"{self._key_of(name, repeated)!r} in several rows"
             raise InputValueError(argument, expected="each query once", got=got)
@@ -278,10 +280,7 @@ class Task:
             share = f"{len(missing):,} of {len(row_of_query):,} queries"
             first = self._key_of(name, int(missing[0]))
             raise InputValueError(argument, f"{share} of the task have no row, first {first!r}")
-        labels = tuple(columns[0]) if len(columns) == 1 else None
-        axis = Axis(labels, "row_queries")
-        unused = int(np.count_nonzero(~is_used))
-        return RowOrder(row_of_query[side.rows], len(ids), f"key of {argument}", axis, unused)
+        return row_of_query, int(np.count_nonzero(~is_used))
 
     def _findings_of_rows(
         self, orders: Mapping[str, RowOrder], values: BySide
@@ -313,24 +312,26 @@ class Task:
         ranks = join_sides(sides, ranks_of_sides, self.protocol, self._origins, **fields)
         return reporting.reports.report_task(ranks, findings, **self._report_options)
 
-    # -- evaluation: the ways, whose docstrings have what methods of protocols share ---------------
+    # -- evaluation: the ways, whose docstrings `described_by` puts into those of protocols --------
 
     def _rank_sides(
         self,
         sources: Mapping[str, Source],
-        watching: Callable[[int], AbstractContextManager[Any]],
+        open_watch: Callable[[int], AbstractContextManager[Any]],
         findings: Iterable[reporting.Finding] = (),
         title: str = "",
     ) -> reporting.Report:
         """Rank each side by its source; all sources were checked before one is counted.
 
-        `watching` opens what is told how much is done of the sizes of all sources.
+        `open_watch`, given the size of all sources, opens what is told how much of it is done.
         """
         sizes = [size for size, _ in sources.values()]
         ranks_of_sides = []
-        with watching(sum(sizes)) as watch:
-            for i, (name, (_, rank)) in enumerate(sources.items()):
-                with argument_names(ids=title or name, scores=title or name):
+        with open_watch(sum(sizes)) as watch:
+            for i, name in enumerate(sources):
+                _, rank = sources[name]
+                argument = title or name
+                with argument_names(ids=argument, scores=argument):
                     ranks_of_sides.append(rank(watch_of_part(watch, sizes, i)))
         return self._report(ranks_of_sides, findings)
 
@@ -374,6 +375,8 @@ class Task:
     ) -> reporting.Report:
         """Rank by vectors of queries, and those of candidates by what they are, as "entities".
 
+        Parameters
+        ----------
         layout, nan, dtype, threads, audit, progress : optional
             As in `truerank.rank_embeddings`; `progress` counts the bytes of all scores.
 
@@ -388,8 +391,8 @@ class Task:
             number of vectors than rows or candidates.
         """
         self._check_sides(queries, "vectors", title)
-        vocabulary_of_side = {name: self._vocabulary(name).of for name in self.sides}
-        self._check_sides(candidates, "vectors", arguments=vocabulary_of_side)
+        noun_of_side = {name: self._vocabulary(name).of for name in self.sides}
+        self._check_sides(candidates, "vectors", keys=noun_of_side)
         orders = self._row_orders(row_queries, title)
         # One bias is for all sides, and a mapping has one by side, where others have none.
         biases = bias if isinstance(bias, Mapping) else dict.fromkeys(self.sides, bias)
@@ -398,25 +401,26 @@ class Task:
                 expected = f"sides of the task ({', '.join(self.sides)})"
                 raise InputValueError("bias", expected=expected, got=repr(name))
         sources: dict[str, Source] = {}
-        first_of_vocabulary: dict[str, Embeddings] = {}  # Sides share their candidates.
-        for name, vocabulary in vocabulary_of_side.items():
+        opened: dict[str, Embeddings] = {}  # The first of each noun, whose candidates others share.
+        for name, noun in noun_of_side.items():
+            argument = title or name
             vectors, rows = self._open_vectors(
                 name,
-                title or name,
+                argument,
                 orders[name],
                 rules,
                 queries=queries[name],
-                entities=candidates[vocabulary],
+                entities=candidates[noun],
                 similarity=similarity,
                 bias=biases.get(name),
-                like=first_of_vocabulary.get(vocabulary),
+                like=opened.get(noun),
             )
-            first_of_vocabulary.setdefault(vocabulary, vectors)
+            opened.setdefault(noun, vectors)
             side = self.sides[name]
-            rank = partial(rank_vectors_of_side, title or name, vectors, rows, side, rules)
+            rank = partial(rank_vectors_of_side, argument, vectors, rows, side, rules)
             sources[name] = vectors.nbytes, rank
-        watching = partial(embeddings.vectors.watching, rules.progress)
-        return self._rank_sides(sources, watching, self._findings_of_rows(orders, queries), title)
+        open_watch = partial(embeddings.vectors.watching, rules.progress)
+        return self._rank_sides(sources, open_watch, self._findings_of_rows(orders, queries), title)
 
     def _open_vectors(
         self, name: str, argument: str, order: RowOrder, rules: Rules, **vectors: Any
@@ -432,8 +436,7 @@ class Task:
                 layout=rules.layout,
             )
             order = order.of_height(opened.shape[0])
-            shape = order.height, vocabulary.size
-            opened.check_shape(shape, (order.noun, "candidate"))
+            opened.check_shape((order.height, vocabulary.size), (order.noun, "candidate"))
         return opened, order.rows
 
     def _rank_scores(
@@ -447,6 +450,8 @@ class Task:
     ) -> reporting.Report:
         """Rank by score matrices, in memory or in files.
 
+        Parameters
+        ----------
         order, nan, dtype, threads, audit, io, progress : optional
             As in `truerank.rank`; `progress` counts the bytes of all scores. With
             ``order="ascending"`` lower scores are better, as for distances.
@@ -466,9 +471,10 @@ class Task:
         sources: dict[str, Source] = {}
         for name, side in self.sides.items():
             argument = title or name
-            opened = self._open_scores(name, scores[name], orders[name], rules, argument=argument)
-            rank = partial(rank_scores_of_side, argument, *opened, side, rules, io=io)
-            sources[name] = opened[0].nbytes, rank
+            order = orders[name]
+            store, rows = self._open_scores(name, scores[name], order, rules, argument=argument)
+            rank = partial(rank_scores_of_side, argument, store, rows, side, rules, io=io)
+            sources[name] = store.nbytes, rank
         findings = self._findings_of_rows(orders, scores)
         return self._rank_sides(
             sources, lambda size: nullcontext(reporter(listener, size)), findings, title
@@ -484,8 +490,7 @@ class Task:
             table = by_position("scores", scores, order.axis, columns)
             store: Any = read_scores(table, rules.dtype, tiled=True)
             order = order.of_height(store.shape[0])
-            shape = order.height, vocabulary.size
-            check_score_shape(shape_of(store), shape, order.noun)
+            check_score_shape(shape_of(store), (order.height, vocabulary.size), order.noun)
             refuse_places(store, rules)
         return store, order.rows
 
@@ -501,6 +506,8 @@ class Task:
     ) -> reporting.Report:
         """Rank by lists of the top candidates, by key or in rows, which `read_lists` reads.
 
+        Parameters
+        ----------
         columns : mapping of str to (str or int), optional
             The name or the number of the column of each role, as ``{"score": 4}``, for what has
             columns. A column may be left out if it has another name and no fractions, or if another
@@ -540,15 +547,15 @@ class Task:
         for name in self.sides:
             argument = title or name
             roles = {role: self.names[role].of for role in self.roles[name]}
-            lists = tasks.list_evaluation.open_lists(argument, values[name], roles, rules, reading)
-            lists_of_sides[name] = lists
-            if not isinstance(lists, Mapping):
+            read = tasks.list_evaluation.open_lists(argument, values[name], roles, rules, reading)
+            lists_of_sides[name] = read
+            if not isinstance(read, Mapping):
                 order = self._row_order(name, keys_of_sides.get(name), title)
-                orders[name] = order
-                number = len(lists.indptr) - 1
-                if number != order.height:
+                n_lists = len(read.indptr) - 1
+                if n_lists != order.height:
                     expected = f"{order.height} lists, one for each {order.noun}"
-                    raise InputValueError(argument, expected=expected, got=number)
+                    raise InputValueError(argument, expected=expected, got=n_lists)
+                orders[name] = order
             elif name in keys_of_sides:
                 expected = f"keys of sides whose lists are a TopK, and none for {name!r}"
                 raise InputTypeError("row_queries", expected=expected)
@@ -556,17 +563,18 @@ class Task:
         findings = self._findings_of_rows(orders, {})
         ranks_of_sides = []
         for name, side in self.sides.items():
+            read = lists_of_sides[name]
             argument = title or name
-            lists = lists_of_sides[name]
             files: tuple[str, ...] = ()
-            if isinstance(lists, Mapping):
+            if isinstance(read, Mapping):
+                if read.path:
+                    argument = f"{argument}: {read.path}"
+                lists, findings_of_keys = self._lists_by_key(name, argument, read, rules.dtype)
+                findings += findings_of_keys
                 rows = side.rows
-                files = (lists.source,) if lists.source else ()
-                if lists.path:
-                    argument = f"{argument}: {lists.path}"
-                lists, of_keys = self._lists_by_key(name, argument, lists, rules.dtype)
-                findings += of_keys
+                files = (read.source,) if read.source else ()
             else:
+                lists = read
                 rows = orders[name].rows
             with argument_names(ids=argument, scores=argument):
                 ranks = tasks.list_evaluation.rank_lists_of_side(
@@ -595,30 +603,29 @@ class Task:
         columns: Any = [named.queries]
         if n_key_roles > 1:
             columns = list(zip(*named.queries, strict=True)) or [()] * n_key_roles
-        is_text = bool(named.path)
-        needs_all = self._all_queries_known
-        keys = self._ids_of_keys(name, argument, columns, is_text=is_text, needs_all=needs_all)
+        keys = self._ids_of_keys(
+            name, argument, columns, is_text=bool(named.path), needs_all=self._all_queries_known
+        )
         list_of_query, is_used, _ = match_rows(side.query_ids, keys)
-        missing = np.flatnonzero(list_of_query < 0)
+        is_missing = list_of_query < 0
         # Lists of a part may be those of other parts alone.
-        if len(missing) == len(list_of_query) and len(keys) and not self._is_part:
+        if is_missing.all() and len(keys) and not self._is_part:
             ours = f"the task has {self._key_of(name, 0)!r}, ..."
             theirs = f"lists have {named.queries[0]!r}, ..."
             ways = [_TEXT_HAS_IDS] if named.path and n_key_roles > 1 else []
             raise InputValueError(argument, f"no query in common: {ours}, {theirs}", remedies=ways)
-        queries = tuple(self._key_of(name, query) for query in missing.tolist())
-        others = () if self._is_part else np.flatnonzero(~is_used)  # A part need not have all.
-        unused = tuple(named.queries[i] for i in others)
-        list_of_query[missing] = len(named.queries)  # An empty list, behind all others.
-        ids_of = partial(self._ids_of_listed, name, named, argument)
+        missing_keys = [self._key_of(name, query) for query in np.flatnonzero(is_missing).tolist()]
+        unused = () if self._is_part else np.flatnonzero(~is_used)  # A part need not use all.
+        unused_keys = [named.queries[i] for i in unused]
+        list_of_query[is_missing] = len(named)  # An empty list, behind all others.
+        align_names = partial(self._ids_of_listed, name, named, argument)
         with argument_names(scores=argument):
-            lists = tasks.list_evaluation.choose_lists(named, list_of_query, ids_of, dtype)
+            lists = tasks.list_evaluation.choose_lists(named, list_of_query, align_names, dtype)
         findings = tasks.list_evaluation.report_missing_lists(
-            argument, len(list_of_query), queries, unused
+            argument, len(list_of_query), missing_keys, unused_keys
         )
-        findings += tasks.list_evaluation.findings_of_reading(
-            argument, named, [self.names[role] for role in roles]
-        )
+        vocabularies = [self.names[role] for role in roles]
+        findings += tasks.list_evaluation.findings_of_reading(argument, named, vocabularies)
         findings += tasks.list_evaluation.findings_of_names(
             named, list_of_query, lists, side, self._vocabulary(name)
         )
@@ -675,11 +682,11 @@ class Task:
         True
         """
         part = self._part(_chosen_positions(len(self), index))
-        part_of = 0
-        if isinstance(index, slice):  # Positions are a sample that is meant.
-            part_of = self.origin.part_of or len(self)
+        size_of_whole = 0  # Positions are a sample, which lacks the other units on purpose.
+        if isinstance(index, slice):
+            size_of_whole = self.origin.part_of or len(self)
         # It has no reference to the whole, so that a part is cheap to send.
-        origin = replace(self.origin, part_of=part_of)
+        origin = replace(self.origin, part_of=size_of_whole)
         part._origins = partial(find_origins, {"origins": (origin,)})
         return part
 
@@ -689,8 +696,10 @@ class Task:
         part._is_part = True
         part.test_rows = self.test_rows[positions]
         part.height = len(positions)
-        whole_height = self._row_axis.height or self.height
-        part._row_axis = Axis(self._row_axis.whole, "task.row_labels", part.test_rows, whole_height)
+        height_of_whole = self._row_axis.height or self.height  # `self` may be a part, too.
+        part._row_axis = self._row_axis._replace(
+            written="task.row_labels", some=part.test_rows, height=height_of_whole
+        )
         part._row_noun = "query of the part"
         part._take_sides({name: side.part(part.test_rows) for name, side in self.sides.items()})
         return part
