@@ -127,25 +127,25 @@ def success(ties: Ties, k: int) -> FloatArray:
 def sampled_success(ties: Ties, cutoff: tuple[int, int]) -> FloatArray:
     """How likely fewer than k of n drawn other candidates are above a query's first right answer.
 
-    Let i of those above its tie be drawn, and j of the wrong ones in it: one of its right answers
-    is among the first k - i places of these and the j in random order.
+    Where some of those above its tie are drawn, and some of the wrong ones in it, one of its right
+    answers has to be among the first of the drawn tie, in random order, that are left up to k.
     """
-    k = min(cutoff[0], BEYOND)
+    k, n = (min(number, BEYOND) for number in cutoff)
     first = ties.indptr[:-1]
     others = (ties.candidates - ties.answers).astype(np.float64)
-    drawn = np.minimum(others, min(cutoff[1], BEYOND))
+    drawn = np.minimum(others, n)
     right = ties.right[first]
     wrong = (ties.size[first] - right).astype(np.float64)
     above = np.minimum(ties.above[first], others)
-    below = others - above
-    below_or_tied = np.maximum(below, wrong)  # They are unlike only where a list misses answers.
+    not_above = others - above
+    tied_or_below = np.maximum(not_above, wrong)  # It is more only where a list misses answers.
     chances = np.zeros(len(first))
-    for i, shares_of_i in shares_of_draws(above, others, drawn, k - 1):
-        left = np.clip(drawn - i, 0, below)
-        room = np.maximum((k - i).astype(np.int64), 0)
-        for j, shares_of_j in shares_of_draws(wrong, below_or_tied, left, np.inf):
-            in_room = hit_chances(j.astype(np.int64) + right, right, room)
-            chances += shares_of_i * shares_of_j * in_room
+    for drawn_above, above_shares in shares_of_draws(above, others, drawn, k - 1):
+        draws_left = np.clip(drawn - drawn_above, 0, not_above)
+        places_left = np.maximum((k - drawn_above).astype(np.int64), 0)
+        for drawn_tied, tied_shares in shares_of_draws(wrong, tied_or_below, draws_left, np.inf):
+            tie_sizes = drawn_tied.astype(np.int64) + right
+            chances += above_shares * tied_shares * hit_chances(tie_sizes, right, places_left)
     chances[ties.above[first] >= BEYOND] = 0.0  # These lists miss all right answers.
     return np.minimum(chances, 1.0)
 
@@ -340,47 +340,52 @@ def _sum_far(above: IntArray, last: IntArray) -> FloatArray:
     That of f(x) = 1 / log x over x = p + 1 is its integral, half a place beyond both ends, less
     1/24 of the difference of f' there (Euler and Maclaurin); v = log(x / low) makes it smooth.
     """
-    # Few rows are computed once, too: in `@` a column is rounded by what stands beside it.
-    codes = codes_of(above, last)
-    one = codes.first()
-    low = np.maximum(above[one], _TABLE) + 1.5
-    high = last[one] + 1.5
+    # `@` may round a column by what stands beside it: equal rows, computed once, have equal sums.
+    rows = codes_of(above, last)
+    distinct = rows.first()
+    low = np.maximum(above[distinct], _TABLE) + 1.5
+    high = last[distinct] + 1.5
     log_low = np.log(low)
-    half = np.log1p((high - low) / low) / 2
+    half_width = np.log1p((high - low) / low) / 2  # of the integral over v
     nodes, weights = _legendre()
-    v = half * (1 + nodes[:, None])
-    integrals = low * half * (weights @ (np.exp(v) / (log_low + v)))
-    falls = 1 / (high * np.log(high) ** 2) - 1 / (low * log_low**2)
-    sums: FloatArray = np.log(2) * (integrals + falls / 24)
-    return sums[codes.codes]
+    v = half_width * (1 + nodes[:, None])
+    integrals = low * half_width * (weights @ (np.exp(v) / (log_low + v)))
+    # f'(low) - f'(high), as f' is -1 / (x log(x)^2)
+    slope_falls = 1 / (high * np.log(high) ** 2) - 1 / (low * log_low**2)
+    sums: FloatArray = np.log(2) * (integrals + slope_falls / 24)
+    return sums[rows.codes]
 
 
 def _first_of_mixed(
     above: IntArray, tied: IntArray, right: IntArray, within: IntArray
 ) -> FloatArray:
-    """`first_reciprocals` of distinct ties, in which not all are right answers."""
+    """`first_reciprocals` of distinct ties, in which not all are right answers.
+
+    Of a tie and its mirror, the recurrence takes the one with fewer right answers, up to which it
+    goes; places are added up in the one with more, of which the first is soon reached.
+    """
     ties = np.stack([above, tied, right])
     mirrors = np.stack([right - 1, above + tied - right + 1, above + 1])
-    is_whole = within > tied - right  # Only these have a mirror.
-    has_fewer = right <= above + 1
-    fewer = np.where(has_fewer | ~is_whole, ties, mirrors)  # right answers than the other has
-    more = np.where(has_fewer & is_whole, mirrors, ties)
+    has_mirror = within > tied - right  # No first right answer is beyond the cutoff.
+    mirror_has_more = right <= above + 1
+    fewer = np.where(has_mirror & ~mirror_has_more, mirrors, ties)
+    more = np.where(has_mirror & mirror_has_more, mirrors, ties)
 
     a, t, r = fewer
-    recurs = (right == 1) | (is_whole & (a * (r / t) <= _MOST_GROWTH))
-    places = np.where(is_whole, t, np.minimum(within, tied))
-    a, t, r = fewer[:, recurs]
+    keeps_digits = has_mirror & (a * (r / t) <= _MOST_GROWTH)
+    recurs = keeps_digits | (right == 1)
+    places = np.where(has_mirror, t, np.minimum(within, tied))
     values = np.empty(len(above))
-    values[recurs] = right[recurs] / r * _recur(a, t, r, places[recurs])
-
-    added = ~recurs
-    a, t, r = more[:, added]
-    values[added] = right[added] / r * _add_terms(a, t, r, within[added])
+    values[recurs] = _recur(fewer[:, recurs], places[recurs])
+    values[~recurs] = _add_terms(more[:, ~recurs], within[~recurs])
+    # A tie has r / (a + 1) times the value of its mirror, whose right answers are a + 1.
+    values *= right / np.where(recurs, fewer[2], more[2])
     return values
 
 
-def _recur(a: IntArray, t: IntArray, r: IntArray, m: IntArray) -> FloatArray:
+def _recur(ties: IntArray, m: IntArray) -> FloatArray:
     """`first_reciprocals` by the recurrence from one right answer to the next."""
+    a, t, r = ties
     values: FloatArray = reciprocal_sums(a, m) / t
     for j in range(2, int(r.max(initial=1)) + 1):
         (unfinished,) = np.nonzero(r >= j)
@@ -390,8 +395,9 @@ def _recur(a: IntArray, t: IntArray, r: IntArray, m: IntArray) -> FloatArray:
     return values
 
 
-def _add_terms(a: IntArray, t: IntArray, r: IntArray, m: IntArray) -> FloatArray:
+def _add_terms(ties: IntArray, m: IntArray) -> FloatArray:
     """`first_reciprocals` place by place, until what is left is too small to be seen."""
+    a, t, r = ties
     totals = np.zeros(len(a))
     chance: FloatArray = r / t  # P(I = i), that the first right answer is at place i
     unfinished: IntArray = np.arange(len(a))

@@ -25,6 +25,8 @@ from .keys import Key, fail, quote
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy.typing as npt
+
     from ..arrays.types import FloatArray, IntArray
     from ..ranks.protocol import Protocol
 
@@ -79,7 +81,6 @@ class Answers:
         gain = protocol.gain or GAINS[0]
         misses = protocol.misses or MISSES[0]
         answerless = protocol.answerless or ANSWERLESS[0]
-        level = protocol.relevance_level or 0.0
         choice("gain", gain, GAINS)
         choice("answerless", answerless, ANSWERLESS)
         check_misses(misses, protocol, ranks.candidates.all())
@@ -94,91 +95,96 @@ class Answers:
             ranks = ranks._with(self._count_ranked(ranks.gains))
         self.is_right = np.ones(len(ranks), np.bool_)
         if ranks.gains is not None:
-            self.is_right = ranks.gains >= level
+            self.is_right = ranks.gains >= (protocol.relevance_level or 0.0)
         self.right = self
         self.places_with_right: IntArray | slice = slice(None)
         if not self.is_right.all():
             equal = dataclasses.replace(protocol, gain="binary", relevance_level=None)
             self.right = Answers(ranks[self.is_right]._with(protocol=equal))
             self.places_with_right = self.codes[self.is_right][self.right.first]
-        unanswered = 0 if ranks.without_answers is None else int(ranks.without_answers.sum())
-        self.without_answers = unanswered + len(self.queries) - len(self.right.queries)
+        without_any = 0 if ranks.without_answers is None else int(ranks.without_answers.sum())
+        self.without_answers = without_any + len(self.queries) - len(self.right.queries)
         self.zeros = None
-        self.counted = len(self.right.queries)
+        self.counted: int = len(self.right.queries)
         if answerless == "zero":  # Queries that have answers, none of which is right, are 0, too.
-            self.zeros = unanswered
+            self.zeros = without_any
             self.counted += self.without_answers
-        rules: dict[str, Any] = {
-            # Without gains there is nothing for this rule to decide, and likewise below.
-            "gain": None if ranks.gains is None or gain == GAINS[0] else gain,
-            "misses": None if ranks.listed is None or misses == MISSES[0] else misses,
-            "relevance_level": level or None,
-            "answerless": None if answerless == ANSWERLESS[0] else answerless,
-        }
-        if any(getattr(protocol, name) != rule for name, rule in rules.items()):
-            ranks = ranks._with(protocol=dataclasses.replace(protocol, **rules))
-        self.ranks = ranks
+        self.ranks: Ranks = _without_usual_rules(ranks)
         if protocol.lists == HITS:
-            rows: Any = {"few": (f"recall@{protocol.depth}",), "listed_kinds": ORDER_KINDS[:1]}
-            self.grammar = dataclasses.replace(ANSWER_KEYS, **rows, listed=rows["few"])
+            keys = (f"recall@{protocol.depth}",)
+            rows: Any = {"few": keys, "listed": keys, "listed_kinds": ORDER_KINDS[:1]}
+            self.grammar = dataclasses.replace(ANSWER_KEYS, **rows)
 
     def _sort(self, ranks: Ranks, gains: FloatArray, misses: str) -> None:
         """Sort the answers, and check that the counts of each query come from one ranking."""
-        missed = np.zeros(len(ranks), np.bool_) if ranks.listed is None else ~ranks.listed
-        tied = ranks.tied
-        candidates = ranks.candidates
-        last = candidates - 1  # the last place of the list
-        are_listed = ranks.protocol.candidates == LISTED
-        if are_listed or not tied.all():  # What a list misses ties with nothing else.
-            number_missed = np.bincount(self.codes, missed).astype(np.int64)[self.codes]
-            tied = np.where(missed, number_missed, tied)
-        if are_listed:  # A missed answer was ranked with the list alone.
-            size_of_list = candidates - missed
-            candidates = size_of_list + number_missed
-            last = size_of_list - 1
-
-        is_beyond = missed & (misses == "zero")
+        is_missed = np.zeros(len(ranks), np.bool_) if ranks.listed is None else ~ranks.listed
+        is_beyond = is_missed & (misses == "zero")
         gain_order = falling_order(gains)
         columns = [self.codes, is_beyond.astype(np.int64), ranks.above, gain_order]
         order = np.argsort(row_keys(columns), kind="stable")
+        tied, candidates, last_places = self._count_with_missed(ranks, is_missed)
+        candidates = candidates[order]
         self._query = self.codes[order]
         self._above = np.where(is_beyond, BEYOND, ranks.above)[order]
         self._tied = tied[order]
         self._gain = gains[order]
         self._gain_order = gain_order[order]
-        self._stays_tied = missed[order] & (misses == "expected")
+        self._stays_tied = is_missed[order] & (misses == "expected")
+        self._set_bounds()
+        first_of_query = self._bounds_of_queries[:-1]
+        self.first = order[first_of_query]
+        self.numbers = read_only(np.diff(self._bounds_of_queries))
+        self.candidates = read_only(candidates[first_of_query])
+        if ranks.protocol.nan == "worst":
+            # Each NaN was counted in the last place, tied with no other: those of a query tie.
+            is_nan = (self._above == last_places[order]) & (self._right_in_tie > self._tied)
+            self._above[is_nan] -= self._right_in_tie[is_nan] - 1
+            self._tied[is_nan] = self._right_in_tie[is_nan]
+        self._check_rankings(candidates)
 
-        # The answers of each query, and those of each tie, follow each other.
-        begins = np.ones(len(order) + 1, np.bool_)
+    def _count_with_missed(
+        self, ranks: Ranks, is_missed: npt.NDArray[np.bool_]
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Return how many tie with each answer, the candidates, and the last place of its list.
+
+        What the list of a query misses ties with nothing else, and is a candidate, too.
+        """
+        last_places = ranks.candidates - 1
+        are_listed = ranks.protocol.candidates == LISTED
+        if not are_listed and ranks.tied.all():
+            return ranks.tied, ranks.candidates, last_places
+        missed_of_query = np.bincount(self.codes, is_missed).astype(np.int64)[self.codes]
+        tied = np.where(is_missed, missed_of_query, ranks.tied)
+        if not are_listed:
+            return tied, ranks.candidates, last_places
+        sizes_of_lists = ranks.candidates - is_missed  # A missed answer was ranked with the list.
+        return tied, sizes_of_lists + missed_of_query, sizes_of_lists - 1
+
+    def _set_bounds(self) -> None:
+        """Find where the answers of each query, and of each tie, begin: they follow each other."""
+        begins = np.ones(len(self._query) + 1, np.bool_)
         np.not_equal(self._query[1:], self._query[:-1], out=begins[1:-1])
         self._bounds_of_queries = np.flatnonzero(begins)
         begins[1:-1] |= self._above[1:] != self._above[:-1]
         self._bounds_of_ties = np.flatnonzero(begins)
         sizes = np.diff(self._bounds_of_ties)
         self._right_in_tie = np.repeat(sizes, sizes)
-        self._place_in_tie = np.arange(len(order)) - np.repeat(self._bounds_of_ties[:-1], sizes)
-        self.first = order[self._bounds_of_queries[:-1]]
-        self.numbers = read_only(np.diff(self._bounds_of_queries))
-        self.candidates = read_only(candidates[self.first])
-
-        if ranks.protocol.nan == "worst":
-            # Each such NaN counts as tied with no other, while several share the last places.
-            is_nan = (self._above == last[order]) & (self._right_in_tie > self._tied)
-            self._above[is_nan] -= self._right_in_tie[is_nan] - 1
-            self._tied[is_nan] = self._right_in_tie[is_nan]
-        self._check_rankings(candidates[order])
+        first_of_tie = np.repeat(self._bounds_of_ties[:-1], sizes)
+        self._place_in_tie = np.arange(len(self._query)) - first_of_tie
 
     def _check_rankings(self, candidates: IntArray) -> None:
         """Check that the counts of each query come from one ranking, of so many candidates."""
         above = self._above
         tied = self._tied
+        is_same_query = self._query[1:] == self._query[:-1]
+        # Neighbours are in one tie, or the next one begins behind it.
         gap = np.diff(above)
-        fits = np.where(gap == 0, tied[1:] == tied[:-1], gap >= tied[:-1])
-        fits &= candidates[1:] == candidates[:-1]
-        wrong = self._place_in_tie >= tied
-        wrong[1:] |= ~fits & (self._query[1:] == self._query[:-1])
-        if wrong.any():
-            i = int(wrong.argmax())
+        agrees = np.where(gap == 0, tied[1:] == tied[:-1], gap >= tied[:-1])
+        agrees &= candidates[1:] == candidates[:-1]
+        is_wrong = self._place_in_tie >= tied
+        is_wrong[1:] |= is_same_query & ~agrees
+        if is_wrong.any():
+            i = int(is_wrong.argmax())
             two = [f"{above[j]} above and {tied[j]} tied of {candidates[j]}" for j in (i - 1, i)]
             expected = "one ranking of each query, with each right answer once and unfiltered"
             got = f"{' beside '.join(two)} (query {self.queries[self._query[i]]!r})"
@@ -193,19 +199,19 @@ class Answers:
             numbers["as_good"] -= self._bounds_of_queries[self.codes]
         return numbers
 
-    def describe_lack(self, *, by_gain: bool = True) -> tuple[int, str]:
+    def describe_lack(self, *, ignores_cuts: bool = False) -> tuple[int, str]:
         """Count the queries that lack answers which were ranked with them, and say it.
 
-        Those that lack all below a gain, and no other, may be left out: somebody chose so.
+        A query that lacks its answers below some gain, and no other, was cut: somebody chose so.
         """
         ranked: Any = self.ranks.answers
-        if not by_gain and self.ranks.as_good is not None:
+        if ignores_cuts and self.ranks.as_good is not None:
             ranked = self.ranks.as_good
-        most = np.zeros_like(self.numbers)
-        np.maximum.at(most, self.codes, ranked)
-        number = int(np.count_nonzero(most > self.numbers))
+        ranked_of_query = np.zeros_like(self.numbers)
+        np.maximum.at(ranked_of_query, self.codes, ranked)
+        number = int(np.count_nonzero(ranked_of_query > self.numbers))
         verb, whom = ("lacks", "it") if number == 1 else ("lack", "them")
-        share = f"{number:,} of {format_count(len(most), 'query')}"
+        share = f"{number:,} of {format_count(len(self.numbers), 'query')}"
         return number, f"{share} {verb} right answers that were ranked with {whom}"
 
     def with_ranks(self, ranks: Ranks) -> Answers:
@@ -237,11 +243,12 @@ class Answers:
     def unit_values(self, key: Key) -> tuple[FloatArray, FloatArray | None]:
         """Return what each query that counts adds, and the weights; None: all count once.
 
-        They are those that `places` names and, where these count, queries without any answer.
+        These are the queries at `places`, and behind them those without any answer that count as 0.
         """
         metric = key.row
-        if self.ranks.protocol.lists == HITS and key.text not in self.grammar.few:
-            fail(str(key), f"lists of an index have only {self.grammar.few[0]}: they have no order")
+        only_key = self.grammar.few[0]
+        if self.ranks.protocol.lists == HITS and key.text != only_key:
+            fail(str(key), f"lists of an index have only {only_key}: they have no order")
         if metric.needs_candidates:
             name = quote(str(key))
             check_number(self.candidates.all(), name, "it", UnknownKeyError, CANDIDATES)
@@ -344,30 +351,8 @@ class Answers:
         return self._ties_by_order[order]
 
     def _ties_under(self, order: str) -> Ties:
-        """Return the ties under an order, which makes of an answer a tie of its own.
-
-        In a tie of 5 with 2 right answers, these stand at its places 0 and 1 under the optimistic
-        order, and at 3 and 4 under the pessimistic one, the highest gain last.
-        """
-        positions = np.arange(len(self._above))
-        above = self._above
-        gain = self._gain
-        is_alone = ~self._stays_tied  # Some answers that lists miss stay tied under each order.
-        if order == "expected":
-            is_alone = np.zeros(len(above), np.bool_)
-        elif order == "optimum":
-            is_alone = np.ones(len(above), np.bool_)
-            above = positions - np.repeat(self._bounds_of_queries[:-1], self.numbers)
-            gain = gain[np.argsort(row_keys([self._query, self._gain_order]), kind="stable")]
-        elif order == "optimistic":
-            above = np.where(is_alone, above + self._place_in_tie, above)
-        elif order == "pessimistic":
-            first_places = above + (self._tied - self._right_in_tie)
-            above = np.where(is_alone, first_places + self._place_in_tie, above)
-            # Within a tie the gains are taken backwards.
-            first = positions - self._place_in_tie
-            last = first + self._right_in_tie - 1
-            gain = gain[last - self._place_in_tie]
+        """Return the ties under an order, which makes of most answers ties of their own."""
+        above, gain, is_alone = self._place_answers(order)
         begins = np.append(is_alone, True)
         begins[self._bounds_of_ties] = True
         bounds = np.flatnonzero(begins)  # where each tie begins, and the end
@@ -382,6 +367,30 @@ class Answers:
             candidates=self.candidates,
             most=self.highest,
         )
+
+    def _place_answers(self, order: str) -> tuple[IntArray, FloatArray, npt.NDArray[np.bool_]]:
+        """Return the candidates above each answer, its gain, and whether it is a tie of its own.
+
+        In a tie of 5 with 2 right answers, these stand at its places 0 and 1 under the optimistic
+        order, and at 3 and 4 under the pessimistic one, the highest gain last.
+        """
+        positions = np.arange(len(self._above))
+        if order == "expected":
+            return self._above, self._gain, np.zeros(len(positions), np.bool_)
+        if order == "optimum":
+            above = positions - np.repeat(self._bounds_of_queries[:-1], self.numbers)
+            by_gain = np.argsort(row_keys([self._query, self._gain_order]), kind="stable")
+            return above, self._gain[by_gain], np.ones(len(positions), np.bool_)
+        above = self._above + self._place_in_tie
+        gain = self._gain
+        if order == "pessimistic":
+            above = above + (self._tied - self._right_in_tie)
+            # Within a tie the gains are taken backwards.
+            first_of_tie = positions - self._place_in_tie
+            last_of_tie = first_of_tie + self._right_in_tie - 1
+            gain = gain[last_of_tie - self._place_in_tie]
+        is_alone = ~self._stays_tied  # Some answers that lists miss stay tied under each order.
+        return np.where(is_alone, above, self._above), gain, is_alone
 
     def success_at(self, cutoffs: Sequence[int], order: str) -> FloatArray:
         """Return success@k for many k under an order of ties."""
@@ -428,7 +437,7 @@ def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> An
         expected = "ranks without filtered right answers"
         raise InputValueError("ranks", expected=expected, got=f"ones filtered by {protocol.split}")
     answers = Answers(ranks)
-    cut, problem = answers.describe_lack(by_gain=False)
+    cut, problem = answers.describe_lack(ignores_cuts=True)
     if cut:
         warn_user("ranks", problem, [WHOLE_QUERIES])
     if has_groups and answers.zeros:
@@ -437,6 +446,26 @@ def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> An
         way_out = Option("answerless", "omit", "leaves them out", call="ranks.with_protocol({})")
         raise InputValueError("by", problem, remedies=[way_out])
     return answers
+
+
+def _without_usual_rules(ranks: Ranks) -> Ranks:
+    """Return ranks whose protocol lacks the rules that are usual, or have nothing to decide."""
+    protocol = ranks.protocol
+    usual = {
+        "gain": GAINS[0],
+        "misses": MISSES[0],
+        "answerless": ANSWERLESS[0],
+        "relevance_level": 0,
+    }
+    needless = {name for name, rule in usual.items() if getattr(protocol, name) == rule}
+    if ranks.gains is None:
+        needless.add("gain")
+    if ranks.listed is None:
+        needless.add("misses")
+    if all(getattr(protocol, name) is None for name in needless):
+        return ranks
+    fields: dict[str, Any] = dict.fromkeys(needless)
+    return ranks._with(protocol=dataclasses.replace(protocol, **fields))
 
 
 def falling_order(gains: FloatArray) -> IntArray:

@@ -58,7 +58,7 @@ def group_tasks(candidates: CandidatesLike, weights: npt.ArrayLike | None = None
 
     Candidates are one number for each task, or `(values, multiplicities)`, of which values may
     repeat, and multiplicities be 0; weights belong to tasks, or to values. Only ratios of weights
-    matter. Tasks with weight 0, or below 1e-307 of the greatest weight, are left out.
+    matter. Tasks with weight 0, or below some 1e-307 of the greatest weight, are left out.
 
     >>> group_tasks(([3, 5], [1, 2]), weights=[6, 1]).weights
     array([0.75 , 0.125])
@@ -201,8 +201,8 @@ def running_sums(terms: Callable[[FloatArray], FloatArray], sizes: IntArray) -> 
     array([[ 6.,  3.],
            [14.,  5.]])
     """
-    ends, codes = np.unique(sizes, return_inverse=True)
-    most = int(ends[-1])
+    distinct, codes = np.unique(sizes, return_inverse=True)
+    most = int(distinct[-1])
     if most > MOST_RANKS:
         raise InputValueError(
             "candidates",
@@ -210,17 +210,18 @@ def running_sums(terms: Callable[[FloatArray], FloatArray], sizes: IntArray) -> 
             "ranks one by one",
             got=f"{most:,}",
         )
-    total: FloatArray | float = 0.0
-    done = 0
-    parts = []
-    for above in range(0, most, _BLOCK):  # A block has the ranks from above + 1 on.
-        block = terms(np.arange(above + 1.0, min(above + _BLOCK, most) + 1))
-        last = int(np.searchsorted(ends, above + _BLOCK, side="right"))
-        if last > done:  # Some N end in the block.
-            parts.append(total + np.cumsum(block, axis=1)[:, ends[done:last] - above - 1])
-        total = total + block.sum(axis=1, keepdims=True)
-        done = last
-    return np.concatenate(parts, axis=1)[:, codes]
+    sum_before: FloatArray | float = 0.0  # over the ranks before the block
+    done = 0  # So many of the distinct N end before the block.
+    sums = []
+    for begin in range(0, most, _BLOCK):  # A block has the ranks from begin + 1 on.
+        block = terms(np.arange(begin + 1.0, min(begin + _BLOCK, most) + 1))
+        done_after = int(np.searchsorted(distinct, begin + _BLOCK, side="right"))
+        if done_after > done:
+            last_columns = distinct[done:done_after] - begin - 1
+            sums.append(sum_before + np.cumsum(block, axis=1)[:, last_columns])
+        sum_before = sum_before + block.sum(axis=1, keepdims=True)
+        done = done_after
+    return np.concatenate(sums, axis=1)[:, codes]
 
 
 # -- products --------------------------------------------------------------------------------------

@@ -82,15 +82,14 @@ class Contributions:
         return bool(has_equal_weights and ((values == 0) | (values == 1)).all())
 
     def metric_at(self, mean: float) -> float:
-        """Return the metric that this mean would have; inf where it is the inverse of 0."""
+        """Return the value of the metric where this is the mean; inf for the inverse of 0."""
         metric = self.key.row
-        power = float(self.key.parameter) if metric.average is power_mean else 1.0
+        average = mean
         try:
-            average = mean
-            if metric.average is variance or abs(power) < LEAST_POWER:
+            if metric.average is variance or _averages_logarithms(self.key):
                 average = math.exp(mean)
             elif metric.average is power_mean:
-                average = float(mean ** (1 / power))
+                average = float(mean ** (1 / float(self.key.parameter)))
             value = metric.inverse(average)
             if self.chance is not None:
                 value = adjusted(self.key, value, *self.chance)
@@ -115,59 +114,57 @@ def contributions(model: Rankings, key: Key, codes: IntArray) -> Contributions:
     """
     if key.macro or key.adjustment == "z" or not is_mean(key):
         fail(str(key), "it is not a function of a mean over units")
-    metric = key.row
     unit_values = model.unit_values(key)
     value = model.value(key, unit_values)
+    values, weights, units = weighted_values(model, key, unit_values, codes)
     counted = _where_counted(key, unit_values)
-    values, weights, codes = weighted_values(model, key, unit_values, codes)
-    chance = None
-    shift: FloatArray | float = 0.0
-    scale: FloatArray | float = 1.0
-    if metric.is_mean:  # Its ratio and index are sums over tasks, too.
-        shift, scale = _shift_and_scale(model, key, counted)
-    elif key.adjustment != NO_ADJUSTMENT:
-        chance = model.chance(key)
-    ends = (-math.inf, math.inf)
-    scaled_weights = weights * scale
+    shift, scale = _shift_and_scale(model, key, counted)
     with np.errstate(all="ignore"):
-        if metric.average is variance:
-            distances = values - values[:1]
-            values = np.square(distances - float(weights @ distances / weights.sum()))
-        else:
-            values = _averaged(key, values)
-            tops_of_ends = []
-            for units in _units_at_ends(model, key, counted):
-                tops_of_ends.append((weights * (_averaged(key, units) - shift)).sum())
-            low, high = sorted(float(top / scaled_weights.sum()) for top in tops_of_ends)
-            ends = (low, high)
-        tops = sums_by_unit(codes, weights * (values - shift))
-        bases = sums_by_unit(codes, scaled_weights)
+        tops = sums_by_unit(units, weights * (_averaged(key, values, weights) - shift))
+        bases = sums_by_unit(units, weights * scale)
         mean = float(tops.sum() / bases.sum())
+        ends = _ends(model, key, counted, weights, shift, scale)
+    chance = None
+    if key.adjustment != NO_ADJUSTMENT and not key.row.is_mean:
+        chance = model.chance(key)
     if not (math.isfinite(value) and math.isfinite(mean)):
         value = mean = math.nan
-    elif metric.average is variance and mean > 0:  # Its logarithm is nearer to normal.
+    elif key.row.average is variance and mean > 0:  # Its logarithm is nearer to normal.
         influences = mean_and_influences(tops, bases)[1]
         tops = math.log(mean) * bases + influences / mean * bases.sum()
         mean = math.log(mean)
     return Contributions(key, value, mean, tops, bases, ends, chance)
 
 
-def _averaged(key: Key, values: FloatArray) -> FloatArray:
-    """Return that of which a metric takes the mean: of a power mean powers, or logarithms."""
-    if key.row.average is not power_mean:
-        return values
-    is_logarithm = abs(key.parameter) < LEAST_POWER
-    averaged: FloatArray = np.log(values) if is_logarithm else np.power(values, key.parameter)
+def _averaged(key: Key, values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return that of which a metric takes the mean: values, their powers, logarithms or squares."""
+    averaged = values
+    if key.row.average is variance:
+        distances = values - values[:1]
+        averaged = np.square(distances - float(weights @ distances / weights.sum()))
+    elif _averages_logarithms(key):
+        averaged = np.log(values)
+    elif key.row.average is power_mean:
+        averaged = np.power(values, key.parameter)
     return averaged
+
+
+def _averages_logarithms(key: Key) -> bool:
+    """Whether a metric is the power mean of 0, or of a power next to it."""
+    return key.row.average is power_mean and abs(key.parameter) < LEAST_POWER
 
 
 def _shift_and_scale(
     model: Rankings, key: Key, counted: Any
 ) -> tuple[FloatArray | float, FloatArray | float]:
-    """Return what an adjustment takes from the value of each unit, and what from its weight."""
-    if key.adjustment == NO_ADJUSTMENT:
+    """Return what an adjustment subtracts from each unit's value, and multiplies its weight by.
+
+    Metrics that are no means over tasks are adjusted as a whole.
+    """
+    if key.adjustment == NO_ADJUSTMENT or not key.row.is_mean:
         return 0.0, 1.0
-    expectations = _moments_of_tasks(model, key)[0][counted]
+    expectations, _ = _moments_of_tasks(model, key)
+    expectations = expectations[counted]
     if key.adjustment == "ratio":
         return 0.0, expectations
     return expectations, key.row.optimum - expectations
@@ -189,20 +186,34 @@ def weighted_values(
     Of a power mean and a variance the values are ranks. `codes` are the units that were drawn, of
     all tasks.
     """
-    counted = _where_counted(key, unit_values)
     values, weights = unit_values
-    units = model.labels(codes, "unit")
-    codes = model.labels_of_values(key, units)
-    (alone,) = np.nonzero(codes < 0)
+    all_units = model.labels(codes, "unit")
+    units = model.labels_of_values(key, all_units)
+    (alone,) = np.nonzero(units < 0)
     if len(alone):  # Queries without any answer are units of their own.
-        codes[alone] = int(codes.max()) + 1 + np.arange(len(alone))
-    codes = codes[counted]
-    if len(alone) or len(codes) < len(units):  # Some units may have no task left.
-        codes = codes_of(codes).codes
+        units[alone] = int(units.max()) + 1 + np.arange(len(alone))
+    counted = _where_counted(key, unit_values)
     values = values[counted]
+    units = units[counted]
+    if len(alone) or len(units) < len(all_units):  # Some units may have no task left.
+        units = codes_of(units).codes
     if weights is None or (weights[counted] == weights[counted][:1]).all():
-        return values, np.ones(len(values)), codes
-    return values, rescale_weights(weights[counted]), codes
+        return values, np.ones(len(values)), units
+    return values, rescale_weights(weights[counted]), units
+
+
+def _ends(
+    model: Rankings, key: Key, counted: Any, weights: FloatArray, shift: Any, scale: Any
+) -> tuple[float, float]:
+    """Return the least and the greatest mean that the tasks allow; a variance has no bounds."""
+    if key.row.average is variance:
+        return -math.inf, math.inf
+    means = []
+    for values in _units_at_ends(model, key, counted):
+        tops = weights * (_averaged(key, values, weights) - shift)
+        means.append(float(tops.sum() / (weights * scale).sum()))
+    low, high = sorted(means)
+    return low, high
 
 
 def _units_at_ends(model: Rankings, key: Key, counted: Any) -> list[FloatArray]:
@@ -250,19 +261,21 @@ def unit_codes(ranks: Ranks, unit: LabelsLike | None) -> tuple[IntArray, str]:
     "unit" is the label "unit" of the ranks, or single tasks where they have none; "task" and None
     are single tasks; other labels are those of `group_codes`.
     """
-    if unit is None:
-        unit = TASK
-    if isinstance(unit, str) and unit in (UNIT, TASK):
-        if ranks.answers is not None:  # In retrieval, queries are drawn.
-            unit = "query"
-        elif unit == TASK or ranks.unit is None:
-            return np.arange(len(ranks)), TASK
-    codes, _ = group_codes(ranks, unit, "unit")
-    name = LABEL_WORDS.get(unit, unit) if isinstance(unit, str) else "group"
-    has_task = bool(ranks.origins)
-    if name == UNIT and has_task and ranks.side is not None and ranks.side.vocabulary:
-        name = UNIT_OF_SIDE.get(ranks.side.vocabulary[0], UNIT)
-    return codes, name
+    is_default = unit is None or (isinstance(unit, str) and unit in (UNIT, TASK))
+    if is_default and ranks.answers is not None:  # In retrieval, queries are drawn.
+        return group_codes(ranks, "query", UNIT)[0], "query"
+    if unit is None or (is_default and (unit == TASK or ranks.unit is None)):
+        return np.arange(len(ranks)), TASK
+    return group_codes(ranks, unit, UNIT)[0], _name_unit(ranks, unit)
+
+
+def _name_unit(ranks: Ranks, unit: LabelsLike) -> str:
+    """Return the word for a unit of a label; that of a Task is what all its sides are of."""
+    if not isinstance(unit, str):
+        return "group"
+    if unit == UNIT and ranks.origins and ranks.side is not None and ranks.side.vocabulary:
+        return UNIT_OF_SIDE.get(ranks.side.vocabulary[0], UNIT)
+    return LABEL_WORDS.get(unit, unit)
 
 
 def sums_by_unit(codes: IntArray, values: FloatArray) -> FloatArray:
@@ -294,21 +307,12 @@ def value_by_group(model: Rankings, key: Key, codes: IntArray, groups: int) -> F
         relative = np.ldexp(weights, -np.frexp(greatest)[1][codes])
     sums = np.bincount(codes, relative, groups)
     weight_sums = np.where(sums > 0, sums, np.nan)
-
     if metric.average is weighted_mean:
         averages = np.bincount(codes, relative * values, groups) / weight_sums
-    elif metric.average is median and weights is None:
-        averages = medians_within(values, codes, groups)
     else:
-        averages = np.full(groups, np.nan)
-        order, bounds = order_of_groups(codes, groups)
-        for group in np.flatnonzero(np.diff(bounds)).tolist():
-            tasks = order[bounds[group] : bounds[group + 1]]
-            weights_here = None if weights is None else weights[tasks]
-            averages[group] = metric.average(values[tasks], weights_here, key.parameter)
-
+        averages = _averages_within(key, values, weights, codes, groups)
     group_values = averages
-    if metric.inverse is not float:
+    if metric.inverse is not float:  # which leaves averages as they are
         group_values = np.array([metric.inverse(x) for x in averages.tolist()], dtype=np.float64)
     if key.adjustment == NO_ADJUSTMENT:
         return group_values
@@ -319,13 +323,29 @@ def value_by_group(model: Rankings, key: Key, codes: IntArray, groups: int) -> F
     return adjusted_values
 
 
+def _averages_within(
+    key: Key, values: FloatArray, weights: FloatArray | None, codes: IntArray, groups: int
+) -> FloatArray:
+    """Return the median, or another average, of the values of every group; nan for an empty one."""
+    average = key.row.average
+    if average is median and weights is None:
+        return medians_within(values, codes, groups)
+    averages = np.full(groups, np.nan)
+    order, bounds = order_of_groups(codes, groups)
+    for group in np.flatnonzero(np.diff(bounds)).tolist():
+        tasks = order[bounds[group] : bounds[group + 1]]
+        weights_of_tasks = None if weights is None else weights[tasks]
+        averages[group] = average(values[tasks], weights_of_tasks, key.parameter)
+    return averages
+
+
 def moments_within(
     model: Rankings, key: Key, codes: IntArray, weights: FloatArray, weight_sums: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """The mean and the variance of a metric under chance in every group of tasks.
 
-    For a mean over tasks they are sums over tasks; for a product of them, their logarithms are.
-    `codes` and `weights` are of the tasks of the key's side, their sums of groups, nan for 0.
+    For a mean over tasks the moments of tasks add up; for a product of them, the logarithms do.
+    `codes` and `weights` are of the tasks of the key's side; a group of the sum 0 has nan for it.
     """
     metric = key.row
     groups = len(weight_sums)

@@ -130,12 +130,12 @@ class Key:
             if word != default and not (title and name == "adjustment"):
                 words.append(word)
         metric = title or self.metric
-        mark = self.row.mark
-        if mark == ":" or self.parameter:
-            parameter = self.parameter
+        parameter = self.parameter
+        has_parameter = self.row.mark == ":" or parameter  # 0 is a power, and no cutoff.
+        if has_parameter:
             if isinstance(parameter, tuple):
                 parameter = ":".join(map(str, parameter))
-            metric += mark + str(parameter).removesuffix(".0")
+            metric += self.row.mark + str(parameter).removesuffix(".0")
         words.append(metric)
         return ".".join(words)
 
@@ -181,7 +181,7 @@ class Grammar:
     # Names that end with a cutoff, without "@": groups are the name and the cutoff.
     numbered: re.Pattern[str] = re.compile(r"(.+)_at_(\d+)")
     listed: tuple[str, ...] = ()  # the metrics that reports list
-    few: tuple[str, ...] = ()  # those of tables by default
+    few: tuple[str, ...] = ()  # those of tables by default, and all that lists of an index have
     listed_kinds: tuple[str, ...] = ()  # the kinds of which reports list them
     tie_kinds: tuple[str, ...] = ()  # those that say what is made of ties, without a draw
     rows: tuple[str, ...] = ()  # the fields of keys that name rows of tables; others name columns
@@ -231,13 +231,12 @@ class Grammar:
         name = parts["name"].lower().replace("-", "_")
         mark = parts["mark"]
         text = parts["parameter"]
-        if mark != "@":
-            match = self.numbered.fullmatch(name)
-            # The key is one like "hits_at_10".
-            if match is not None and self.find(match[1]) is not None:
-                name, cutoff = match.groups()
-                text = cutoff + mark + text
-                mark = "@"
+        numbered = self.numbered.fullmatch(name)
+        is_cut_by_name = mark != "@" and numbered and self.find(numbered[1])
+        if numbered and is_cut_by_name:  # as in "hits_at_10"
+            name = numbered[1]
+            text = numbered[2] + mark + text
+            mark = "@"
         meaning = self.find(name)
         if meaning is None:
             others = []
@@ -257,16 +256,18 @@ class Grammar:
         _, metric = meaning
         name = self._short_name(meaning)
         form = self.metrics[metric].parameter.strip("[]")
-        if mark not in form:
+        takes_mark = mark in form  # A key without any mark lacks only the parameter.
+        if not takes_mark:
             unexpected = "'@k'" if mark == "@" else "':' parameter"
             why = f"{name} takes no {unexpected}"
-            if name + mark in self.refused:
-                why += f"; {self.refused[name + mark]}"
+            name_and_mark = name + mark
+            if name_and_mark in self.refused:
+                why += f"; {self.refused[name_and_mark]}"
             fail(key, why)
         pattern, expected, convert = _PARAMETERS[form]
         if pattern.fullmatch(text):
             return convert(text)
-        got = quote(text)[1:-1] or "none"
+        got = quote(text)[1:-1] or "none"  # without quotation marks
         if len(text) >= 1000:
             got = f"one of {len(text):,} characters"
         fail(key, f"{name}{form}: {expected}, got {got}")
@@ -274,32 +275,32 @@ class Grammar:
     def _read_fields(self, key: str, words: list[str], meaning: Meaning) -> dict[str, Any]:
         """Give each word before the metric to the next field that it fits."""
         is_macro = words[:1] == [MACRO]
-        if is_macro:
-            words = words[1:]
-        # A name such as "amri" implies its adjustment.
+        # A name such as "amri" implies its adjustment, so that "index.amri" has one too many.
         adjustment, _ = meaning
         implied = [] if adjustment == NO_ADJUSTMENT else [adjustment]
-        words = words + implied
+        words_left = words[1:] + implied if is_macro else words + implied
         values: dict[str, Any] = dict(self.defaults)
         for name in values:
-            if not words:
-                break
-            if name == "side":
-                fits = not self.is_taken(words[0])
-            else:
-                fits = words[0] in self.words[name]
-            if fits:
-                values[name] = words.pop(0)
-        if words and words == implied:  # The field has an adjustment that was written.
+            if words_left and self._fits(words_left[0], name):
+                values[name] = words_left.pop(0)
+        is_adjusted_twice = bool(words_left) and words_left == implied
+        if is_adjusted_twice:
             fail(key, f"{self._short_name(meaning)} is an adjusted metric already")
-        if words:
+        if words_left:
             form = "".join(f"[{name}.]" for name in (MACRO, *values)) + METRIC_FORM
-            if words[0] in self.refused:
-                fail(key, self.refused[words[0]])
-            why = f"expected the form {form}; {quote(words[0])} does not fit there"
+            word = words_left[0]
+            if word in self.refused:
+                fail(key, self.refused[word])
+            why = f"expected the form {form}; {quote(word)} does not fit there"
             fail(key, f"{why}; a key cannot name a group", [GROUP_VALUES])
         values["macro"] = is_macro
         return values
+
+    def _fits(self, word: str, name: str) -> bool:
+        """Whether a field of a key can have a word; what means nothing else may be a side."""
+        if name == "side":
+            return not self.is_taken(word)
+        return word in self.words[name]
 
     def _names(self) -> Iterator[str]:
         """Yield the metrics and the titles of adjusted ones, with the parameters that they need."""

@@ -152,22 +152,24 @@ def median(
         return math.nan
     are_exact = weights.max() <= 2**20 and (weights == np.floor(weights)).all()
     rounding = 0.0 if are_exact else 8 * len(values) * np.finfo(np.float64).eps * sums[-1]
-    lower = np.searchsorted(sums, half - rounding)
-    upper = np.searchsorted(sums, half + rounding, side="right")
-    near = values[order[lower : upper + 1]]
-    if are_exact or near[0] == near[-1]:
-        return float(near[0] + near[-1]) / 2
-    return _exact_median(values, rescale_weights(weights), near)
+    # Up to the median the cumulative weight is half the total, but for rounding.
+    first = np.searchsorted(sums, half - rounding)
+    last = np.searchsorted(sums, half + rounding, side="right")
+    possible_medians = values[order[first : last + 1]]
+    low, high = possible_medians[[0, -1]]
+    if are_exact or low == high:
+        return float(low + high) / 2
+    return _exact_median(values, rescale_weights(weights), possible_medians)
 
 
-def _exact_median(values: FloatArray, weights: FloatArray, near: FloatArray) -> float:
+def _exact_median(values: FloatArray, weights: FloatArray, possible_medians: FloatArray) -> float:
     """The median, one of some values, whose sums of weights are too near to half the total."""
 
     def balance(value: float) -> float:
         """The weight up to a value minus the weight after it; `math.fsum` has the right sign."""
         return math.fsum(np.where(values <= value, weights, -weights).tolist())
 
-    middle = next(value for value in np.unique(near).tolist() if balance(value) >= 0)
+    middle = next(value for value in np.unique(possible_medians).tolist() if balance(value) >= 0)
     if balance(middle) > 0:
         return float(middle)
     return float(middle + values[(values > middle) & (weights > 0)].min()) / 2

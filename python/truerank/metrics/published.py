@@ -204,17 +204,8 @@ def adjust(
         fail(metric, f"{metric} is adjusted already")
     key = _parse_alone(metric)
     number = checked_number("value", value)
-    candidates_of_tasks: Any = candidates
-    if not has_dimensions(candidates):  # It is one number for all tasks.
-        if tasks is None:
-            expected = "how many there are, as candidates is one number for all of them (a triple "
-            expected += "whose head and tail are both predicted makes two)"
-            raise InputValueError("tasks", expected=expected)
-        repeats = integer("tasks", tasks, least=1, most=(1 << 63) - 1)
-        candidates_of_tasks = [candidates], [repeats]
-        if weights is not None:
-            candidates_of_tasks = np.full(repeats, candidates)
-    count = group_tasks(candidates_of_tasks).count
+    candidates_of_tasks = _candidates_of_tasks(candidates, tasks, weights)
+    count = group_tasks(candidates_of_tasks).count  # with those of weight 0
     if tasks is not None and integer("tasks", tasks) != count:
         expected = f"{count}, as candidates has so many tasks"
         raise InputValueError("tasks", expected=expected, got=tasks)
@@ -238,12 +229,26 @@ def adjust(
     )
 
 
+def _candidates_of_tasks(candidates: Any, tasks: int | None, weights: Any) -> Any:
+    """Return candidates for each task, or with multiplicities, where they may be one number."""
+    if has_dimensions(candidates):
+        return candidates
+    if tasks is None:
+        expected = "how many there are, as candidates is one number for all of them (a triple "
+        expected += "whose head and tail are both predicted makes two)"
+        raise InputValueError("tasks", expected=expected)
+    number = integer("tasks", tasks, least=1, most=(1 << 63) - 1)
+    if weights is None:
+        return [candidates], [number]
+    return np.full(number, candidates)
+
+
 def _check_range(key: Key, number: float, tasks: Tasks) -> None:
     """Refuse a number that the metric cannot have: one beyond its best or its worst value."""
     metric = key.row
     if not math.isfinite(number):
         raise InputValueError("value", expected="a finite number", got=number)
-    # So sums of equal weights are those of whole numbers, which are exact.
+    # Equal weights are whole numbers when they are divided by one of them: their sums are exact.
     weights = tasks.multiplicities * (tasks.weights / tasks.weights[0])
     last_ranks = Sample(tasks.sizes.astype(np.float64), tasks.sizes)
     worst_values = values_of_tasks(metric, last_ranks, key.parameter)
@@ -251,10 +256,12 @@ def _check_range(key: Key, number: float, tasks: Tasks) -> None:
     low, high = sorted((metric.optimum, worst))
     slack = 1e-9 * high  # It leaves room for the rounding of sums.
     if not low - slack <= number <= high + slack:
+        is_percentage = metric.increasing and high == 1.0 and 1.0 < number <= 100.0
+        is_rank_from_zero = not metric.increasing and low == 1.0 and number < 1.0
         hint = ""
-        if high == 1.0 < number <= 100.0 and metric.increasing:
+        if is_percentage:
             hint = f"; as a percentage it is {number / 100:g}"
-        elif number < 1.0 == low and not metric.increasing:
+        elif is_rank_from_zero:
             hint = "; ranks start at 1 here"
         bounds = f"from {low:g} to {high:g}"
         raise InputValueError("value", expected=f"{key} {bounds}", got=f"{number:g}{hint}")

@@ -78,30 +78,32 @@ def _mean_of_terms(begin: FloatArray, tied: IntArray, p: float) -> FloatArray:
     """The mean of `_term` over the positions of ties, so that p = 0 stands for the logarithm."""
     means = _term(begin, begin, p)  # They are correct where nothing ties.
     (ties,) = np.nonzero(tied > 1)
-    if not ties.size:
-        return means
-    first = begin[ties]
-    last = first + (tied[ties] - 1)
-    total = np.zeros(first.shape)
+    if ties.size:
+        first = begin[ties]
+        last = first + (tied[ties] - 1)
+        means[ties] = _sums_of_terms(first, last, p) / tied[ties]
+    return means
 
-    # The sums of the first positions are in a table.
+
+def _sums_of_terms(first: FloatArray, last: FloatArray, p: float) -> FloatArray:
+    """The sums of `_term` from the first to the last position of each tie."""
+    sums = np.zeros(first.shape)
     table = _sums_of_near(p)
     (near,) = np.nonzero(first < len(table))
-    row = first[near].astype(np.int64)
-    column = np.minimum(last[near], len(table) - 1).astype(np.int64)
-    total[near] = table[row, column]
+    rows = first[near].astype(np.int64)
+    columns = np.minimum(last[near], len(table) - 1).astype(np.int64)
+    sums[near] = table[rows, columns]
 
-    # From there on the terms that the closed form lacks are below 1e-16.
+    # Beyond the table the terms that the closed form lacks are below 1e-16.
     (far,) = np.nonzero(last >= len(table))
     if far.size:
         pairs = codes_of(_as_integers(first[far]), _as_integers(last[far]))
-        one = far[pairs.first()]  # Equal ties are computed once.
-        low = np.maximum(first[one], len(table)) - 0.5
-        high = last[one] + 0.5
-        sums = power_sum(low, high, p, first[one]) if p else _log_sum(low, high)
-        total[far] += sums[pairs.codes]
-    means[ties] = total / tied[ties]
-    return means
+        distinct = far[pairs.first()]  # Equal ties are computed once.
+        low = np.maximum(first[distinct], len(table)) - 0.5
+        high = last[distinct] + 0.5
+        far_sums = power_sum(low, high, p, first[distinct]) if p else _log_sum(low, high)
+        sums[far] += far_sums[pairs.codes]
+    return sums
 
 
 def _term(positions: FloatArray, first: FloatArray, p: float) -> FloatArray:
@@ -182,8 +184,9 @@ def shares_of_draws(
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield how many of the items drawn without replacement are marked, and how likely that is.
 
-    These are hypergeometric distributions, one after the other number from the least that each
-    allows; the share of a number that is impossible, or above `most`, is 0. All are float64, (n,).
+    Each item, all of float64 and shape (n,), is a distribution, a hypergeometric one. First comes
+    the least count that each allows, then one more at a time; a count that is impossible, or above
+    `most`, has the probability 0. Logarithms are kept, as the first one may be too small a float.
     """
     unmarked = total - marked
     count = np.maximum(drawn - unmarked, 0)
@@ -193,9 +196,11 @@ def shares_of_draws(
     last = np.minimum(np.minimum(marked, drawn), most)
     for _ in range(int((last - count).max(initial=-1)) + 1):
         yield count, np.where(count <= most, np.exp(np.minimum(logs, 0.0)), 0.0)
-        more = np.maximum(marked - count, 0) * np.maximum(drawn - count, 0)
+        # P(count + 1) / P(count)
+        numerator = np.maximum(marked - count, 0) * np.maximum(drawn - count, 0)
+        denominator = (count + 1) * (unmarked - drawn + count + 1)
         with np.errstate(divide="ignore"):  # There may be no more, and log 0 is right then.
-            logs = logs + np.log(more / ((count + 1) * (unmarked - drawn + count + 1)))
+            logs = logs + np.log(numerator / denominator)
         count = count + 1
 
 
@@ -245,11 +250,11 @@ def mean_drawn_hit_share(
 ) -> FloatArray:
     """The mean of `drawn_hit_share` over the positions of ties, in closed form where they are many.
 
-    Where some of the negatives above are drawn, c places of k are left, and d draws from K others:
-    the tie and what is below it. T of the tie's m - 1 negatives are drawn, and the true candidate
-    is at each of T + 1 places alike: it is a hit for T < c, and with probability c / (T + 1) else.
-    The mean of 1 / (T + 1) over T >= c is (K + 1) / ((d + 1) m) P(S > c), of S that are drawn from
-    the m of the tie by d + 1 draws from K + 1.
+    Where some of the negatives above are drawn, c places of k are left, and d draws from the K
+    others: the tie of m and what is below it. T of the tie's m - 1 negatives are drawn, and the
+    true candidate is at each of T + 1 places alike: a hit for T < c, else with probability
+    c / (T + 1). As C(m - 1, T) / (T + 1) is C(m, T + 1) / m, the mean of 1 / (T + 1) over T >= c
+    is (K + 1) / ((d + 1) m) P(S > c): S = T + 1 of the m are drawn by d + 1 draws from K + 1.
     """
     means = np.empty(len(first))
     are_many = tied > _LISTED
@@ -258,12 +263,12 @@ def mean_drawn_hit_share(
         drawn_hit_share, first[few], tied[few], candidates[few], cutoff
     )
     m = tied[are_many].astype(np.float64)
-    K = _not_above(first[are_many], candidates[are_many])
+    not_above = _not_above(first[are_many], candidates[are_many])  # K
     chances = np.zeros(len(m))
     for c, shares, d in _draws_above(first[are_many], candidates[are_many], cutoff):
-        is_certain = share_of_few(m - 1, K, d, c - 1)  # P(T < c)
-        is_beyond = 1 - share_of_few(m, K + 1, d + 1, c)  # P(S > c)
-        chances += shares * (is_certain + c * (K + 1) / ((d + 1) * m) * is_beyond)
+        is_certain = share_of_few(m - 1, not_above, d, c - 1)  # P(T < c)
+        is_open = 1 - share_of_few(m, not_above + 1, d + 1, c)  # P(S > c)
+        chances += shares * (is_certain + c * (not_above + 1) / ((d + 1) * m) * is_open)
     means[are_many] = np.minimum(chances, 1.0)
     return means
 
@@ -296,16 +301,17 @@ def _not_above(first: FloatArray, candidates: IntArray) -> FloatArray:
 def _draws_above(
     first: FloatArray, candidates: IntArray, cutoff: tuple[int, int]
 ) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-    """Yield what is left where some of the negatives above ties are drawn, as long as it is room.
+    """Yield what each number of negatives drawn from above ties leaves, if it is below k.
 
-    These are the places left up to k, how likely that is, and how many draws are left.
+    These are the places left up to k, how likely the number is, and how many draws are left.
     """
     k, most_drawn = _bounded(cutoff)
     negatives = candidates.astype(np.float64) - 1
     drawn = np.minimum(negatives, most_drawn)
     above = np.minimum(first - 1, negatives)
-    for count, shares in shares_of_draws(above, negatives, drawn, k - 1):
-        yield k - count, shares, np.clip(drawn - count, 0, negatives - above)
+    for drawn_above, shares in shares_of_draws(above, negatives, drawn, k - 1):
+        draws_left = np.clip(drawn - drawn_above, 0, negatives - above)
+        yield k - drawn_above, shares, draws_left
 
 
 def _bounded(cutoff: tuple[int, int]) -> tuple[int, int]:

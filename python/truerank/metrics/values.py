@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -67,20 +67,19 @@ def values_of_tasks(metric: Metric, sample: Sample, parameter: Parameter = 0) ->
     """
     ranks = sample.ranks
     candidates = sample.candidates
+    has_cutoff = metric.is_cut and parameter
     if sample.middle_of is not None and metric.of_middle is not None:
         return metric.of_middle(ranks, sample.middle_of, candidates, parameter)
-    has_cutoff = metric.is_cut and parameter
     if sample.tied is None:
         values = metric.of_rank(ranks, candidates, parameter)
         return values * (ranks <= min(parameter, MOST)) if has_cutoff else values
-    within = sample.tied
-    shares: FloatArray | float = 1.0
-    if has_cutoff:  # The mean is over the positions within it, if there are any.
-        shares = hit_share(ranks, sample.tied, parameter)
-        within = np.maximum(np.rint(shares * sample.tied), 1).astype(np.int64)
-    if metric.over_tie is not None:
-        return shares * metric.over_tie(ranks, within, candidates, parameter)
-    return shares * mean_over_positions(metric.of_rank, ranks, within, candidates, parameter)
+    over_tie = metric.over_tie or partial(mean_over_positions, metric.of_rank)
+    if not has_cutoff:
+        return over_tie(ranks, sample.tied, candidates, parameter)
+    # Beyond the cutoff f is 0: its mean is that over the positions within, times their share.
+    shares = hit_share(ranks, sample.tied, parameter)
+    number_within = np.rint(shares * sample.tied).astype(np.int64)
+    return shares * over_tie(ranks, np.maximum(number_within, 1), candidates, parameter)
 
 
 def adjusted(key: Key, value: float, mean: float, variance: float) -> float:
@@ -109,16 +108,18 @@ class Rankings:
         ranks: Ranks,
         seed: int = 0,
         answers: Answers | None = None,
-        whole: tuple[Rankings, IntArray] | None = None,  # with the positions of these in it
+        whole: Rankings | None = None,
+        places_in_whole: IntArray | None = None,
     ) -> None:
         self.ranks = ranks
         self.seed = seed
         self.answers = answers
         self.side_counts = {ALL_SIDES: answers.counted} if answers else count_sides(ranks)
         if whole is not None:
-            absent = whole[0].side_counts.keys() - self.side_counts
+            absent = whole.side_counts.keys() - self.side_counts
             self.side_counts.update(dict.fromkeys(absent, 0))
         self._whole = whole
+        self._places_in_whole = places_in_whole
         self._last_sample: dict[tuple[str, str], Sample] = {}  # by side and kind
 
     @property
@@ -145,7 +146,7 @@ class Rankings:
         ranks = self.ranks[tasks]
         if self.answers is not None:  # No query of the part is without an answer.
             return self.with_ranks(ranks._with({"without_answers": np.zeros(len(ranks), np.int64)}))
-        return Rankings(ranks, self.seed, whole=(self, tasks))
+        return Rankings(ranks, self.seed, whole=self, places_in_whole=tasks)
 
     # -- sides -------------------------------------------------------------------------------------
 
@@ -227,8 +228,7 @@ class Rankings:
     def _random_ranks(self) -> IntArray | FloatArray:
         """The random ranks of all tasks, which are drawn at once."""
         if self._whole is not None:
-            whole, tasks = self._whole
-            return whole._random_ranks[tasks]
+            return self._whole._random_ranks[self._places_in_whole]
         return KINDS["random"](self.ranks, self.seed)
 
     def chance(self, key: Key) -> tuple[float, float]:
