@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     Block = tuple[Values, Values, Flags, Flags, Flags]
 
 # Counts are the rows of an array of int64, shape (4, tasks): the candidates above the true one,
-# those tied with it (itself included), all of them, and those whose order with it is open, by the
-# rounding of a transform or a NaN. These are neither above nor tied.
+# those tied with it (itself included), all of them, and the unsettled ones: their order with it is
+# open by the rounding of a transform or a NaN. These are neither above nor tied.
 Single = np.float32
 BLOCK_ENTRIES = 1 << 20  # The temporary arrays of so many scores take some megabytes.
 # The values of tasks whose means toolkits show, without a cutoff; amri's are mr's.
@@ -174,19 +174,23 @@ def task_slices(tasks: int, columns: int) -> Iterator[slice]:
 
 
 def full_blocks(scores: Any, job: Any, order: str) -> Iterator[Block]:
-    """Yield the scores of tasks with a column for every candidate, in the order of the tasks."""
+    """Yield the scores of tasks with a column for every candidate, in the order of the tasks.
+
+    A block is (values, true scores, others, filtered, is_true), as `count` takes them.
+    """
     array = np.atleast_2d(scores.array)
     columns = array.shape[1]
     for tasks in task_slices(len(job.targets), columns):
         values = ordered_floats(scores.with_array(array[job.all_rows[tasks]]), order)
         is_true = np.arange(columns) == job.targets[tasks, None]
+        true_scores = values[is_true][:, None]
         others = ~is_true
         if job.candidates is not None:
             others &= _selected(job.candidates, tasks, columns)
         filtered = np.zeros_like(is_true)
         if job.filter is not None:
             filtered = is_true | _selected(job.filter, tasks, columns)
-        yield values, values[is_true][:, None], others, filtered, is_true
+        yield values, true_scores, others, filtered, is_true
 
 
 def _selected(selection: Any, tasks: slice, columns: int) -> Flags:
@@ -203,24 +207,25 @@ def _selected(selection: Any, tasks: slice, columns: int) -> Flags:
 def sampled_blocks(
     true_scores: Any, negatives: Any, lengths: IntArray, order: str
 ) -> Iterator[Block]:
-    """Yield bare scores, which follow each other, or are one list for all tasks.
+    """Yield the scores of tasks without columns, whose negatives have so many bare scores.
 
-    Rows of unlike lengths are padded.
+    These follow each other, task by task, unless one list serves all tasks. Blocks are those of
+    `full_blocks`, padded, with nothing filtered and no column that is true.
     """
     indptr = np.append(0, np.cumsum(lengths))
     widest = int(lengths.max(initial=0))
-    is_shared = len(lengths) > 1 and len(negatives.array) != indptr[-1]
+    is_one_list_for_all = len(lengths) > 1 and len(negatives.array) != indptr[-1]
     true_column = ordered_floats(true_scores, order)[:, None]
     for tasks in task_slices(len(lengths), widest):
-        is_listed = np.arange(widest) < lengths[tasks, None]
-        values = np.zeros(is_listed.shape, true_column.dtype)
-        if is_shared:
+        others = np.arange(widest) < lengths[tasks, None]
+        values = np.zeros(others.shape, true_column.dtype)
+        if is_one_list_for_all:
             values[:] = ordered_floats(negatives, order)
         else:
-            part = negatives.array[indptr[tasks.start] : indptr[tasks.stop]]
-            values[is_listed] = ordered_floats(negatives.with_array(part), order)
-        nowhere = np.zeros_like(is_listed)
-        yield values, true_column[tasks], is_listed, nowhere, nowhere
+            scores = negatives.array[indptr[tasks.start] : indptr[tasks.stop]]
+            values[others] = ordered_floats(negatives.with_array(scores), order)
+        filtered = is_true = np.zeros_like(others)
+        yield values, true_column[tasks], others, filtered, is_true
 
 
 # -- transforms ------------------------------------------------------------------------------------
@@ -237,15 +242,16 @@ def logsigmoid_bounds(scores: Values) -> tuple[Values, Values]:
     """
     wide = scores.astype(np.float64)
     softplus = np.log1p(np.exp(-np.abs(wide)))
-    middle = np.minimum(wide, 0) - softplus
-    slack = LAST_UNITS * np.spacing(np.abs(middle).astype(scores.dtype)).astype(np.float64)
-    is_taken_off = 4 * softplus >= np.spacing(np.abs(scores))
-    is_score_itself = (scores < 0) & ~is_taken_off
-    is_zero = scores > 2 - np.log(np.finfo(scores.dtype).smallest_subnormal)
-    middle = np.where(is_score_itself, wide, np.where(is_zero, 0, middle))
-    slack = np.where(is_score_itself | is_zero, 0, slack)
-    low = middle - slack
-    high = np.minimum(middle + slack, 0)
+    computed = np.minimum(wide, 0) - softplus
+    slack = LAST_UNITS * np.spacing(np.abs(computed).astype(scores.dtype)).astype(np.float64)
+    softplus_changes_score = 4 * softplus >= np.spacing(np.abs(scores))
+    is_score_itself = (scores < 0) & ~softplus_changes_score
+    least = np.finfo(scores.dtype).smallest_subnormal
+    is_zero = scores > 2 - np.log(least)  # exp(-score) is then below exp(-2) times the least float.
+    exact = np.where(is_score_itself, wide, 0)
+    is_exact = is_score_itself | is_zero
+    low = np.where(is_exact, exact, computed - slack)
+    high = np.where(is_exact, exact, np.minimum(computed + slack, 0))
     return low.astype(scores.dtype), high.astype(scores.dtype)
 
 
@@ -316,39 +322,48 @@ def count(
         others = others | is_true
     if convention.itself == "always":
         filtered = filtered | is_true
-    bound = TRANSFORMS[convention.transform]
-    low, high = bound(values)
-    true_low, true_high = bound(true_scores)
     if convention.filter == "left out":
         others = others & ~filtered
-    else:  # Filtered candidates that stay have other scores.
-        low = np.where(filtered, _filler(convention.filter, low, true_low), low)
-        high = np.where(filtered, _filler(convention.filter, high, true_high), high)
+    bounds = low, _, true_low, _ = _bounds_of_scores(values, true_scores, filtered, convention)
     true_is_nan = np.isnan(true_scores)
     # A score is also NaN where a transform or a filter made a number of it.
     is_nan = np.isnan(low) | (np.isnan(values) & ~filtered)
     # Equal scores have equal transforms, even where rounding leaves these open.
     is_same = (values == true_scores) & ~filtered
-    bounds = (low, high, true_low, true_high)
-    above, equal, is_open = _compare(bounds, is_same, is_nan, true_is_nan, convention)
+    above, tied, unsettled = _compare(bounds, is_same, is_nan, true_is_nan, convention)
     if convention.rank.endswith("column") and is_true.any():
-        is_behind = np.logical_or.accumulate(is_true, axis=1)
-        above |= equal & (is_behind != (convention.rank == "lowest column"))
-        equal[:] = False
+        is_before = ~np.logical_or.accumulate(is_true, axis=1)
+        wins_tie = is_before if convention.rank == "lowest column" else ~is_before
+        above |= tied & wins_tie
+        tied = np.zeros_like(tied)
     if convention.nan == "any":  # A task that has a NaN may be at any place.
         has_nan = true_is_nan | (is_nan & others).any(axis=1, keepdims=True)
         above &= ~has_nan
-        equal &= ~has_nan
-        is_open |= has_nan
+        tied &= ~has_nan
+        unsettled |= has_nan
 
-    tied = (equal & others).sum(axis=1) + 1
+    number_tied = (tied & others).sum(axis=1) + 1
     if convention.nan == "compared, itself too":
-        tied -= true_is_nan[:, 0]
+        number_tied -= true_is_nan[:, 0]
     candidates = others.sum(axis=1) + 1
     if convention.candidates == "finite":
         candidates = (np.isfinite(low) & others).sum(axis=1)
         candidates += np.isfinite(true_low)[:, 0]
-    return np.stack([(above & others).sum(1), tied, candidates, (is_open & others).sum(1)])
+    number_above = (above & others).sum(axis=1)
+    return np.stack([number_above, number_tied, candidates, (unsettled & others).sum(axis=1)])
+
+
+def _bounds_of_scores(
+    values: Values, true_scores: Values, filtered: Flags, convention: Convention
+) -> tuple[Values, Values, Values, Values]:
+    """Return the bounds of transformed scores, low and high, and those of the true ones."""
+    bound = TRANSFORMS[convention.transform]
+    low, high = bound(values)
+    true_low, true_high = bound(true_scores)
+    if convention.filter != "left out":  # Filtered candidates that stay have other scores.
+        low = np.where(filtered, _filler(convention.filter, low, true_low), low)
+        high = np.where(filtered, _filler(convention.filter, high, true_high), high)
+    return low, high, true_low, true_high
 
 
 def _compare(
@@ -358,7 +373,7 @@ def _compare(
     true_is_nan: Flags,
     convention: Convention,
 ) -> tuple[Flags, Flags, Flags]:
-    """Return which scores are above the true one, which equal it, and whose order is open."""
+    """Return which scores are above the true one, which equal it, and which are unsettled."""
     low, high, true_low, true_high = bounds
     nan_level, true_nan_level = NAN_LEVELS.get(convention.nan, (0, 0))
     levels = is_nan * np.int8(nan_level)
@@ -371,8 +386,8 @@ def _compare(
         equal |= np.isfinite(distance) & (distance <= allowed)
     equal &= is_compared
     above = (levels > true_levels) | (is_compared & (low > true_high) & ~equal)
-    is_open = is_compared & (high >= true_low) & ~above & ~equal
-    return above, equal, is_open
+    unsettled = is_compared & (high >= true_low) & ~above & ~equal
+    return above, equal, unsettled
 
 
 def _filler(word: str, scores: Values, true_scores: Values) -> Any:
@@ -389,36 +404,36 @@ def counts_by_convention(
 ) -> dict[Convention, IntArray]:
     """Count under several conventions, in one pass over the scores if the scores are needed.
 
-    They are not for fields of a convention that make no difference to these ranks.
+    They are not needed where a convention differs only in what makes no difference to these ranks.
 
     The exact ranks have an audit, and NaN as the worst scores; blocks are in the order of tasks.
     """
-    exact_fields: dict[str, Any] = {}
+    irrelevant_fields: dict[str, Any] = {}  # as the exact definition has them
     audit = exact.audit
     if audit is None or not (audit.nan.any() or audit.inf.any()):
-        exact_fields |= {"nan": EXACT.nan, "candidates": EXACT.candidates}
+        irrelevant_fields |= {"nan": EXACT.nan, "candidates": EXACT.candidates}
     if not (exact.tied > 1).any():
-        exact_fields["rank"] = EXACT.rank
+        irrelevant_fields["rank"] = EXACT.rank
     exact_counts = np.stack([exact.above, exact.tied, exact.candidates, np.zeros_like(exact.above)])
     counts = {}
-    counted_as = {}
-    parts: dict[Convention, list[IntArray]] = {}
+    counted_as = {}  # conventions that have the same counts
+    block_counts: dict[Convention, list[IntArray]] = {}
     for convention in conventions:
         # Only counts by column tell candidates before the true one from those after it.
         rank = convention.rank if convention.rank.endswith("column") else EXACT.rank
         counted = replace(convention, rank=rank, mean=EXACT.mean)
-        if replace(counted, **exact_fields) == EXACT:
+        if replace(counted, **irrelevant_fields) == EXACT:
             counts[convention] = exact_counts
         else:
             counted_as[convention] = counted
-            parts[counted] = []
-    if parts:
+            block_counts[counted] = []
+    if block_counts:
         for block in blocks():
-            for counted, of_blocks in parts.items():
-                of_blocks.append(count(*block, counted))
+            for counted in block_counts:
+                block_counts[counted].append(count(*block, counted))
     for convention, counted in counted_as.items():
         # Without tasks there are no blocks.
-        counts[convention] = np.concatenate([exact_counts[:, :0], *parts[counted]], axis=1)
+        counts[convention] = np.concatenate([exact_counts[:, :0], *block_counts[counted]], axis=1)
     return counts
 
 
@@ -500,26 +515,25 @@ def metric_under(
     (0.75, 0.5, 1.0)
     """
     above, tied, candidates, unsettled = counts
-    nothing = (math.nan, math.nan, math.nan)
-    if not len(candidates):
-        return nothing
-    if groups:
+    if groups and len(candidates):
         values = np.array([metric_under(key, counts[:, group], convention) for group in groups])
         if convention.mean == "float32 sums":
             values = values.astype(Single)  # OpenKE also adds and halves floats.
         value, least, most = values.mean(axis=0).tolist()
         return value, least, most
-    if convention.candidates == "finite" and (candidates**2).sum() < len(candidates):
-        return nothing  # PyKEEN raises, since (n**2 - 1) / 12 is no variance.
+    # The variance of ranks, (n**2 - 1) / 12, is below 0 for tasks of no candidates: PyKEEN raises.
+    has_variance = convention.candidates != "finite" or (candidates**2).sum() >= len(candidates)
+    if not len(candidates) or not has_variance:
+        return math.nan, math.nan, math.nan
     if key == "amri":
         value = _adjusted_mean_rank_index(counts, convention)
         return value, value, value
     first, last = places(counts, convention)
     least, most = sorted(mean(key, ranks, convention.mean) for ranks in (first, last))
     value = (least + most) / 2
-    is_open = least != most and not unsettled.any()
+    ties_are_open = least != most and not unsettled.any()
     # The mean rank is linear, so that its mean over all orders is the middle.
-    if is_open and key != "mr":
+    if ties_are_open and key != "mr":
         value = report(Ranks(above, tied, np.maximum(candidates, above + tied)))[f"expected.{key}"]
     return value, least, most
 

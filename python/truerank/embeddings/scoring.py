@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from .. import _core
+from ..counting.job import NO_TARGETS
 from ..counting.lists import TopK
 from ..inputs.checks import check_size, positive_integer
 from ..inputs.rules import EmbeddingOptions, Rules, SimilarityOptions, read_rules, with_options
@@ -228,9 +229,9 @@ def score_embeddings(
     embeddings = Embeddings(queries, entities, similarity, bias, dtype, csls, layout=layout)
     rules = Rules(threads=threads)
     if targets is None:
-        job = embeddings.job(..., rows, None, None, rules)
+        job = embeddings.job(NO_TARGETS, rows=rows, filter=None, candidates=None, rules=rules)
         return embeddings.score(job.rows, None, rules.num_threads)
-    job = embeddings.job(targets, rows, None, None, rules)
+    job = embeddings.job(targets, rows=rows, filter=None, candidates=None, rules=rules)
     return embeddings.score(job.rows, job.targets, rules.num_threads)
 
 
@@ -295,7 +296,7 @@ def topk_embeddings(
         queries, entities, similarity, bias, rules.dtype, csls, layout=rules.layout
     )
     with watching(rules.progress, embeddings.nbytes) as watch:
-        job = embeddings.job(..., rows, filter, candidates, rules)
+        job = embeddings.job(NO_TARGETS, rows, filter, candidates, rules)
         return topk_of_job(embeddings, job, k, watch)
 
 

@@ -151,51 +151,51 @@ class Embeddings(Store):
         self.similarity = choice("similarity", similarity, SIMILARITIES)
         queries, query_indptr = split_lists("queries", queries, similarity)
         entities, entity_indptr = split_lists("entities", entities, similarity)
+        names_of_rows = (query_rows, entity_rows)
         if similarity == "maxsim":
             refuse_addends(bias, csls)
-        # A row of lists is a token, which has no name.
-        rows = [NUMBERED, NUMBERED] if similarity == "maxsim" else [query_rows, entity_rows]
-        by_query = by_position("queries", queries, rows[0], columns_of("entities", entities))
-        by_entity = by_position("entities", entities, rows[1], columns_of("queries", queries))
-        left, query_starts, left_files, left_device = read_lists(
-            "queries", by_query, query_indptr, dtype
+            names_of_rows = (NUMBERED, NUMBERED)  # A row of lists is a token, which has no name.
+        columns = (columns_of("queries", queries), columns_of("entities", entities))
+        queries = by_position("queries", queries, names_of_rows[0], columns[1])
+        entities = by_position("entities", entities, names_of_rows[1], columns[0])
+        query_vectors, query_starts, query_files, query_device = read_lists(
+            "queries", queries, query_indptr, dtype
         )
         if like is None:
-            self._read_entities = read_lists("entities", by_entity, entity_indptr, dtype)
+            self._entities_as_read = read_lists("entities", entities, entity_indptr, dtype)
         else:
-            self._read_entities = like._read_entities
-        right, entity_starts, right_files, right_device = self._read_entities
-        # in which they were handed over
-        self.vector_shapes = (
-            shape_of_lists(left, query_starts),
-            shape_of_lists(right, entity_starts),
+            self._entities_as_read = like._entities_as_read
+        entity_vectors, entity_starts, entity_files, entity_device = self._entities_as_read
+        self.vector_shapes = (  # as they were handed over
+            shape_of_lists(query_vectors, query_starts),
+            shape_of_lists(entity_vectors, entity_starts),
         )
         self.tokens: tuple[IntArray, IntArray] | None = None
         if query_starts is not None and entity_starts is not None:
             self.tokens = (query_starts, entity_starts)
         self.layout = layout
-        self._check_vectors(left, right)
+        self._check_vectors(query_vectors, entity_vectors)
         if self.tokens is not None:
-            check_lists("queries", left, self.tokens[0], query_rows)
+            check_lists("queries", query_vectors, self.tokens[0], query_rows)
             if like is None:
-                check_lists("entities", right, self.tokens[1], entity_rows)
-        if in_double and left.dtype not in _DOUBLES:
-            left = widened(left)
-        is_single = {left.dtype, right.dtype}.isdisjoint(_DOUBLES)
-        carrier: np.dtype[Any] = np.dtype(np.float32 if is_single else np.float64)
-        files = left_files + right_files
+                check_lists("entities", entity_vectors, self.tokens[1], entity_rows)
+        if in_double and query_vectors.dtype not in _DOUBLES:
+            query_vectors = widened(query_vectors)
+        has_single_scores = {query_vectors.dtype, entity_vectors.dtype}.isdisjoint(_DOUBLES)
+        score_dtype: np.dtype[Any] = np.dtype(np.float32 if has_single_scores else np.float64)
+        files = query_files + entity_files
         shape = (*self.vector_shapes[0][:-1], self.vector_shapes[1][0])
         if bias is not None:
-            by_entity = by_position("bias", bias, entity_rows)
-            self.bias, bias_files = read_bias(by_entity, shape[-1], dtype, carrier)
+            bias = by_position("bias", bias, entity_rows)
+            self.bias, bias_files = read_bias(bias, shape[-1], dtype, score_dtype)
             files += bias_files
-        super().__init__(shape, carrier.name, carrier, files)
-        self.device = right_device or left_device
+        super().__init__(shape, score_dtype.name, score_dtype, files)
+        self.device = entity_device or query_device
         self.csls: CSLS | None = None
         if csls is not None:
             self.csls = rounded_means(csls, self.shape, self.dtype)
-        self.queries = left.with_array(np.atleast_2d(left.array))
-        self.entities = right
+        self.queries = query_vectors.with_array(np.atleast_2d(query_vectors.array))
+        self.entities = entity_vectors
 
     def _check_vectors(self, left: Scores, right: Scores) -> None:
         """Refuse vectors of unlike scales or lengths, and a layout of what has none.
@@ -299,21 +299,21 @@ class Embeddings(Store):
     ) -> Counts:
         """Count the tasks of a job, as `count_scores` does, and report to a watch.
 
-        With a checkpoint they are counted in tiles, after each of which it is told; without one,
-        the core tells it.
+        With a checkpoint they are counted in tiles, and the watch is told of each; without one, the
+        core tells it.
         """
-        if checkpoint is not None:
-            pairs = self.with_fields(threads=job.rules.num_threads)
+        if checkpoint is None:
+            if self.entities_at_a_time or watch is not None:
+                listener = listener_of(watch)
+                job = replace(job, block=self.entities_at_a_time, listener=listener)
+            return count_scores(self, job)
 
-            def report(done: int, resumed: int) -> None:
-                if watch is not None:
-                    watch(done, self.nbytes, resumed)
+        def report_tile(done: int, resumed: int) -> None:
+            if watch is not None:
+                watch(done, self.nbytes, resumed)
 
-            return count_scores(pairs, job, report_progress=report, checkpoint=checkpoint)
-        if self.entities_at_a_time or watch is not None:
-            block = self.entities_at_a_time
-            job = replace(job, block=block, listener=listener_of(watch))
-        return count_scores(self, job)
+        embeddings = self.with_fields(threads=job.rules.num_threads)
+        return count_scores(embeddings, job, report_progress=report_tile, checkpoint=checkpoint)
 
     def score(self, rows: IntArray | None, targets: IntArray | None, threads: int) -> Array:
         """Score each row's query with all entities, or with its target."""
@@ -350,15 +350,15 @@ class Embeddings(Store):
         lengths = np.diff(starts)
         mismatched: Array = lengths[rows] != lengths[others]
         pairs = np.flatnonzero((rows != others) & ~mismatched)
-        bits = f"u{min(array.dtype.itemsize, 8)}"
-        compared = np.cumsum(lengths[rows[pairs]]) * array.shape[1] * array.dtype.itemsize
-        cuts = np.flatnonzero(np.diff(compared // COMPARED_BYTES)) + 1
-        for chunk in np.split(pairs, cuts):
+        as_bits = f"u{min(array.dtype.itemsize, 8)}"
+        bytes_so_far = np.cumsum(lengths[rows[pairs]]) * array.shape[1] * array.dtype.itemsize
+        is_full = np.diff(bytes_so_far // COMPARED_BYTES) > 0  # The next pair begins a chunk.
+        for chunk in np.split(pairs, np.flatnonzero(is_full) + 1):
             counts = lengths[rows[chunk]]
-            row = array[join_ranges(starts[rows[chunk]], counts)]
-            other = array[join_ranges(starts[others[chunk]], counts)]
-            unlike = (row.view(bits) != other.view(bits)).any(axis=1)
-            mismatched[chunk] = np.logical_or.reduceat(unlike, indptr_of(counts)[:-1])
+            vectors = array[join_ranges(starts[rows[chunk]], counts)]
+            other_vectors = array[join_ranges(starts[others[chunk]], counts)]
+            is_unlike = (vectors.view(as_bits) != other_vectors.view(as_bits)).any(axis=1)
+            mismatched[chunk] = np.logical_or.reduceat(is_unlike, indptr_of(counts)[:-1])
         return mismatched
 
     def state(self) -> list[Any]:
@@ -381,12 +381,13 @@ def split_lists(name: str, value: Any, similarity: str) -> tuple[Any, Any]:
         return value, None
     is_pair = _is_pair(value)
     vectors = value[0] if is_pair else value
-    dimensions = getattr(vectors, "ndim", 0)
-    if is_pair and dimensions != 3:
+    is_padded = getattr(vectors, "ndim", 0) == 3
+    if is_pair and not is_padded:
         return vectors, value[1]
-    got = f"shape {tuple(vectors.shape)}" if dimensions in (2, 3) else type(value).__name__
+    is_array = is_padded or getattr(vectors, "ndim", 0) == 2
+    got = f"shape {tuple(vectors.shape)}" if is_array else type(value).__name__
     way = Option("", effect="has them", call="(vectors, indptr)")
-    if dimensions == 3:
+    if is_padded:
         call = "(x[mask], np.cumsum([0, *mask.sum(1)]))"
         way = Option("", effect="has the vectors of a padded x with a mask of bool", call=call)
     elif isinstance(value, (list, tuple)):
@@ -418,7 +419,10 @@ def _is_pair(value: Any) -> bool:
 def read_lists(
     name: str, value: Any, indptr: Any, dtype: Any
 ) -> tuple[Scores, IntArray | None, tuple[str, ...], str]:
-    """View vectors as `read_vectors` does; return also where the lists of them begin, if any do."""
+    """Return vectors, where lists of them begin if they have any, their files and their device.
+
+    `indptr` has the beginnings, or is the path of their file.
+    """
     if indptr is not None and device_of(value):
         expected = "vectors in the host's memory with maxsim"
         got = f"a tensor on {device_of(value)}"
@@ -428,11 +432,12 @@ def read_lists(
     if indptr is None:
         return vectors, None, files, device
     check_shape(name, vectors.array.shape, 2, "vectors of shape (tokens, d)")
+    beginnings = indptr
     if isinstance(indptr, PATHS):
         numbers, files_of_indptr, _ = read_vectors(f"{name}: indptr", indptr, None, INTEGERS)
-        indptr = numbers.array
+        beginnings = numbers.array
         files += files_of_indptr
-    starts = indptr_of_pair(name, (indptr, vectors), len(vectors.array), what="vectors")
+    starts = indptr_of_pair(name, (beginnings, vectors), len(vectors.array), what="vectors")
     return vectors, starts, files, device
 
 
@@ -524,11 +529,11 @@ def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) 
     if layout is not None:
         choice("layout", layout, LAYOUTS)
     compares_complex = similarity == "complex_l1"
-    has_layout = compares_complex and not PARTS.keys() >= set(dtypes)
-    if has_layout and layout is None:
+    needs_layout = compares_complex and any(dtype not in PARTS for dtype in dtypes)
+    if needs_layout and layout is None:
         expected = "a layout for real arrays with complex_l1"
         raise InputValueError("layout", expected=expected, got="None", remedies=_LAYOUTS)
-    if layout is not None and not has_layout:
+    if layout is not None and not needs_layout:
         expected = "nothing, except for real arrays with complex_l1"
         raise InputValueError("layout", expected=expected, got=repr(layout))
     for name, dtype in zip(("queries", "entities"), dtypes, strict=True):
@@ -541,7 +546,7 @@ def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) 
 def read_vectors(
     name: str, value: Any, dtype: Any, dtypes: tuple[str, ...] = VECTOR_DTYPES
 ) -> tuple[Scores, tuple[str, ...], str]:
-    """View vectors or a bias; return also their files, which are mapped, and their device.
+    """Return vectors, or other numbers, as views; their files, which are mapped; and their device.
 
     Tensors on a device are copied to the host's memory.
     """
@@ -554,7 +559,7 @@ def read_vectors(
         vectors = read_scores(_of_fixed_lists(value), dtype, dtypes)
         if not isinstance(vectors, Store):
             return vectors, (), ""
-        # It may have been opened as scores, which have other dtypes.
+        # A store may have been opened as scores, of a dtype that is then refused here.
         dtype_name(vectors.carrier, None, dtypes, known=vectors.dtype)
         return in_one_array(vectors), vectors.files, vectors.device
 
@@ -625,13 +630,13 @@ def watching(
         yield None
         return
     last_report = time.monotonic() - SECONDS_BETWEEN_REPORTS  # The first report comes at once.
-    tally = _core.bounds_tally()
+    tally_before = _core.bounds_tally()
     report_progress = reporter(listener, size)
-    from_file = 0
+    bytes_resumed = 0  # from a checkpoint
 
     def watch(done: int, total: int, resumed: int = 0) -> None:
-        nonlocal last_report, from_file
-        from_file = resumed
+        nonlocal last_report, bytes_resumed
+        bytes_resumed = resumed
         now = time.monotonic()
         # The end is told once, with the bounds.
         if done < total and now - last_report >= SECONDS_BETWEEN_REPORTS:
@@ -639,6 +644,7 @@ def watching(
             report_progress(size * done // total, resumed=resumed)
 
     yield watch
-    counted = [after - before for before, after in zip(tally, _core.bounds_tally(), strict=True)]
-    bounds = BoundedPairs(_core.bounds().removesuffix("!"), *counted)
-    report_progress(size, resumed=from_file, bounds=bounds)
+    tally = _core.bounds_tally()
+    numbers = [after - before for before, after in zip(tally_before, tally, strict=True)]
+    bounds = _core.bounds().removesuffix("!")  # A choice that was forced ends with it.
+    report_progress(size, resumed=bytes_resumed, bounds=BoundedPairs(bounds, *numbers))

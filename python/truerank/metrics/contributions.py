@@ -317,9 +317,8 @@ def value_by_group(model: Rankings, key: Key, codes: IntArray, groups: int) -> F
     if key.adjustment == NO_ADJUSTMENT:
         return group_values
     means, variances = moments_within(model, key, codes, relative, weight_sums)
-    adjusted_values: FloatArray = ADJUSTMENTS[key.adjustment](
-        group_values, means, variances, metric.optimum
-    )
+    adjust = ADJUSTMENTS[key.adjustment]
+    adjusted_values: FloatArray = adjust(group_values, means, variances, metric.optimum)
     return adjusted_values
 
 
