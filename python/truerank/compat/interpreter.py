@@ -238,7 +238,7 @@ def logsigmoid_bounds(scores: Values) -> tuple[Values, Values]:
     The last bits of exp and log1p differ between libraries and processors: torch's are off by up to
     1.6 units in the last place, and differ between its code for AVX2 and for SSE. Far below 0 the
     result is the score itself (less than a quarter of its last place is taken off), far above 0 it
-    is 0 (the least float is greater), and both bounds are equal.
+    is 0 (it is closer to 0 than exp(-2) times the least float), and both bounds are equal.
     """
     wide = scores.astype(np.float64)
     softplus = np.log1p(np.exp(-np.abs(wide)))
@@ -246,8 +246,7 @@ def logsigmoid_bounds(scores: Values) -> tuple[Values, Values]:
     slack = LAST_UNITS * np.spacing(np.abs(computed).astype(scores.dtype)).astype(np.float64)
     softplus_changes_score = 4 * softplus >= np.spacing(np.abs(scores))
     is_score_itself = (scores < 0) & ~softplus_changes_score
-    least = np.finfo(scores.dtype).smallest_subnormal
-    is_zero = scores > 2 - np.log(least)  # exp(-score) is then below exp(-2) times the least float.
+    is_zero = scores > 2 - np.log(np.finfo(scores.dtype).smallest_subnormal)
     exact = np.where(is_score_itself, wide, 0)
     is_exact = is_score_itself | is_zero
     low = np.where(is_exact, exact, computed - slack)

@@ -151,13 +151,11 @@ class Embeddings(Store):
         self.similarity = choice("similarity", similarity, SIMILARITIES)
         queries, query_indptr = split_lists("queries", queries, similarity)
         entities, entity_indptr = split_lists("entities", entities, similarity)
-        names_of_rows = (query_rows, entity_rows)
-        if similarity == "maxsim":
+        if similarity == "maxsim":  # A row of lists is a token, which has no name.
             refuse_addends(bias, csls)
-            names_of_rows = (NUMBERED, NUMBERED)  # A row of lists is a token, which has no name.
-        columns = (columns_of("queries", queries), columns_of("entities", entities))
-        queries = by_position("queries", queries, names_of_rows[0], columns[1])
-        entities = by_position("entities", entities, names_of_rows[1], columns[0])
+            queries, entities = _without_names(queries, entities, NUMBERED, NUMBERED)
+        else:
+            queries, entities = _without_names(queries, entities, query_rows, entity_rows)
         query_vectors, query_starts, query_files, query_device = read_lists(
             "queries", queries, query_indptr, dtype
         )
@@ -191,9 +189,7 @@ class Embeddings(Store):
             files += bias_files
         super().__init__(shape, score_dtype.name, score_dtype, files)
         self.device = entity_device or query_device
-        self.csls: CSLS | None = None
-        if csls is not None:
-            self.csls = rounded_means(csls, self.shape, self.dtype)
+        self.csls = None if csls is None else rounded_means(csls, self.shape, self.dtype)
         self.queries = query_vectors.with_array(np.atleast_2d(query_vectors.array))
         self.entities = entity_vectors
 
@@ -304,8 +300,7 @@ class Embeddings(Store):
         """
         if checkpoint is None:
             if self.entities_at_a_time or watch is not None:
-                listener = listener_of(watch)
-                job = replace(job, block=self.entities_at_a_time, listener=listener)
+                job = replace(job, block=self.entities_at_a_time, listener=listener_of(watch))
             return count_scores(self, job)
 
         def report_tile(done: int, resumed: int) -> None:
@@ -372,6 +367,15 @@ class Embeddings(Store):
         if self.layout is not None:
             values.append(self.layout)
         return values
+
+
+def _without_names(
+    queries: Any, entities: Any, query_rows: Axis, entity_rows: Axis
+) -> tuple[Any, Any]:
+    """Check names of rows, and that both sides name equal columns; return them without names."""
+    query_columns = columns_of("queries", queries)
+    queries = by_position("queries", queries, query_rows, columns_of("entities", entities))
+    return queries, by_position("entities", entities, entity_rows, query_columns)
 
 
 def split_lists(name: str, value: Any, similarity: str) -> tuple[Any, Any]:
@@ -630,7 +634,7 @@ def watching(
         yield None
         return
     last_report = time.monotonic() - SECONDS_BETWEEN_REPORTS  # The first report comes at once.
-    tally_before = _core.bounds_tally()
+    tally = _core.bounds_tally()
     report_progress = reporter(listener, size)
     bytes_resumed = 0  # from a checkpoint
 
@@ -644,7 +648,6 @@ def watching(
             report_progress(size * done // total, resumed=resumed)
 
     yield watch
-    tally = _core.bounds_tally()
-    numbers = [after - before for before, after in zip(tally_before, tally, strict=True)]
+    numbers = [after - before for before, after in zip(tally, _core.bounds_tally(), strict=True)]
     bounds = _core.bounds().removesuffix("!")  # A choice that was forced ends with it.
     report_progress(size, resumed=bytes_resumed, bounds=BoundedPairs(bounds, *numbers))

@@ -127,8 +127,8 @@ def success(ties: Ties, k: int) -> FloatArray:
 def sampled_success(ties: Ties, cutoff: tuple[int, int]) -> FloatArray:
     """How likely fewer than k of n drawn other candidates are above a query's first right answer.
 
-    Where some of those above its tie are drawn, and some of the wrong ones in it, one of its right
-    answers has to be among the first of the drawn tie, in random order, that are left up to k.
+    Those that are drawn from above its tie leave it the places up to k. In random order the tie has
+    its right answers and the wrong ones that are drawn: a right one has to be in these places.
     """
     k, n = (min(number, BEYOND) for number in cutoff)
     first = ties.indptr[:-1]
@@ -138,7 +138,7 @@ def sampled_success(ties: Ties, cutoff: tuple[int, int]) -> FloatArray:
     wrong = (ties.size[first] - right).astype(np.float64)
     above = np.minimum(ties.above[first], others)
     not_above = others - above
-    tied_or_below = np.maximum(not_above, wrong)  # It is more only where a list misses answers.
+    tied_or_below = np.maximum(not_above, wrong)  # They differ only where a list misses answers.
     chances = np.zeros(len(first))
     for drawn_above, above_shares in shares_of_draws(above, others, drawn, k - 1):
         draws_left = np.clip(drawn - drawn_above, 0, not_above)
@@ -361,12 +361,13 @@ def _first_of_mixed(
 ) -> FloatArray:
     """`first_reciprocals` of distinct ties, in which not all are right answers.
 
-    Of a tie and its mirror, the recurrence takes the one with fewer right answers, up to which it
-    goes; places are added up in the one with more, of which the first is soon reached.
+    The recurrence, where it keeps its digits, takes the one of a tie and its mirror with fewer
+    right answers, to which few steps lead; else places are added up in the one with more, whose
+    first right answer comes soon.
     """
     ties = np.stack([above, tied, right])
     mirrors = np.stack([right - 1, above + tied - right + 1, above + 1])
-    has_mirror = within > tied - right  # No first right answer is beyond the cutoff.
+    has_mirror = within > tied - right  # The cutoff leaves no first right answer out.
     mirror_has_more = right <= above + 1
     fewer = np.where(has_mirror & ~mirror_has_more, mirrors, ties)
     more = np.where(has_mirror & mirror_has_more, mirrors, ties)

@@ -131,10 +131,9 @@ class Answers:
         self._gain_order = gain_order[order]
         self._stays_tied = is_missed[order] & (misses == "expected")
         self._set_bounds()
-        first_of_query = self._bounds_of_queries[:-1]
-        self.first = order[first_of_query]
+        self.first = order[self._bounds_of_queries[:-1]]
         self.numbers = read_only(np.diff(self._bounds_of_queries))
-        self.candidates = read_only(candidates[first_of_query])
+        self.candidates = read_only(candidates[self._bounds_of_queries[:-1]])
         if ranks.protocol.nan == "worst":
             # Each NaN was counted in the last place, tied with no other: those of a query tie.
             is_nan = (self._above == last_places[order]) & (self._right_in_tie > self._tied)
@@ -142,9 +141,7 @@ class Answers:
             self._tied[is_nan] = self._right_in_tie[is_nan]
         self._check_rankings(candidates)
 
-    def _count_with_missed(
-        self, ranks: Ranks, is_missed: npt.NDArray[np.bool_]
-    ) -> tuple[IntArray, IntArray, IntArray]:
+    def _count_with_missed(self, ranks: Ranks, is_missed: Any) -> tuple[IntArray, ...]:
         """Return how many tie with each answer, the candidates, and the last place of its list.
 
         What the list of a query misses ties with nothing else, and is a candidate, too.

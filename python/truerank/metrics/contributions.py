@@ -124,9 +124,8 @@ def contributions(model: Rankings, key: Key, codes: IntArray) -> Contributions:
         bases = sums_by_unit(units, weights * scale)
         mean = float(tops.sum() / bases.sum())
         ends = _ends(model, key, counted, weights, shift, scale)
-    chance = None
-    if key.adjustment != NO_ADJUSTMENT and not key.row.is_mean:
-        chance = model.chance(key)
+    is_adjusted_as_a_whole = key.adjustment != NO_ADJUSTMENT and not key.row.is_mean
+    chance = model.chance(key) if is_adjusted_as_a_whole else None
     if not (math.isfinite(value) and math.isfinite(mean)):
         value = mean = math.nan
     elif key.row.average is variance and mean > 0:  # Its logarithm is nearer to normal.
@@ -154,9 +153,7 @@ def _averages_logarithms(key: Key) -> bool:
     return key.row.average is power_mean and abs(key.parameter) < LEAST_POWER
 
 
-def _shift_and_scale(
-    model: Rankings, key: Key, counted: Any
-) -> tuple[FloatArray | float, FloatArray | float]:
+def _shift_and_scale(model: Rankings, key: Key, counted: Any) -> tuple[Any, Any]:
     """Return what an adjustment subtracts from each unit's value, and multiplies its weight by.
 
     Metrics that are no means over tasks are adjusted as a whole.
@@ -415,5 +412,4 @@ class Groups(Mapping[Hashable, Any]):
 
 def order_of_groups(codes: IntArray, groups: int) -> tuple[IntArray, IntArray]:
     """The positions of tasks, group by group, and where those of each group begin and end."""
-    sizes = np.bincount(codes, minlength=groups)
-    return sorted_with_order(codes)[1], indptr_of(sizes)
+    return sorted_with_order(codes)[1], indptr_of(np.bincount(codes, minlength=groups))

@@ -231,11 +231,10 @@ class Grammar:
         name = parts["name"].lower().replace("-", "_")
         mark = parts["mark"]
         text = parts["parameter"]
-        numbered = self.numbered.fullmatch(name)
-        is_cut_by_name = mark != "@" and numbered and self.find(numbered[1])
-        if numbered and is_cut_by_name:  # as in "hits_at_10"
-            name = numbered[1]
-            text = numbered[2] + mark + text
+        name_and_cutoff = self.numbered.fullmatch(name) if mark != "@" else None
+        if name_and_cutoff and self.find(name_and_cutoff[1]):  # as in "hits_at_10"
+            name, cutoff = name_and_cutoff.groups()
+            text = cutoff + mark + text
             mark = "@"
         meaning = self.find(name)
         if meaning is None:
@@ -256,13 +255,13 @@ class Grammar:
         _, metric = meaning
         name = self._short_name(meaning)
         form = self.metrics[metric].parameter.strip("[]")
-        takes_mark = mark in form  # A key without any mark lacks only the parameter.
+        takes_mark = mark in form  # Each form has the empty one, where the parameter is missing.
         if not takes_mark:
             unexpected = "'@k'" if mark == "@" else "':' parameter"
             why = f"{name} takes no {unexpected}"
-            name_and_mark = name + mark
-            if name_and_mark in self.refused:
-                why += f"; {self.refused[name_and_mark]}"
+            hint = self.refused.get(name + mark)
+            if hint:
+                why += f"; {hint}"
             fail(key, why)
         pattern, expected, convert = _PARAMETERS[form]
         if pattern.fullmatch(text):

@@ -152,13 +152,12 @@ def median(
         return math.nan
     are_exact = weights.max() <= 2**20 and (weights == np.floor(weights)).all()
     rounding = 0.0 if are_exact else 8 * len(values) * np.finfo(np.float64).eps * sums[-1]
-    # Up to the median the cumulative weight is half the total, but for rounding.
+    # The median is among the values up to which the weight is half the total, but for rounding.
     first = np.searchsorted(sums, half - rounding)
     last = np.searchsorted(sums, half + rounding, side="right")
     possible_medians = values[order[first : last + 1]]
-    low, high = possible_medians[[0, -1]]
-    if are_exact or low == high:
-        return float(low + high) / 2
+    if are_exact or possible_medians[0] == possible_medians[-1]:
+        return float(possible_medians[0] + possible_medians[-1]) / 2
     return _exact_median(values, rescale_weights(weights), possible_medians)
 
 

@@ -210,8 +210,7 @@ class Rankings:
         if (side, kind) in self._last_sample:
             return self._last_sample[side, kind]
         ranks = self.ranks
-        are_drawn = kind == "random"  # once for all sides
-        numbers = self._random_ranks if are_drawn else KINDS[kind](ranks, self.seed)
+        numbers = self._random_ranks if kind == "random" else KINDS[kind](ranks, self.seed)
         sample = Sample(
             numbers.astype(np.float64, copy=False),
             ranks.candidates,
