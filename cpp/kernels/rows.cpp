@@ -134,7 +134,7 @@ void add_squares(const T* const* vectors, std::size_t n, std::size_t depth, doub
 // order by less than depth + 10 roundings. So what products with a smaller and a greater inverse are both rounded to,
 // the quotient is rounded to, since rounding keeps an order.
 template <class T>
-bool normalise(const T* from, std::size_t depth, T* to) {
+bool try_normalise(const T* from, std::size_t depth, T* to) {
     if constexpr (sizeof(T) == 8) {
         return false;
     } else {
@@ -203,7 +203,7 @@ constexpr RowKernels<T> kTable = {.pack = pack<T>,
                                   .accumulate = accumulate<T>,
                                   .accumulate_bytes = accumulate_bytes<T>,
                                   .add_squares = add_squares<T>,
-                                  .normalise = normalise<T>,
+                                  .try_normalise = try_normalise<T>,
                                   .divide = divide<T>,
                                   .widen_half = widen<T>,
                                   .widen_bfloat16 = widen<T>};

@@ -127,7 +127,7 @@ struct RowKernels {
     // Divides the components of a vector of floats by the root of that sum, unless this is 0, as `divide` does it, but
     // in less time. Returns false, and writes anything, where it cannot tell what division gives: seldom, but always of
     // doubles and of vectors that are not finite.
-    bool (*normalise)(const T* from, std::size_t depth, T* to);
+    bool (*try_normalise)(const T* from, std::size_t depth, T* to);
     // Divides the n components of a vector, in double precision.
     void (*divide)(const T* from, std::size_t n, double by, T* to);
     // Widen the n components of a vector.

@@ -358,7 +358,7 @@ class Quantiser {
         ColumnSample columns(size());
         std::vector<C> buffer(size());
         for (std::int64_t i = 0; i < n; ++i) {
-            const C* row = candidates.row(i * (candidates.count() / n), normalises(scoring.similarity), buffer.data());
+            const C* row = candidates.row(i * (candidates.count() / n), buffer.data(), normalises(scoring.similarity));
             const auto is_component_usable = [](C x) { return std::abs(x) <= C{kLargest}; };  // false for NaN
             if (!std::all_of(row, row + size(), is_component_usable)) continue;
             ++columns.rows;

@@ -163,7 +163,7 @@ class ScoredRows {
         row_kernels<C>().accumulate(scoring.similarity, rows_.vectors(group), rows, vectors_.data(), q_.size(),
                                     /*adjacent=*/false, lanes, scores_.data());
         kernels_.finish(scoring.similarity,
-                        addends_.tile(scoring, scores_.data(), static_cast<std::int64_t>(rows), 0, false));
+                        addends_.tile_of_queries(scoring, scores_.data(), 0, static_cast<std::int64_t>(rows)));
     }
     // Hands on the scores of the open pairs of a task among the lanes of a block.
     void take_scores(const OpenLanes& open, std::size_t lane, BoundedTasks<C>& tasks) const {

@@ -112,7 +112,7 @@ class Settling {
                 addends_.set_query(i, query.mean, query.squares);
                 addends_.set_candidate(q_.scoring, i, candidate.column, candidate.squares);
             }
-            kernels_.finish(q_.scoring.similarity, addends_.tile(q_.scoring, values_.data(), 1, 0, true));
+            kernels_.finish(q_.scoring.similarity, addends_.row_of_pairs(q_.scoring, values_.data()));
             side.take_scores(pairs + at, values_.data(), n);
         }
     }

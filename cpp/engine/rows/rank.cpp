@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <tuple>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -17,73 +16,95 @@ namespace {
 
 constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) { return divide_up(n, unit) * unit; }
 
+// The height of a chunk, as in Plan, and how many chunks a row is cut into, if there are so many columns.
+struct Cut {
+    std::int64_t height;
+    std::int64_t chunks_per_row = 1;
+};
+
 // Where columns are contiguous, a chunk is a strip of rows, all of about the same height, or some columns of one.
 template <class T>
-void cut_strips(const RowProblem<T>& p, std::int64_t row_bytes, int threads, Plan& plan) {
+Cut cut_strips(const RowProblem<T>& p, std::int64_t row_bytes, int threads) {
+    constexpr std::int64_t strips_per_thread = 4, chunks_per_thread = 8;
     // Where rows have several tasks, strips are low, so that columns stay in the cache while the tasks pass over them.
-    const std::int64_t most_rows = static_cast<std::int64_t>(p.kernels.max_lanes) / (p.has_single_tasks() ? 1 : 8);
+    const std::int64_t lanes_at_once = static_cast<std::int64_t>(p.kernels.max_lanes) / (p.has_single_tasks() ? 1 : 8);
     const int team = threads > 0 ? threads : default_threads();
-    std::int64_t strips = divide_up(p.scores.rows, most_rows);
+    const std::int64_t fewest_strips = divide_up(p.scores.rows, lanes_at_once);
     // Chunks are as large as the number of threads allows: in each, the true scores of all lanes are read, and their
     // counts added up.
-    const bool enough_strips = team == 1 || strips >= 4 * team;
-    if (enough_strips) strips = round_up(strips, team);
-    plan.chunk_groups = round_up(divide_up(p.scores.rows, strips), kLineBytes);
-    const std::int64_t strip_bytes = plan.chunk_groups * row_bytes;
-    if (!enough_strips) {
-        plan.chunks_per_row = std::min(divide_up(8 * team, strips), divide_up(strip_bytes, measured::kChunkBytes));
+    const bool are_enough = team == 1 || fewest_strips >= strips_per_thread * team;
+    const std::int64_t strips = are_enough ? round_up(fewest_strips, team) : fewest_strips;
+    Cut cut{.height = round_up(divide_up(p.scores.rows, strips), kLineBytes)};
+    const std::int64_t strip_bytes = cut.height * row_bytes;
+    if (!are_enough) {
+        cut.chunks_per_row =
+            std::min(divide_up(chunks_per_thread * team, strips), divide_up(strip_bytes, measured::kChunkBytes));
     }
     // But large chunks are cut, so that a stop is soon noticed.
-    plan.chunks_per_row = std::max(plan.chunks_per_row, divide_up(strip_bytes, 64 * measured::kChunkBytes));
+    cut.chunks_per_row = std::max(cut.chunks_per_row, divide_up(strip_bytes, 64 * measured::kChunkBytes));
+    return cut;
 }
 
 // Elsewhere a chunk is some rows or, of rows that are long and of one length, some columns.
 template <class T>
-void cut_rows(const RowProblem<T>& p, std::int64_t row_bytes, Plan& plan) {
-    const std::int64_t bytes_at_once = row_bytes * plan.groups_at_once;
+Cut cut_rows(const RowProblem<T>& p, std::int64_t row_bytes, std::int64_t groups_at_once) {
+    const std::int64_t bytes_at_once = row_bytes * groups_at_once;
     const bool is_long = !p.has_own_lists() && bytes_at_once >= 2 * measured::kChunkBytes;
-    const std::int64_t times = is_long ? 1 : std::max<std::int64_t>(1, measured::kChunkBytes / bytes_at_once);
-    plan.chunk_groups = plan.groups_at_once * times;
-    if (is_long) plan.chunks_per_row = divide_up(bytes_at_once, measured::kChunkBytes);
+    if (is_long) return {groups_at_once, divide_up(bytes_at_once, measured::kChunkBytes)};
+    return {groups_at_once * std::max<std::int64_t>(1, measured::kChunkBytes / bytes_at_once)};
 }
 
-// How the work of a call is cut into chunks.
+// The mean number of bytes of a row's candidates.
+template <class T>
+std::int64_t mean_row_bytes(const RowProblem<T>& p) {
+    constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t mean_length =
+        p.has_own_lists() ? divide_up(p.candidates.entries, p.candidates.size) : p.candidates_of(0);
+    return std::max<std::int64_t>(size, mean_length * size);
+}
+
+// Plans how rows are read, and how the work of a call is cut into chunks.
 template <class T>
 Plan make_plan(const RowProblem<T>& p, int threads) {
-    constexpr auto size = static_cast<std::int64_t>(sizeof(T));
     Plan plan;
     plan.row_length = p.has_own_lists() ? p.candidates.longest : p.candidates_of(0);
-
-    // How rows are read.
     const bool all_columns = !p.candidates && !p.audit;
     plan.column_major = p.reader.contiguous_columns() && all_columns;
     plan.single_tasks = p.reader.contiguous_rows() && all_columns && p.has_single_tasks();
     const bool shares_lines = p.reader.column_major() && !p.reader.contiguous_rows() && !p.has_own_lists();
-    plan.groups_at_once = shares_lines ? divide_up(kLineBytes, size) : 1;  // those whose scores share a cache line
+    if (shares_lines) plan.groups_at_once = divide_up(kLineBytes, static_cast<std::int64_t>(sizeof(T)));
 
-    // How much work there is: as many bytes as are read, and as many again for every eight tasks of a row. As a float,
-    // since the product may be more than an integer holds.
-    const std::int64_t mean_length =
-        p.has_own_lists() ? divide_up(p.candidates.entries, p.candidates.size) : plan.row_length;
-    const std::int64_t row_bytes = std::max<std::int64_t>(size, mean_length * size);
-    const std::int64_t tasks_per_group = p.tasks.size / p.groups();
+    // As many bytes as are read, and as many again for every eight tasks of a row. As a float, since the product may be
+    // more than an integer holds.
+    const std::int64_t row_bytes = mean_row_bytes(p), tasks_per_group = p.tasks.size / p.groups();
     const double work =
         static_cast<double>(p.groups()) * static_cast<double>(row_bytes) * static_cast<double>(1 + tasks_per_group / 8);
     plan.serial = work < measured::kSerialBytes;
     plan.duration = work < measured::kBriefBytes ? Duration::brief : Duration::any;
 
-    if (plan.column_major) {
-        cut_strips(p, row_bytes, threads, plan);
-    } else {
-        cut_rows(p, row_bytes, plan);
-    }
+    const Cut cut = plan.column_major ? cut_strips(p, row_bytes, threads) : cut_rows(p, row_bytes, plan.groups_at_once);
+    plan.chunk_height = cut.height;
     // Chunks of part of a row have whole cache lines, or whole visits.
     const std::int64_t unit = plan.column_major ? kColumnsPerPass : 64;
-    plan.chunk_columns = round_up(divide_up(std::max<std::int64_t>(plan.row_length, 1), plan.chunks_per_row), unit);
+    plan.chunk_columns = round_up(divide_up(std::max<std::int64_t>(plan.row_length, 1), cut.chunks_per_row), unit);
     plan.chunks_per_row = std::max<std::int64_t>(1, divide_up(plan.row_length, plan.chunk_columns));
     const std::int64_t last_row = p.row(p.group(p.groups() - 1)[0]);
-    plan.chunks = divide_up(plan.column_major ? last_row + 1 : p.groups(), plan.chunk_groups) * plan.chunks_per_row;
+    const std::int64_t height = plan.column_major ? last_row + 1 : p.groups();
+    plan.chunks = divide_up(height, plan.chunk_height) * plan.chunks_per_row;
     return plan;
+}
+
+// The first of some columns, ascending, that is before `end` and a candidate of a task; `end` if none is.
+template <class T>
+std::int64_t first_candidate_among(const RowProblem<T>& p, std::int64_t task, const std::vector<std::int64_t>& some,
+                                   std::int64_t end) {
+    // Where a row has many lists, each looks only from its first candidate to its last one.
+    const ListedColumns columns = p.candidate_columns(task);
+    if (columns.size == 0) return end;
+    const auto from = std::lower_bound(some.begin(), some.end(), columns(0));
+    const auto to = std::lower_bound(from, some.end(), std::min(end, columns(columns.size - 1) + 1));
+    const auto first = std::find_if(from, to, [&](std::int64_t column) { return p.is_candidate(task, column); });
+    return first == to ? end : *first;
 }
 
 // The first NaN among the candidates of a row's tasks, true scores included, or the number of columns. Takes time in
@@ -92,38 +113,35 @@ template <class T>
 std::int64_t find_nan(const RowProblem<T>& p, std::int64_t row, bool only_true_scores) {
     const auto is_nan = [&](std::int64_t column) { return p.is_nan(p.reader.load(row, column)); };
     const std::int64_t first = p.first_group_from(row), last = p.first_group_from(row + 1);
-    std::int64_t end = p.scores.columns;
-    for (std::int64_t g = first; g < last && !p.tasks.is_partial(); ++g) {
-        const TaskIds ids = p.group(g);
-        for (std::size_t i = 0; i < ids.size(); ++i) {
-            const std::int64_t target = p.target_column(ids[i]);
-            if (target < end && is_nan(target)) end = target;
+    std::int64_t first_nan = p.scores.columns;
+    if (!p.tasks.is_partial()) {
+        for (std::int64_t g = first; g < last; ++g) {
+            const TaskIds ids = p.group(g);
+            for (std::size_t i = 0; i < ids.size(); ++i) {
+                const std::int64_t target = p.target_column(ids[i]);
+                if (target < first_nan && is_nan(target)) first_nan = target;
+            }
         }
     }
-    if (only_true_scores) return end;
+    if (only_true_scores) return first_nan;
     std::vector<std::int64_t> nans;
-    for (std::int64_t column = 0; column < end; ++column) {
+    for (std::int64_t column = 0; column < first_nan; ++column) {
         if (is_nan(column)) nans.push_back(column);
     }
     // Tasks of a row with the same lists come one after the other. Partial counts leave each one's target out.
-    std::int64_t looked_at = -1;
+    std::int64_t previous = -1;
     for (std::int64_t g = first; g < last; ++g) {
         const TaskIds ids = p.group(g);
         for (std::size_t i = 0; i < ids.size(); ++i) {
-            const std::int64_t task = ids[i], before = std::exchange(looked_at, task);
-            const bool has_same_lists = before >= 0 && p.candidates.list(task) == p.candidates.list(before) &&
-                                        p.filter.list(task) == p.filter.list(before);
+            const std::int64_t task = ids[i];
+            const bool has_same_lists = previous >= 0 && p.candidates.list(task) == p.candidates.list(previous) &&
+                                        p.filter.list(task) == p.filter.list(previous);
+            previous = task;
             if (has_same_lists && !p.tasks.is_partial()) continue;
-            // Where a row has many lists, each looks only at the NaN from its first candidate to its last one.
-            const ListedColumns columns = p.candidate_columns(task);
-            if (columns.size == 0) continue;
-            const auto from = std::lower_bound(nans.begin(), nans.end(), columns(0));
-            const auto to = std::lower_bound(from, nans.end(), std::min(end, columns(columns.size - 1) + 1));
-            const auto nan = std::find_if(from, to, [&](std::int64_t column) { return p.is_candidate(task, column); });
-            if (nan != to) end = *nan;
+            first_nan = first_candidate_among(p, task, nans, first_nan);
         }
     }
-    return end;
+    return first_nan;
 }
 
 template <class T>

@@ -26,16 +26,16 @@ namespace truerank {
 // So few columns at a time stay in the cache while several layers pass over them.
 constexpr std::int64_t kColumnsPerPass = 5 * static_cast<std::int64_t>(measured::kColumnsPerVisit);
 
-// How the work is cut into chunks. A chunk has `chunk_groups` groups of tasks (if column_major, so many rows of the
-// matrix) and, of each row, `chunk_columns` columns or candidates.
+// How the work is cut into chunks. A chunk has `chunk_height` groups of tasks or, if column_major, rows of the
+// matrix and, of each row, `chunk_columns` columns or candidates.
 struct Plan {
     bool column_major = false;  // columns are contiguous: many rows are counted at once
     bool single_tasks = false;  // every task has a row of its own, which is read in place
     bool serial = false;        // too little work for a second thread
     Duration duration = Duration::any;
     std::int64_t chunks = 0;
-    std::int64_t chunk_groups = 1;
-    std::int64_t groups_at_once = 1;  // groups that are scanned side by side
+    std::int64_t chunk_height = 1;
+    std::int64_t groups_at_once = 1;  // scanned side by side, since their scores share cache lines
     std::int64_t row_length = 0;      // columns, or the most candidates, that a row has
     std::int64_t chunk_columns = 0;
     std::int64_t chunks_per_row = 1;
@@ -53,25 +53,24 @@ class RowCounting {
     void scan(RankWorker<T>& worker, std::int64_t chunk) {
         const std::int64_t begin = chunk % plan_.chunks_per_row * plan_.chunk_columns;
         const std::int64_t end = std::min(plan_.row_length, begin + plan_.chunk_columns);
-        const std::int64_t first = chunk / plan_.chunks_per_row * plan_.chunk_groups;
+        const std::int64_t top = chunk / plan_.chunks_per_row * plan_.chunk_height;
         if (!plan_.column_major) {
-            return scan_rows(worker, first, std::min(p_.groups(), first + plan_.chunk_groups), begin, end);
+            return scan_rows(worker, top, std::min(p_.groups(), top + plan_.chunk_height), begin, end);
         }
         // Of the chunk's rows, as many as fill whole vectors may be lanes; the others are read one by one.
-        const std::int64_t height = std::min(plan_.chunk_groups, p_.scores.rows - first);
+        const std::int64_t height = std::min(plan_.chunk_height, p_.scores.rows - top);
         const std::int64_t lanes = height - height % static_cast<std::int64_t>(p_.kernels.lane_multiple);
-        const std::int64_t top = p_.first_group_from(first), bottom = p_.first_group_from(first + height);
-        std::int64_t middle = p_.first_group_from(first + lanes), layers = 0;
-        for (std::int64_t g = top; g < middle; ++g) {
+        const std::int64_t first = p_.first_group_from(top), last = p_.first_group_from(top + height);
+        const std::int64_t lanes_end = p_.first_group_from(top + lanes);
+        std::int64_t layers = 0;
+        for (std::int64_t g = first; g < lanes_end; ++g) {
             layers = std::max(layers, static_cast<std::int64_t>(p_.group(g).size()));
         }
-        if (middle == top || layers > measured::kMaxLayers || (middle - top) * measured::kMaxRowsPerGroup < lanes) {
-            middle = top;
-        } else {
-            scan_columns(worker, top, middle, layers, first, lanes, begin, end);
-            if (plan_.whole_rows()) finish_.finish_groups(worker, top, middle);
-        }
-        scan_rows(worker, middle, bottom, begin, end);
+        const bool fills_lanes = lanes_end > first && (lanes_end - first) * measured::kMaxRowsPerGroup >= lanes;
+        if (!fills_lanes || layers > measured::kMaxLayers) return scan_rows(worker, first, last, begin, end);
+        scan_columns(worker, first, lanes_end, layers, top, lanes, begin, end);
+        if (plan_.whole_rows()) finish_.finish_groups(worker, first, lanes_end);
+        scan_rows(worker, lanes_end, last, begin, end);
     }
 
   private:
@@ -130,12 +129,11 @@ class RowCounting {
     void scan_single_tasks(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t begin,
                            std::int64_t end) {
         const std::int64_t row_bytes = std::max<std::int64_t>(1, (end - begin) * static_cast<std::int64_t>(sizeof(T)));
-        const bool is_final = plan_.whole_rows() && !p_.tasks.is_partial();
         // Filtered scores are read again after so few rows that these are still in the cache.
         const std::int64_t cached_rows =
             p_.filter ? std::clamp<std::int64_t>(measured::kCachedBytes / row_bytes, 1, measured::kRowsAtOnce)
                       : measured::kRowsAtOnce;
-        const std::int64_t rows_at_once = is_final ? measured::kRowsAtOnce : cached_rows;
+        const std::int64_t rows_at_once = is_final() ? measured::kRowsAtOnce : cached_rows;
         worker.row_counts.resize(measured::kRowsAtOnce);
         const std::span<RowCounts> counts(worker.row_counts);
         read_true_scores(worker, first, last, row_bytes);
@@ -144,30 +142,39 @@ class RowCounting {
             const std::int64_t next = std::min(last, start + rows_at_once);
             for (std::int64_t g = start; g < next; g += cached_rows) {
                 const std::int64_t stop = std::min(next, g + cached_rows);
-                const auto counts_from = counts.subspan(static_cast<std::size_t>(g - start));
-                if (!count_single_tasks(worker, rows, g, stop, counts_from)) return;
-                for (std::int64_t i = 0; is_final && p_.filter && i < stop - g; ++i) {
-                    RowCounts& row_counts = counts_from[static_cast<std::size_t>(i)];
-                    row_counts = row_counts - finish_.count_filtered(worker, p_.group(g + i)[0]);
-                }
+                const auto some_counts = counts.subspan(static_cast<std::size_t>(g - start));
+                if (!count_single_tasks(worker, rows, g, stop, some_counts)) return;
+                if (is_final() && p_.filter) subtract_filtered(worker, g, stop, some_counts);
             }
-            for (std::int64_t g = start; g < next; ++g) {
-                const RowCounts& row_counts = counts[static_cast<std::size_t>(g - start)];
-                if (is_final) {
-                    finish_.write(worker, p_.group(g)[0], row_counts);
-                } else {
-                    totals_.add(p_.group(g)[0], row_counts.counts, row_counts.nan, plan_.whole_rows());
-                }
-            }
-            if (plan_.whole_rows() && !is_final) finish_.finish_groups(worker, start, next);
+            hand_on(worker, start, next, counts);
         }
+    }
+    // Whether the counts of tasks that have rows of their own are final once a chunk has been read.
+    bool is_final() const { return plan_.whole_rows() && !p_.tasks.is_partial(); }
+    void subtract_filtered(RankWorker<T>& worker, std::int64_t g, std::int64_t stop,
+                           std::span<RowCounts> counts) const {
+        for (std::size_t i = 0; g < stop; ++g, ++i) {
+            counts[i] = counts[i] - finish_.count_filtered(worker, p_.group(g)[0]);
+        }
+    }
+    // Writes counts that are final, and adds others to the totals.
+    void hand_on(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::span<const RowCounts> counts) {
+        for (std::int64_t g = first; g < last; ++g) {
+            const RowCounts& row_counts = counts[static_cast<std::size_t>(g - first)];
+            if (is_final()) {
+                finish_.write(worker, p_.group(g)[0], row_counts);
+            } else {
+                totals_.add(p_.group(g)[0], row_counts.counts, row_counts.nan, plan_.whole_rows());
+            }
+        }
+        if (plan_.whole_rows() && !is_final()) finish_.finish_groups(worker, first, last);
     }
     // Counts the rows of groups from g to stop - 1. Returns whether it was not stopped.
     bool count_single_tasks(RankWorker<T>& worker, const SingleRows& rows, std::int64_t g, std::int64_t stop,
                             std::span<RowCounts> counts) const {
         for (std::size_t i = 0; g < stop; ++g, ++i) {
             if (worker.stopped(rows.end - rows.begin)) return false;
-            counts[i] = {{}, 0, p_.scores.columns};
+            counts[i] = {.candidates = p_.scores.columns};
             const T true_score = worker.single_true_scores.empty()
                                      ? p_.true_score_of(p_.group(g)[0])
                                      : worker.single_true_scores[static_cast<std::size_t>(g - rows.first)];
@@ -175,7 +182,7 @@ class RowCounting {
                 count_apart_row(true_score, g, rows, counts[i]);
             } else {
                 p_.count(p_.reader.in_place(p_.row(p_.group(g)[0]), rows.begin), rows.end - rows.begin, true_score,
-                         true, counts[i]);
+                         /*more_follow=*/true, counts[i]);
             }
         }
         return true;
@@ -202,7 +209,8 @@ class RowCounting {
         for (std::int64_t from = rows.begin; from < rows.end; from += columns_at_once) {
             const std::int64_t to = std::min(rows.end, from + columns_at_once);
             if (later >= 0) prefetch_scores(later, from, to, row_bytes <= measured::kNarrowBytes);
-            p_.count(p_.reader.in_place(p_.row(p_.group(g)[0]), from), to - from, true_score, false, row_counts);
+            p_.count(p_.reader.in_place(p_.row(p_.group(g)[0]), from), to - from, true_score,
+                     /*more_follow=*/false, row_counts);
         }
     }
     // Prefetches scores of a row.
@@ -224,10 +232,10 @@ class RowCounting {
             __builtin_prefetch(p_.reader.at(p_.row(ids[t]), p_.tasks.targets[ids[t]]));
         }
     }
-    // Scans groups whose rows are among top to top + lanes - 1, in a matrix whose columns are contiguous. Each row is a
-    // lane, and a pass over the columns serves one task of each row: `layers` passes serve all.
+    // Scans groups whose rows are among the `lanes` rows from first_row on, in a matrix whose columns are contiguous.
+    // Each row is a lane, and a pass over the columns serves one task of each row: `layers` passes serve all.
     void scan_columns(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t layers,
-                      std::int64_t top, std::int64_t lanes, std::int64_t begin, std::int64_t end) {
+                      std::int64_t first_row, std::int64_t lanes, std::int64_t begin, std::int64_t end) {
         const auto width = static_cast<std::size_t>(lanes);
         worker.layer_true_scores.resize(width);
         worker.lane_counts.resize(3 * width);
@@ -236,6 +244,13 @@ class RowCounting {
         std::int64_t* const nan = tied + lanes;
         const std::int64_t scratch_bytes = 3 * lanes * static_cast<std::int64_t>(sizeof(T));
         worker.lane_scratch.resize(static_cast<std::size_t>(divide_up(scratch_bytes, kLineBytes)));
+        const auto for_tasks_of_layer = [&](std::int64_t layer, const auto& use) {
+            const auto t = static_cast<std::size_t>(layer);
+            for (std::int64_t g = first; g < last; ++g) {
+                const TaskIds ids = p_.group(g);
+                if (t < ids.size()) use(ids[t], p_.row(ids[t]) - first_row);
+            }
+        };
         const std::int64_t columns_at_once = layers == 1 ? end - begin : kColumnsPerPass;
         for (std::int64_t b = begin; b < end; b += columns_at_once) {
             const std::int64_t columns = std::min(columns_at_once, end - b);
@@ -243,24 +258,15 @@ class RowCounting {
                 std::fill(worker.lane_counts.begin(),
                           worker.lane_counts.begin() + static_cast<std::ptrdiff_t>(2 * width), 0);
                 if (layer == 0) std::fill_n(nan, width, 0);
-                for (std::int64_t g = first; g < last; ++g) {
-                    const TaskIds ids = p_.group(g);
-                    const auto t = static_cast<std::size_t>(layer);
-                    if (t < ids.size()) {
-                        worker.layer_true_scores[static_cast<std::size_t>(p_.row(ids[t]) - top)] =
-                            p_.true_score_of(ids[t]);
-                    }
-                }
-                p_.kernels.count_columns(p_.reader.at(top, b), p_.scores.column_stride,
+                for_tasks_of_layer(layer, [&](std::int64_t task, std::int64_t lane) {
+                    worker.layer_true_scores[static_cast<std::size_t>(lane)] = p_.true_score_of(task);
+                });
+                p_.kernels.count_columns(p_.reader.at(first_row, b), p_.scores.column_stride,
                                          static_cast<std::size_t>(columns), width, worker.layer_true_scores.data(),
                                          above, tied, layer == 0 ? nan : nullptr, worker.lane_scratch.data());
-                for (std::int64_t g = first; g < last; ++g) {
-                    const TaskIds ids = p_.group(g);
-                    const auto t = static_cast<std::size_t>(layer);
-                    if (t >= ids.size()) continue;
-                    const std::int64_t lane = p_.row(ids[t]) - top;
-                    totals_.add(ids[t], {above[lane], tied[lane]}, nan[lane], plan_.whole_rows());
-                }
+                for_tasks_of_layer(layer, [&](std::int64_t task, std::int64_t lane) {
+                    totals_.add(task, {above[lane], tied[lane]}, nan[lane], plan_.whole_rows());
+                });
             }
         }
     }

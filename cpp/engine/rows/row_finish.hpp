@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <utility>
 
 #include "engine/rows/row_problem.hpp"
 
@@ -44,9 +46,9 @@ class RowFinish {
         const std::int64_t one_row[] = {p_.row(task)};
         const T true_score = p_.true_score_of(task);
         p_.pack(worker, one_row, columns, [&](std::int64_t, const T* scores, std::int64_t width) {
-            p_.count(scores, width, true_score, false, filtered);
+            p_.count(scores, width, true_score, /*more_follow=*/false, filtered);
         });
-        keep_target(task, true_score, filtered);
+        take_out_target(task, true_score, filtered);
         return filtered;
     }
     // Applies the rules to what was counted in a whole row, in descending order, and writes the counts of its task.
@@ -86,27 +88,27 @@ class RowFinish {
             if (columns.size > 0) {
                 of_task = {filtered.counts_of(t), filtered.nan, columns.size};
                 const T true_score = p_.true_score_of(task);
-                const bool keeps_target = keep_target(task, true_score, of_task);
-                if (p_.audit) subtract_audit(task, filtered, keeps_target, p_.order.key(true_score));
+                const bool has_target = take_out_target(task, true_score, of_task);
+                if (p_.audit) subtract_audit(task, filtered, has_target, p_.order.key(true_score));
             }
             finish(worker, task, of_task);
         }
     }
     // Takes the target of a task out of what its filtered columns count, if it is among them; returns whether it was.
-    // In partial counts it is left out in any case. Whether it is filtered is asked where a score that is filtered
-    // equals its own, and only now, since the list is in the cache: every step of a search in it would wait for memory.
-    bool keep_target(std::int64_t task, T true_score, RowCounts& filtered) const {
+    // In partial counts it is left out in any case. The filter is searched only if a filtered score equals the
+    // target's, and only now that its list is in the cache: before, every step of the search would wait for memory.
+    bool take_out_target(std::int64_t task, T true_score, RowCounts& filtered) const {
         std::int64_t& equal = p_.is_nan(true_score) ? filtered.nan : filtered.counts.tied;
-        const bool is_kept = !p_.tasks.is_partial() && equal > 0 && p_.filters_target(task);
-        equal -= is_kept;
-        filtered.candidates -= is_kept;
-        return is_kept;
+        const bool has_target = !p_.tasks.is_partial() && equal > 0 && p_.filters_target(task);
+        equal -= has_target;
+        filtered.candidates -= has_target;
+        return has_target;
     }
-    void subtract_audit(std::int64_t task, const TrueScores<T>& filtered, bool keeps_target, Key<T> true_score_key) {
-        totals_.counts.inf[task] -= p_.infinities(filtered) - (keeps_target && p_.is_infinite(true_score_key));
+    void subtract_audit(std::int64_t task, const TrueScores<T>& filtered, bool has_target, Key<T> true_score_key) {
+        totals_.counts.inf[task] -= p_.infinities(filtered) - (has_target && p_.is_infinite(true_score_key));
         Best& best = totals_.best[static_cast<std::size_t>(task)];
         if (filtered.best == best.key) best.count -= filtered.at_best;
-        best.count += keeps_target && true_score_key == best.key;
+        best.count += has_target && true_score_key == best.key;
     }
     // Makes the counts of a task final, less what its filtered columns count.
     void finish(RankWorker<T>& worker, std::int64_t task, const RowCounts& filtered) {
@@ -126,61 +128,63 @@ class RowFinish {
     // The columns of a task that are both in its filter and among its candidates.
     ListedColumns filtered_columns(RankWorker<T>& worker, std::int64_t task) const {
         if (!p_.candidates) return p_.columns_of(p_.filter, p_.filter.task_span(task));
+        struct List {
+            const Selection* selection;
+            Span span;
+        };
         // Those of the shorter list are looked up in the longer.
-        const Span filter = p_.filter.task_span(task), candidates = p_.candidates.task_span(task);
-        const bool is_shorter = filter.length <= candidates.length;
-        const Selection& walked = is_shorter ? p_.filter : p_.candidates;
-        const Selection& searched = is_shorter ? p_.candidates : p_.filter;
-        const auto [start, length] = is_shorter ? filter : candidates;
-        const auto [searched_start, searched_length] = is_shorter ? candidates : filter;
-        std::int64_t place = searched_start;
-        const std::int64_t end = place + searched_length;
+        List walked{&p_.filter, p_.filter.task_span(task)}, searched{&p_.candidates, p_.candidates.task_span(task)};
+        if (searched.span.length < walked.span.length) std::swap(walked, searched);
+        std::int64_t place = searched.span.start;
+        const std::int64_t end = place + searched.span.length;
         worker.common_columns.clear();
-        for (std::int64_t at = start; at < start + length; ++at) {
-            const std::int64_t column = walked.column(at);
-            place = searched.seek(place, end, column);
-            if (place < end && searched.column(place) == column) worker.common_columns.push_back(column);
+        for (std::int64_t at = walked.span.start; at < walked.span.start + walked.span.length; ++at) {
+            const std::int64_t number = walked.selection->column(at);
+            place = searched.selection->seek(place, end, number);
+            const bool is_common = place < end && searched.selection->column(place) == number;
+            if (is_common) worker.common_columns.push_back(number - p_.tasks.first_column);
         }
-        Selection common;
-        common.indices = worker.common_columns.data();
-        return p_.columns_of(common, {0, static_cast<std::int64_t>(worker.common_columns.size())});
+        return {worker.common_columns, {0, std::ssize(worker.common_columns)}, p_.scores.columns};
     }
     // Notes a fault, unless its kind is none.
     void fail(RankWorker<T>& worker, Fault::Kind kind, std::int64_t task) const {
-        worker.fault.take({kind, task, p_.row(task), -1});
+        worker.fault.take({.kind = kind, .task = task, .row = p_.row(task)});
     }
-    // Adds a part's counts without the target's own column, whatever its score there: the true score is counted once,
-    // when all parts are together.
-    void finish_partial(RankWorker<T>& worker, std::int64_t task, RowCounts less) {
+    // Adds a part's counts without what is removed: the filtered columns, and the target's own column, whatever its
+    // score there. The true score is counted once, when all parts are together.
+    void finish_partial(RankWorker<T>& worker, std::int64_t task, RowCounts removed) {
         const Counts& counts = totals_.counts;
-        if (p_.has_target(task)) {
-            const Key<T> true_score_key = p_.order.key(p_.true_score_of(task));
-            const Key<T> key = p_.order.key(p_.reader.load(p_.row(task), p_.target_column(task)));
-            const bool is_nan = p_.order.is_key_of_nan(key), nan_true_score = p_.order.is_key_of_nan(true_score_key);
-            const bool differs = is_nan != nan_true_score || (!is_nan && key != true_score_key);
-            const bool counted = !p_.filters_target(task);
-            less.candidates += counted;
-            less.nan += counted && is_nan;
-            if (counted && !is_nan && !nan_true_score) {
-                less.counts.above += key > true_score_key;
-                less.counts.tied += key == true_score_key;
-            }
-            if (differs) ++counts.differing[task];
-            if (p_.audit && !is_nan) {
-                Best& best = totals_.best[static_cast<std::size_t>(task)];
-                const bool is_best = key == best.key;
-                counts.inf[task] -= counted && p_.is_infinite(key);
-                best.count -= counted && is_best;
-                if (is_best && differs) find_best_without_target(worker, task, best);
-            }
-        }
-        const std::int64_t nan = totals_.nan_of(task) - less.nan;
+        if (p_.has_target(task)) remove_target(worker, task, removed);
+        const std::int64_t nan = totals_.nan_of(task) - removed.nan;
         if (nan > 0 && p_.rules.nan == NanRule::raise) return fail(worker, Fault::Kind::nan_score, task);
-        counts.above[task] -= less.counts.above;
-        counts.tied[task] -= less.counts.tied;
-        counts.candidates[task] += p_.candidates_of(task) - less.candidates;
+        counts.above[task] -= removed.counts.above;
+        counts.tied[task] -= removed.counts.tied;
+        counts.candidates[task] += p_.candidates_of(task) - removed.candidates;
         counts.nan[task] += nan;
         if (p_.audit) counts.add_best(task, totals_.best[static_cast<std::size_t>(task)], p_.rules.ascending);
+    }
+    void remove_target(RankWorker<T>& worker, std::int64_t task, RowCounts& removed) {
+        const Counts& counts = totals_.counts;
+        const Key<T> true_score_key = p_.order.key(p_.true_score_of(task));
+        const Key<T> target_key = p_.order.key(p_.reader.load(p_.row(task), p_.target_column(task)));
+        const bool is_nan = p_.order.is_key_of_nan(target_key), has_nan = p_.order.is_key_of_nan(true_score_key);
+        const bool differs = is_nan != has_nan || (!is_nan && target_key != true_score_key);
+        if (differs) ++counts.differing[task];
+        const bool is_counted = !p_.filters_target(task);
+        if (is_counted) {
+            ++removed.candidates;
+            removed.nan += is_nan;
+            removed.counts.above += !is_nan && !has_nan && target_key > true_score_key;
+            removed.counts.tied += !is_nan && !has_nan && target_key == true_score_key;
+        }
+        if (!p_.audit || is_nan) return;
+        Best& best = totals_.best[static_cast<std::size_t>(task)];
+        const bool is_best = target_key == best.key;
+        if (is_counted) {
+            counts.inf[task] -= p_.is_infinite(target_key);
+            best.count -= is_best;
+        }
+        if (is_best && differs) find_best_without_target(worker, task, best);
     }
     // Finds the best score again without the target's column, whose score is not the true score. That is slow, and
     // rarely needed.
@@ -192,8 +196,11 @@ class RowFinish {
             const std::int64_t column = columns(j);
             const Key<T> key = p_.order.key(p_.reader.load(p_.row(task), column));
             if (column == p_.target_column(task) || p_.order.is_key_of_nan(key)) continue;
-            if (p_.rules.ascending ? key > best.key : key < best.key) continue;
-            best.add({key, !p_.filter.task_has(task, column + p_.tasks.first_column)}, p_.rules.ascending);
+            const bool is_worse = p_.rules.ascending ? key > best.key : key < best.key;
+            if (is_worse) continue;
+            // The best score may be a filtered one, which does not count.
+            const bool is_filtered = p_.filter.task_has(task, column + p_.tasks.first_column);
+            best.add({.key = key, .count = is_filtered ? 0 : 1}, p_.rules.ascending);
         }
     }
 

@@ -61,10 +61,10 @@ class TaskIds {
 // The distinct true scores of tasks that read one row, and what is counted for them there.
 template <class T>
 struct TrueScores {
-    static constexpr std::size_t none = static_cast<std::size_t>(-1);
+    static constexpr std::size_t kNan = static_cast<std::size_t>(-1);
 
-    T last;                             // the true score of the last task; for a single task, its own
-    std::vector<std::size_t> slots;     // for every task, its place in keys and counts; none: its true score is a NaN
+    T last_true_score;                  // of the last task; for a single task, its own
+    std::vector<std::size_t> slots;     // for every task, its place in keys and counts; kNan if its true score is one
     std::vector<Key<T>> keys;           // sorted and distinct, without NaN
     std::vector<PartialCounts> counts;  // for every key
     std::int64_t nan;                   // among the scores that were counted
@@ -73,13 +73,15 @@ struct TrueScores {
     std::vector<std::int64_t> scratch;  // of the kernels
     std::vector<std::pair<Key<T>, std::size_t>> keyed_tasks;  // while they are gathered
 
+    // Whether they are the true score of a single task, which is no NaN, and no keys of an audit.
+    bool is_single() const { return slots.size() == 1 && keys.size() == 1; }
     // The counts of task t.
-    PartialCounts counts_of(std::size_t t) const { return slots[t] == none ? PartialCounts{} : counts[slots[t]]; }
+    PartialCounts counts_of(std::size_t t) const { return slots[t] == kNan ? PartialCounts{} : counts[slots[t]]; }
 };
 
 // What is counted for one task in its row, before the rules.
 struct RowCounts {
-    PartialCounts counts;
+    PartialCounts counts = {};
     std::int64_t nan = 0;
     std::int64_t candidates = 0;
     friend RowCounts operator-(const RowCounts& all, const RowCounts& less) {
@@ -198,22 +200,23 @@ class RowProblem {
         true_scores.keys.clear();
         true_scores.nan = true_scores.at_best = 0;
         true_scores.best = worst_key();
+        constexpr auto audit_key = static_cast<std::size_t>(-1);  // in place of a task
         auto& keyed_tasks = true_scores.keyed_tasks;
         keyed_tasks.clear();
         for (std::size_t t = 0; t < ids.size(); ++t) {
-            true_scores.last = true_score_of(ids[t]);
-            const Key<T> key = order.key(true_scores.last);
-            true_scores.slots[t] = true_scores.none;
+            true_scores.last_true_score = true_score_of(ids[t]);
+            const Key<T> key = order.key(true_scores.last_true_score);
+            true_scores.slots[t] = true_scores.kNan;
             if (!order.is_key_of_nan(key)) keyed_tasks.emplace_back(key, t);
         }
         if (audit) {
-            keyed_tasks.emplace_back(order.bottom, true_scores.none);
-            keyed_tasks.emplace_back(order.top, true_scores.none);
+            keyed_tasks.emplace_back(order.bottom, audit_key);
+            keyed_tasks.emplace_back(order.top, audit_key);
         }
         std::sort(keyed_tasks.begin(), keyed_tasks.end());
         for (const auto& [key, t] : keyed_tasks) {
             if (true_scores.keys.empty() || true_scores.keys.back() != key) true_scores.keys.push_back(key);
-            if (t != true_scores.none) true_scores.slots[t] = true_scores.keys.size() - 1;
+            if (t != audit_key) true_scores.slots[t] = true_scores.keys.size() - 1;
         }
         true_scores.counts.assign(true_scores.keys.size(), PartialCounts{});
         true_scores.scratch.resize(kernels.scratch_size(true_scores.keys.size()));
@@ -222,8 +225,9 @@ class RowProblem {
     // Counts n scores for some true scores.
     void count(const T* from, std::int64_t n, TrueScores<T>& true_scores) const {
         const auto size = static_cast<std::size_t>(n);
-        if (true_scores.slots.size() == 1 && true_scores.keys.size() == 1) {
-            true_scores.nan += kernels.count_one(from, size, true_scores.last, true, false, true_scores.counts.data());
+        if (true_scores.is_single()) {
+            true_scores.nan += kernels.count_one(from, size, true_scores.last_true_score, /*more_follow=*/true,
+                                                 /*has_true_score=*/false, true_scores.counts.data());
         } else {
             true_scores.nan += kernels.count_several(from, size, true_scores.keys.data(), true_scores.keys.size(),
                                                      true_scores.counts.data(), true_scores.scratch.data());

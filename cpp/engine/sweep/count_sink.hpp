@@ -59,7 +59,7 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
             const Span span = window.span(window.list(task(i)));
             states_[i].position = span.start;
             states_[i].end = span.start + span.length;
-            next_filtered_[i] = span.length > 0 ? window.column(span.start) - first_column() : kNoColumn;
+            next_filtered_[i] = next_column(states_[i]);
         }
     }
 
@@ -75,15 +75,18 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
         }
         const std::int64_t* first = first_task_ + first_query;
         saw_nan_ = kernels_.count(scores, static_cast<std::size_t>(queries), first,
-                                  {shared_.true_scores.data() + cell_->first_task, above_.data(), tied_.data()});
+                                  {.true_scores = shared_.true_scores.data() + cell_->first_task,
+                                   .above = above_.data(),
+                                   .tied = tied_.data()});
         std::int64_t work = lanes * (first[queries] - first[0]);
-        const bool audits = shared_.counts.audit(), filters{shared_.tasks.filter};
-        if (!saw_nan_ && !audits && !filters) return work;
+        const bool has_audit = shared_.counts.audit(), has_filter = static_cast<bool>(shared_.tasks.filter);
+        if (!saw_nan_ && !has_audit && !has_filter) return work;
         for (std::int64_t i = 0; i < queries; ++i) {
             const C* row = scores + i * lanes;
             if (saw_nan_) find_nans(row, first[i], first[i + 1]);
-            if (audits) audit(row, first[i], first[i + 1]);
-            for (std::int64_t t = first[i]; filters && t < first[i + 1]; ++t) {
+            if (has_audit) audit(row, first[i], first[i + 1]);
+            if (!has_filter) continue;
+            for (std::int64_t t = first[i]; t < first[i + 1]; ++t) {
                 const auto task = static_cast<std::size_t>(t);
                 if (has_filtered(task)) work += measured::kScoresPerStep * remove_filtered(row, task);
             }
@@ -107,7 +110,7 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
             const auto task = static_cast<std::size_t>(t);
             if (!has_filtered(task)) continue;
             std::uint64_t filtered = 0;
-            for_filtered(task, [&](std::int64_t lane) { filtered |= std::uint64_t{1} << lane; });
+            visit_filtered(task, [&](std::int64_t lane) { filtered |= std::uint64_t{1} << lane; });
             states_[task].removed += std::popcount(filtered);
             masks[t - begin].above &= ~filtered;
             masks[t - begin].not_below &= ~filtered;
@@ -117,8 +120,8 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
         const C* const true_scores = thresholds();
         for (std::size_t i = 0; i < n; ++i) {
             TaskState& state = states_[pairs[i].task];
-            state.above -= scores[i] > true_scores[pairs[i].task];
-            state.tied -= scores[i] == true_scores[pairs[i].task];
+            state.settled_above += scores[i] > true_scores[pairs[i].task];
+            state.settled_tied += scores[i] == true_scores[pairs[i].task];
         }
     }
 
@@ -131,9 +134,9 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
         for (std::size_t i = 0; i < states_.size(); ++i) {
             const std::int64_t task = this->task(i);
             const TaskState& state = states_[i];
-            counts.above[task] += sum(above_, i) - state.above;
+            counts.above[task] += sum(above_, i) + state.settled_above - state.filtered_above;
             if (!bounded_above_.empty()) counts.above[task] += bounded_above_[i];
-            counts.tied[task] += sum(tied_, i) - state.tied;
+            counts.tied[task] += sum(tied_, i) + state.settled_tied - state.filtered_tied;
             counts.candidates[task] -= state.removed;
             const auto t = static_cast<std::size_t>(task);
             shared_.nan[t] += state.nan;
@@ -141,7 +144,7 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
             counts.inf[task] += state.inf;
             Best& best = shared_.best[t];
             best.add(state.best, false);
-            if (state.best_removed.key == best.key) best.count -= state.best_removed.count;
+            if (state.best_filtered.key == best.key) best.count -= state.best_filtered.count;
         }
         shared_.fault.take(fault_);
     }
@@ -153,9 +156,10 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
     struct TaskState {
         // The position at which the filter's list has arrived, and its end.
         std::int64_t position = 0, end = 0;
-        std::int64_t above = 0, tied = 0, removed = 0;
+        std::int64_t filtered_above = 0, filtered_tied = 0, removed = 0;
+        std::int64_t settled_above = 0, settled_tied = 0;  // of pairs that bounds left open
         std::int64_t nan = 0, inf = 0;
-        Best best{Order<C>::bottom()}, best_removed{Order<C>::bottom()};
+        Best best{Order<C>::bottom()}, best_filtered{Order<C>::bottom()};
     };
 
     std::int64_t task(std::size_t i) const {
@@ -208,26 +212,33 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
 
     // Whether a column of the panel, or one before it, comes next in the filter's list of a task.
     bool has_filtered(std::size_t i) const { return next_filtered_[i] <= panel_.columns[panel_.width - 1]; }
+    // The column at which the filter's list of a task has arrived.
+    std::int64_t next_column(const TaskState& state) const {
+        return state.position < state.end ? shared_.tasks.filter.column(state.position) - first_column() : kNoColumn;
+    }
     // Takes the filtered columns of the panel out of the counts of a task. Returns how many steps that took.
     __attribute__((noinline)) std::int64_t remove_filtered(const C* scores, std::size_t i) {
-        return for_filtered(i, [&](std::int64_t lane) { remove_score(scores[lane], i); });
+        return visit_filtered(i, [&](std::int64_t lane) { remove_score(scores[lane], i); });
     }
 
     // Calls `use` for each lane of the panel whose column is filtered for a task. Returns how many steps that took.
     template <class Use>
-    std::int64_t for_filtered(std::size_t i, const Use& use) {
+    std::int64_t visit_filtered(std::size_t i, const Use& use) {
         TaskState& state = states_[i];
         std::int64_t& next = next_filtered_[i];
         const std::int64_t* const columns = panel_.columns;
         const std::int64_t* const end = columns + panel_.width;
-        const std::int64_t target = this->target(task(i));
-        const bool dense = end[-1] - columns[0] == panel_.width - 1;
+        const std::int64_t target = this->target(task(i)), last_column = end[-1];
+        const bool are_consecutive = last_column - columns[0] == panel_.width - 1;
         const std::int64_t* at = columns;
         std::int64_t steps = 0;
-        while (next <= end[-1]) {
+        while (next <= last_column) {
             ++steps;
-            at = dense ? columns + std::max<std::int64_t>(at - columns, next - columns[0])
-                       : std::lower_bound(at, end, next);
+            if (are_consecutive) {
+                at = columns + std::max<std::int64_t>(at - columns, next - columns[0]);
+            } else {
+                at = std::lower_bound(at, end, next);
+            }
             if (at == end) break;  // only if the list is out of order
             if (*at == next) {
                 if (next != target) use(at - columns);
@@ -235,8 +246,7 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
             } else {  // go on to the next candidate, since there may be far fewer candidates than filtered columns
                 state.position = shared_.tasks.filter.seek(state.position + 1, state.end, *at + first_column());
             }
-            next =
-                state.position < state.end ? shared_.tasks.filter.column(state.position) - first_column() : kNoColumn;
+            next = next_column(state);
         }
         return steps;
     }
@@ -245,11 +255,11 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
         TaskState& state = states_[i];
         const C true_score = shared_.true_scores[static_cast<std::size_t>(cell_->first_task) + i];
         ++state.removed;
-        state.above += score > true_score;
-        state.tied += score == true_score;
+        state.filtered_above += score > true_score;
+        state.filtered_tied += score == true_score;
         if (!shared_.counts.audit()) return;
         state.inf -= std::isinf(score);
-        state.best_removed.add({Order<C>::key(score), 1}, false);
+        state.best_filtered.add({Order<C>::key(score), 1}, false);
     }
 
     const SimilarityKernels<C>& kernels_;
@@ -268,12 +278,12 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
 
 // Applies the rule for NaN to the counts of a task, which has `nans` of them among its candidates.
 template <class C>
-void settle(const Counts& counts, std::int64_t task, C true_score, std::int64_t nans, NanRule nan) {
+void apply_nan_rule(const Counts& counts, std::int64_t task, C true_score, std::int64_t nans, NanRule rule) {
     if (counts.audit()) counts.nan[task] = nans;
     if (true_score != true_score) {
         counts.above[task] = counts.candidates[task] - 1;
         counts.tied[task] = 1;
-    } else if (nan == NanRule::omit) {
+    } else if (rule == NanRule::omit) {
         counts.candidates[task] -= nans;
     }
 }

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <utility>
 #include <vector>
 
 #include "engine/bounds/bounds.hpp"
@@ -28,25 +27,27 @@ struct CrowdedQueries {
 inline CrowdedQueries find_crowded(const Embeddings& embeddings, const SortedTasks& sorted, const Selection& filter) {
     CrowdedQueries crowded;
     const std::int64_t columns = embeddings.entity_count(), depth = embeddings.mean_depth();
-    const bool is_ruled_out = are_bounds_forced();  // which is for tests of bounds
+    // What it takes to count in a row and to do without bounds, as a number of scores that are compared.
+    const std::int64_t count_cost = (measured::kTasksInRow + depth / measured::kDepthOfTask) * columns;
     for (const Group& group : sorted.groups) {
         const std::int64_t size = group.candidates.size;
         for (std::int64_t query = group.first_query; query < group.last_query; ++query) {
             const std::int64_t first = sorted.first_task_of(query), last = sorted.first_task_of(query + 1);
-            // In scores that are compared: each score with each task, and what is filtered; and what it takes to count
-            // in a row, to make the scores of those that are no candidates, and to do without bounds.
-            const std::int64_t in_row = (measured::kTasksInRow + depth / measured::kDepthOfTask) * columns;
-            const std::int64_t looked_up = in_row + depth * (columns - size);
-            std::int64_t compared = (last - first) * size;
-            for (std::int64_t task = first; filter && task < last && compared <= looked_up; ++task) {
-                const Span span = filter.task_span(sorted.order[static_cast<std::size_t>(task)]);
-                compared += measured::kScoresPerFiltered * std::min(size, span.length);
+            // A row has the scores of those that are no candidates, too.
+            const std::int64_t row_cost = count_cost + depth * (columns - size);
+            // A sweep compares each score with each task, and takes out what is filtered.
+            std::int64_t sweep_cost = (last - first) * size;
+            if (filter) {
+                for (std::int64_t i = first; i < last && sweep_cost <= row_cost; ++i) {
+                    const Span span = filter.task_span(sorted.order[static_cast<std::size_t>(i)]);
+                    sweep_cost += measured::kScoresPerFiltered * std::min(size, span.length);
+                }
             }
-            if (compared <= looked_up || is_ruled_out) {
-                crowded.other_pairs += size;
-            } else {
+            if (sweep_cost > row_cost && !are_bounds_forced()) {  // forced ones are for tests of bounds
                 crowded.queries.push_back(query);
                 crowded.pairs += columns;
+            } else {
+                crowded.other_pairs += size;
             }
         }
     }
@@ -77,48 +78,61 @@ inline SortedTasks leave_out_crowded(const SortedTasks& sorted, const CrowdedQue
     return others;
 }
 
-// Ranks some tasks of a call, each by a row of the matrix.
-inline Fault rank_rows(const Scores& matrix, const std::vector<std::int64_t>& ids,
-                       const std::vector<std::int64_t>& rows, const Tasks& tasks, NanRule nan,
-                       const Execution& execution, const Counts& counts) {
-    std::vector<std::int64_t> targets, lists[2];
+// Some tasks of a call, in arrays of their own.
+struct SelectedTasks {
+    Tasks tasks;
+    std::vector<std::int64_t> targets, filter_lists, candidate_lists;
     std::vector<char> true_scores;
-    for (const std::int64_t id : ids) {
-        targets.push_back(tasks.targets[id]);
-        if (!tasks.is_partial()) continue;
-        const char* const score = tasks.true_scores + id * matrix.column_stride;
-        true_scores.insert(true_scores.end(), score, score + matrix.column_stride);
-    }
-    Tasks part = tasks;
-    part.size = static_cast<std::int64_t>(ids.size());
-    part.rows = rows.data();
-    part.targets = targets.data();
-    if (tasks.is_partial()) part.true_scores = true_scores.data();
-    for (auto& [selection, list_of_task] : {std::pair(&part.filter, &lists[0]), {&part.candidates, &lists[1]}}) {
-        if (!*selection || selection->shared) continue;
-        for (const std::int64_t id : ids) list_of_task->push_back(selection->list(id));
-        selection->list_of_task = list_of_task->data();
+
+    // `rows` are those of the selected tasks. A score has so many bytes.
+    SelectedTasks(const Tasks& all, const std::vector<std::int64_t>& ids, const std::vector<std::int64_t>& rows,
+                  std::ptrdiff_t score_bytes)
+        : tasks(all) {
+        for (const std::int64_t id : ids) targets.push_back(all.targets[id]);
+        tasks.size = static_cast<std::int64_t>(ids.size());
+        tasks.rows = rows.data();
+        tasks.targets = targets.data();
+        select(ids, tasks.filter, filter_lists);
+        select(ids, tasks.candidates, candidate_lists);
+        if (!all.is_partial()) return;
+        for (const std::int64_t id : ids) {
+            const char* const score = all.true_scores + id * score_bytes;
+            true_scores.insert(true_scores.end(), score, score + score_bytes);
+        }
+        tasks.true_scores = true_scores.data();
     }
 
-    constexpr std::int64_t* Counts::* kArrays[] = {&Counts::above, &Counts::tied,     &Counts::candidates,
-                                                   &Counts::nan,   &Counts::inf,      &Counts::at_best,
-                                                   &Counts::best,  &Counts::differing};
-    Counts part_counts;
+  private:
+    static void select(const std::vector<std::int64_t>& ids, Selection& selection, std::vector<std::int64_t>& lists) {
+        if (!selection || selection.shared) return;
+        for (const std::int64_t id : ids) lists.push_back(selection.list(id));
+        selection.list_of_task = lists.data();
+    }
+};
+
+// Counts of some tasks of a call, in arrays of their own: those that the call has.
+struct SelectedCounts {
+    static constexpr std::int64_t* Counts::* kArrays[] = {&Counts::above, &Counts::tied,     &Counts::candidates,
+                                                          &Counts::nan,   &Counts::inf,      &Counts::at_best,
+                                                          &Counts::best,  &Counts::differing};
+    Counts counts;
     std::vector<std::int64_t> numbers[std::size(kArrays)];
-    for (std::size_t i = 0; i < std::size(kArrays); ++i) {
-        if (counts.*kArrays[i] == nullptr) continue;
-        // Numbers begin at 0, and the key of the best score below all keys.
-        const bool is_key = kArrays[i] == &Counts::best;
-        numbers[i].assign(ids.size(), is_key ? std::numeric_limits<std::int64_t>::min() : 0);
-        part_counts.*kArrays[i] = numbers[i].data();
+
+    SelectedCounts(const Counts& all, std::size_t tasks) {
+        for (std::size_t i = 0; i < std::size(kArrays); ++i) {
+            if (all.*kArrays[i] == nullptr) continue;
+            numbers[i].resize(tasks);
+            counts.*kArrays[i] = numbers[i].data();
+        }
+        // The key of the best score begins below all keys.
+        if (all.best != nullptr) std::fill_n(counts.best, tasks, std::numeric_limits<std::int64_t>::min());
     }
-    Fault fault = rank(matrix, part, {false, nan}, execution.threads, execution.interrupted, part_counts);
-    for (std::size_t i = 0; i < std::size(kArrays); ++i) {
-        for (std::size_t task = 0; task < numbers[i].size(); ++task) (counts.*kArrays[i])[ids[task]] = numbers[i][task];
+    void copy_to(const Counts& all, const std::vector<std::int64_t>& ids) const {
+        for (std::size_t i = 0; i < std::size(kArrays); ++i) {
+            for (std::size_t t = 0; t < numbers[i].size(); ++t) (all.*kArrays[i])[ids[t]] = numbers[i][t];
+        }
     }
-    if (fault) fault.task = ids[static_cast<std::size_t>(fault.task)];
-    return fault;
-}
+};
 
 // A listener that hears part of a call.
 class PartListener : public Listener {
@@ -167,13 +181,25 @@ inline Fault rank_crowded(const Embeddings& embeddings, const Tasks& tasks, cons
         Execution part = execution;
         part.listener = listener.part(done);
         score_embeddings(embeddings, rows.data(), nullptr, n, part, scores.data());
-        const DType dtype = embeddings.wide() ? DType::float64 : DType::float32;
-        const Scores matrix{
-            reinterpret_cast<const char*>(scores.data()), n, columns, row_bytes, number_bytes, dtype, false};
-        Fault fault_of_part = rank_rows(matrix, ids, rows_of_tasks, tasks, nan, execution, counts);
-        if (fault_of_part) fault_of_part.row = rows[static_cast<std::size_t>(fault_of_part.row)];
+        const Scores matrix{.data = reinterpret_cast<const char*>(scores.data()),
+                            .rows = n,
+                            .columns = columns,
+                            .row_stride = row_bytes,
+                            .column_stride = number_bytes,
+                            .dtype = embeddings.wide() ? DType::float64 : DType::float32,
+                            .swapped = false};
+        const SelectedTasks selected(tasks, ids, rows_of_tasks, number_bytes);
+        const SelectedCounts selected_counts(counts, ids.size());
+        Fault fault_of_part = rank(matrix, selected.tasks, {.ascending = false, .nan = nan}, execution.threads,
+                                   execution.interrupted, selected_counts.counts);
+        selected_counts.copy_to(counts, ids);
+        if (fault_of_part) {
+            fault_of_part.task = ids[static_cast<std::size_t>(fault_of_part.task)];
+            fault_of_part.row = rows[static_cast<std::size_t>(fault_of_part.row)];
+        }
         fault.take(fault_of_part);
-        bounds_tally.add({static_cast<std::int64_t>(ids.size()) * group->candidates.size - n * columns, 0, 0, 0});
+        // score_embeddings() has tallied n * columns pairs.
+        bounds_tally.pairs += static_cast<std::int64_t>(ids.size()) * group->candidates.size - n * columns;
         done += n * columns;
     }
     return fault;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "engine/sweep/count_sink.hpp"
@@ -36,12 +35,18 @@ struct TargetScores {
     }
 };
 
+// Whether two scores differ. Every NaN is like every other.
+template <class C>
+bool are_unlike(C a, C b) {
+    const bool is_a_nan = a != a, is_b_nan = b != b;
+    return is_a_nan != is_b_nan || a < b || a > b;
+}
+
 // Takes the target's own score out of the partial counts of a task, for which it was counted, whatever it is. Returns
 // whether the best of the other scores has to be found anew.
 template <class C>
 bool leave_out_target(const Counts& counts, std::int64_t task, C score, C true_score) {
-    const bool is_nan = score != score,
-               differs = is_nan != (true_score != true_score) || score < true_score || score > true_score;
+    const bool is_nan = score != score, differs = are_unlike(score, true_score);
     --counts.candidates[task];
     counts.above[task] -= score > true_score;
     counts.tied[task] -= score == true_score;
@@ -53,18 +58,53 @@ bool leave_out_target(const Counts& counts, std::int64_t task, C score, C true_s
     return is_best && differs;
 }
 
-// Compares the scores of sorted tasks as they are made.
+// Applies the rule for NaN to what a sweep has counted, of whole rows.
 template <class C>
-Fault rank_as_made(const Embeddings& embeddings, const Tasks& tasks, const SortedTasks& sorted, NanRule nan,
-                   const Execution& execution, const Counts& counts) {
-    const bool partial = tasks.is_partial();
+void finish_whole(const typename CountSink<C>::Shared& swept) {
+    for (std::size_t i = 0; i < swept.sorted.order.size(); ++i) {
+        const std::int64_t task = swept.sorted.order[i];
+        const auto t = static_cast<std::size_t>(task);
+        if (swept.counts.audit()) swept.counts.at_best[task] = swept.best[t].count;
+        apply_nan_rule(swept.counts, task, swept.true_scores[i], swept.nan[t], swept.nan_rule);
+    }
+}
+
+// Leaves the targets out of what a sweep has counted, in part of a matrix. Returns the queries of which the best of the
+// other scores has to be found anew, which is rare.
+template <class C>
+CrowdedQueries finish_partial(const typename CountSink<C>::Shared& swept, const TargetScores<C>& target_scores) {
+    const SortedTasks& sorted = swept.sorted;
+    for (const std::int64_t task : sorted.order) {
+        const auto t = static_cast<std::size_t>(task);
+        swept.counts.nan[task] = swept.nan[t];
+        if (!swept.counts.audit()) continue;
+        swept.counts.best[task] = swept.best[t].key;
+        swept.counts.at_best[task] = swept.best[t].count;
+    }
+    CrowdedQueries again;
+    std::int64_t query = 0;
+    for (std::size_t i = 0; i < target_scores.positions.size(); ++i) {
+        const std::size_t position = target_scores.positions[i];
+        const C score = target_scores.scores[i], true_score = swept.true_scores[position];
+        if (!leave_out_target(swept.counts, sorted.order[position], score, true_score)) continue;
+        while (sorted.first_task_of(query + 1) <= static_cast<std::int64_t>(position)) ++query;
+        if (again.queries.empty() || again.queries.back() != query) again.queries.push_back(query);
+    }
+    return again;
+}
+
+// Ranks sorted tasks by a sweep, which compares scores as they are made.
+template <class C>
+Fault rank_by_sweep(const Embeddings& embeddings, const Tasks& tasks, const SortedTasks& sorted, NanRule nan,
+                    const Execution& execution, const Counts& counts) {
     const Scoring<C> scoring(embeddings);
     TargetScores<C> target_scores(scoring, tasks, sorted, execution);
     std::vector<C> given_scores;
-    for (std::size_t i = 0; partial && i < sorted.order.size(); ++i) {
-        given_scores.push_back(reinterpret_cast<const C*>(tasks.true_scores)[sorted.order[i]]);
+    if (tasks.is_partial()) {
+        const auto* const given = reinterpret_cast<const C*>(tasks.true_scores);
+        for (const std::int64_t task : sorted.order) given_scores.push_back(given[task]);
     }
-    const std::vector<C>& true_scores = partial ? given_scores : target_scores.scores;
+    const std::vector<C>& true_scores = tasks.is_partial() ? given_scores : target_scores.scores;
 
     typename CountSink<C>::Shared shared{tasks, counts, sorted, true_scores, nan};
     for (const Group& group : sorted.groups) {
@@ -76,51 +116,37 @@ Fault rank_as_made(const Embeddings& embeddings, const Tasks& tasks, const Sorte
     sweep<C>(scoring, sorted, execution, static_cast<std::int64_t>(2 * scoring.kernels.counters_per_task * sizeof(C)),
              [&] { return std::make_unique<CountSink<C>>(scoring.kernels, shared); });
     if (shared.fault) return shared.fault;
-    for (std::size_t i = 0; i < sorted.order.size(); ++i) {
-        const std::int64_t task = sorted.order[i];
-        const auto t = static_cast<std::size_t>(task);
-        if (counts.audit()) counts.at_best[task] = shared.best[t].count;
-        if (partial) {
-            counts.nan[task] = shared.nan[t];
-            if (counts.audit()) counts.best[task] = shared.best[t].key;
-        } else {
-            settle(counts, task, true_scores[i], shared.nan[t], nan);
-        }
+    if (!tasks.is_partial()) {
+        finish_whole<C>(shared);
+        return {};
     }
-    if (!partial) return {};
-    CrowdedQueries again;  // where the best of the other scores has to be found, which is rare
-    std::int64_t query = 0;
-    for (std::size_t i = 0; i < target_scores.positions.size(); ++i) {
-        const std::size_t position = target_scores.positions[i];
-        const C score = target_scores.scores[i], true_score = true_scores[position];
-        if (!leave_out_target(counts, sorted.order[position], score, true_score)) continue;
-        while (sorted.first_task_of(query + 1) <= static_cast<std::int64_t>(position)) ++query;
-        if (again.queries.empty() || again.queries.back() != query) again.queries.push_back(query);
-    }
-    return rank_crowded(embeddings, tasks, sorted, again, nan,
-                        {execution.block, execution.threads, execution.interrupted}, counts);
+    Execution unheard = execution;
+    unheard.listener = nullptr;
+    return rank_crowded(embeddings, tasks, sorted, finish_partial(shared, target_scores), nan, unheard, counts);
 }
 
 template <class C>
 Fault rank_as(const Embeddings& embeddings, const Tasks& tasks, NanRule nan, const Execution& execution,
               const Counts& counts) {
-    for (std::int64_t task = 0; tasks.candidates && task < tasks.size; ++task) {
-        const std::int64_t target = tasks.targets[task] - tasks.first_column;
-        if (tasks.is_partial() && (target < 0 || target >= embeddings.entity_count())) continue;
-        if (!tasks.candidates.task_has(task, tasks.targets[task])) {
-            return {Fault::Kind::not_a_candidate, task, tasks.rows == nullptr ? task : tasks.rows[task], -1};
+    if (tasks.candidates) {
+        for (std::int64_t task = 0; task < tasks.size; ++task) {
+            const std::int64_t target = tasks.targets[task] - tasks.first_column;
+            if (tasks.is_partial() && (target < 0 || target >= embeddings.entity_count())) continue;
+            if (tasks.candidates.task_has(task, tasks.targets[task])) continue;
+            const std::int64_t row = tasks.rows == nullptr ? task : tasks.rows[task];
+            return {.kind = Fault::Kind::not_a_candidate, .task = task, .row = row};
         }
     }
     const SortedTasks sorted = sort_tasks(tasks, embeddings);
     const CrowdedQueries crowded = find_crowded(embeddings, sorted, tasks.filter);
-    if (crowded.queries.empty()) return rank_as_made<C>(embeddings, tasks, sorted, nan, execution, counts);
+    if (crowded.queries.empty()) return rank_by_sweep<C>(embeddings, tasks, sorted, nan, execution, counts);
     Fault fault = rank_crowded(embeddings, tasks, sorted, crowded, nan, execution, counts);
     const SortedTasks others = leave_out_crowded(sorted, crowded);
     if (others.order.empty()) return fault;
     PartListener listener(execution.listener, crowded.pairs + crowded.other_pairs);
     Execution part = execution;
     part.listener = listener.part(crowded.pairs);
-    fault.take(rank_as_made<C>(embeddings, tasks, others, nan, part, counts));
+    fault.take(rank_by_sweep<C>(embeddings, tasks, others, nan, part, counts));
     return fault;
 }
 

@@ -47,15 +47,20 @@ class Gauge {
     // long. The very first, which finds nothing in the caches, is not part of the mean.
     void record_bounded(Clock::duration time, std::int64_t pairs) {
         const bool is_settled = bounded_panels_ >= measured::kPanelsOfMean;
-        const double most = scored_ * measured::kMostOfFirstPanels;
+        const double limit_of_first_panels = scored_ * measured::kMostOfFirstPanels;
         double now = seconds_for_pair(time, pairs);
         // One that was disturbed does not outweigh the others.
-        if (is_settled) now = std::min(now, most);
-        const std::int64_t panels = std::clamp<std::int64_t>(bounded_panels_, 1, measured::kPanelsOfMean);
+        if (is_settled) now = std::min(now, limit_of_first_panels);
+        // With 1 panel in the mean, the second one replaces the first.
+        const std::int64_t panels_in_mean = std::clamp<std::int64_t>(bounded_panels_, 1, measured::kPanelsOfMean);
         ++bounded_panels_;
-        bounded_ += (now - bounded_) / static_cast<double>(panels);
-        if (bounded_ > (is_settled ? scored_ : most)) return record_lost(time, pairs);
-        if (is_settled) last_pause_ = 0;
+        bounded_ += (now - bounded_) / static_cast<double>(panels_in_mean);
+        const double limit = is_settled ? scored_ : limit_of_first_panels;
+        if (bounded_ > limit) {
+            record_lost(time, pairs);
+        } else if (is_settled) {
+            last_pause_ = 0;
+        }
     }
 
   private:

@@ -23,13 +23,12 @@ class TopScores {
     std::int64_t k() const { return k_; }
     std::int64_t bytes() const { return k_ * static_cast<std::int64_t>(sizeof(C)); }
 
-    // Whether nearly all of some lists have k scores, so that their thresholds leave few scores to be offered.
-    bool are_full(std::int64_t first, std::int64_t n) const {
+    bool are_nearly_full(std::int64_t first, std::int64_t n) const {
         std::int64_t full = 0;
         for (std::int64_t i = first; i < first + n; ++i) {
             full += thresholds_[static_cast<std::size_t>(i)] > -std::numeric_limits<C>::infinity();
         }
-        return 32 * (n - full) <= n;
+        return are_nearly_all(full, n);
     }
 
     // `padding`: the number of thresholds after the last list's that no score reaches, so that all are read as whole
@@ -104,9 +103,9 @@ class TopScoresSink : public Sink<C>, public BoundedTasks<C> {
     TopScoresSink(const SimilarityKernels<C>& kernels, Shared& shared)
         : kernels_(kernels),
           shared_(shared),
-          rows_(shared.left.k()),
-          columns_(shared.right.k()),
-          reached_(kernels.lanes),
+          row_lists_(shared.left.k()),
+          column_lists_(shared.right.k()),
+          reached_lanes_(kernels.lanes),
           not_counted_(kernels.lanes) {}
 
     // Lists go on from cell to cell: a worker takes them along. Another that is at the same rows or columns finds them
@@ -114,14 +113,14 @@ class TopScoresSink : public Sink<C>, public BoundedTasks<C> {
     void begin_cell(const Cell& cell, const std::vector<std::int64_t>&) override {
         cell_ = &cell;
         const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
-        rows_.reset(cell.last_query - cell.first_query, 0);
-        columns_.reset(cell.end - cell.begin, lanes);
+        row_lists_.reset(cell.last_query - cell.first_query, 0);
+        column_lists_.reset(cell.end - cell.begin, lanes);
         const std::lock_guard<std::mutex> lock(shared_.mutex);
         for (std::int64_t i = 0; i < cell.last_query - cell.first_query; ++i) {
-            rows_.take(i, shared_.left, cell.first_query + i);
+            row_lists_.take(i, shared_.left, cell.first_query + i);
         }
         const std::int64_t first_column = cell.candidates.start + cell.begin;
-        for (std::int64_t j = 0; j < cell.end - cell.begin; ++j) columns_.take(j, shared_.right, first_column + j);
+        for (std::int64_t j = 0; j < cell.end - cell.begin; ++j) column_lists_.take(j, shared_.right, first_column + j);
     }
 
     void begin_panel(const Panel& panel) override { panel_ = panel; }
@@ -129,25 +128,27 @@ class TopScoresSink : public Sink<C>, public BoundedTasks<C> {
     std::int64_t take_scores(C* scores, std::int64_t first_query, std::int64_t queries) override {
         const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
         const std::int64_t begin = panel_.begin - cell_->begin;
-        const unsigned reached =
-            kernels_.rows_at_least(scores, static_cast<std::size_t>(queries), rows_.thresholds_from(first_query),
-                                   columns_.thresholds_from(begin));
+        const unsigned reached_rows =
+            kernels_.rows_at_least(scores, static_cast<std::size_t>(queries), row_lists_.thresholds_from(first_query),
+                                   column_lists_.thresholds_from(begin));
         std::int64_t work = queries * lanes;
         for (std::int64_t i = 0; i < queries; ++i) {
-            if ((reached >> i & 1) == 0) continue;
+            if ((reached_rows >> i & 1) == 0) continue;
             const C* const row = scores + i * lanes;
             const std::int64_t query = first_query + i;
-            kernels_.lanes_at_least(row, *rows_.thresholds_from(query), columns_.thresholds_from(begin),
-                                    reached_.data());
+            kernels_.lanes_at_least(row, *row_lists_.thresholds_from(query), column_lists_.thresholds_from(begin),
+                                    reached_lanes_.data());
             for (std::int64_t j = 0; j < panel_.width; ++j) {
-                if (reached_[static_cast<std::size_t>(j)] == 0) continue;
+                if (reached_lanes_[static_cast<std::size_t>(j)] == 0) continue;
                 work += measured::kScoresPerOffer;
                 if (row[j] == row[j]) {
-                    rows_.offer(query, row[j]);
-                    columns_.offer(begin + j, row[j]);
+                    row_lists_.offer(query, row[j]);
+                    column_lists_.offer(begin + j, row[j]);
                 } else if (shared_.nan_rule == NanRule::raise) {
                     const auto position = static_cast<std::size_t>(cell_->first_query + query);
-                    fault_.take({Fault::Kind::nan_score, -1, shared_.sorted.queries[position].row, panel_.columns[j]});
+                    fault_.take({.kind = Fault::Kind::nan_score,
+                                 .row = shared_.sorted.queries[position].row,
+                                 .column = panel_.columns[j]});
                 }
             }
         }
@@ -155,7 +156,7 @@ class TopScoresSink : public Sink<C>, public BoundedTasks<C> {
     }
 
     // What bounds need, and what they tell (engine/bounds/bounded_panels.hpp): no more than which scores certainly are
-    // in no list. Of the rows,
+    // in no list, first of the rows, then of the columns (Lanes).
     BoundedTasks<C>* query_tasks() override { return this; }
     bool counts() const override { return false; }
     const C* thresholds() override {
@@ -163,26 +164,28 @@ class TopScoresSink : public Sink<C>, public BoundedTasks<C> {
         if (not_counted_.size() < static_cast<std::size_t>(queries)) {
             not_counted_.resize(static_cast<std::size_t>(queries));
         }
-        return knows(rows_, cell_->candidates.start + panel_.begin, 0, queries) ? rows_.thresholds_from(0) : nullptr;
+        return knows(row_lists_, cell_->candidates.start + panel_.begin, 0, queries) ? row_lists_.thresholds_from(0)
+                                                                                     : nullptr;
     }
     std::uint32_t* counters() override { return not_counted_.data(); }
     void take_scores(const OpenPair* pairs, const C* scores, std::size_t n) override {
-        for (std::size_t i = 0; i < n; ++i) rows_.offer(pairs[i].task, scores[i]);
+        for (std::size_t i = 0; i < n; ++i) row_lists_.offer(pairs[i].task, scores[i]);
     }
     LayeredTasks<C>* lane_tasks() override { return &lanes_; }
 
     void end_cell() override {
         const std::lock_guard<std::mutex> lock(shared_.mutex);
         for (std::int64_t i = 0; i < cell_->last_query - cell_->first_query; ++i) {
-            shared_.left.take(cell_->first_query + i, rows_, i);
+            shared_.left.take(cell_->first_query + i, row_lists_, i);
         }
         const std::int64_t first_column = cell_->candidates.start + cell_->begin;
-        for (std::int64_t j = 0; j < cell_->end - cell_->begin; ++j) shared_.right.take(first_column + j, columns_, j);
+        for (std::int64_t j = 0; j < cell_->end - cell_->begin; ++j)
+            shared_.right.take(first_column + j, column_lists_, j);
         shared_.fault.take(fault_);
     }
 
   private:
-    // and of the columns: one layer, in which each lane has a list.
+    // The columns of the panel: one layer, in which each lane has a list.
     class Lanes : public LayeredTasks<C> {
       public:
         explicit Lanes(TopScoresSink& sink) : sink_(sink) {}
@@ -190,12 +193,12 @@ class TopScoresSink : public Sink<C>, public BoundedTasks<C> {
         std::size_t layers() const override { return 1; }
         std::int64_t tasks() const override { return sink_.panel_.width; }
         const C* thresholds() override {
-            const bool known = sink_.knows(sink_.columns_, sink_.cell_->first_query, first(), tasks());
-            return known ? sink_.columns_.thresholds_from(first()) : nullptr;
+            const bool known = sink_.knows(sink_.column_lists_, sink_.cell_->first_query, first(), tasks());
+            return known ? sink_.column_lists_.thresholds_from(first()) : nullptr;
         }
         std::uint32_t* counters() override { return sink_.counters(); }
         void take_scores(const OpenPair* pairs, const C* scores, std::size_t n) override {
-            for (std::size_t i = 0; i < n; ++i) sink_.columns_.offer(first() + pairs[i].task, scores[i]);
+            for (std::size_t i = 0; i < n; ++i) sink_.column_lists_.offer(first() + pairs[i].task, scores[i]);
         }
 
       private:
@@ -207,13 +210,14 @@ class TopScoresSink : public Sink<C>, public BoundedTasks<C> {
 
     // Whether so many scores were offered to some lists before that bounds spare most of what is to come.
     bool knows(const TopScores<C>& lists, std::int64_t before, std::int64_t first, std::int64_t n) const {
-        return are_bounds_forced() || (before >= measured::kCandidatesPerEntry * lists.k() && lists.are_full(first, n));
+        return are_bounds_forced() ||
+               (before >= measured::kCandidatesPerEntry * lists.k() && lists.are_nearly_full(first, n));
     }
 
     const SimilarityKernels<C>& kernels_;
     Shared& shared_;
-    TopScores<C> rows_, columns_;
-    std::vector<typename TaskCounters<C>::Counter> reached_;
+    TopScores<C> row_lists_, column_lists_;
+    std::vector<typename TaskCounters<C>::Counter> reached_lanes_;
     std::vector<std::uint32_t> not_counted_;
     const Cell* cell_ = nullptr;
     Panel panel_{};

@@ -17,9 +17,9 @@ namespace {
 template <class C>
 struct TaskLayers {
     std::int64_t lanes;
-    std::vector<std::int64_t> first;  // the first layer of every panel, and the number of all layers
-    std::vector<C> true_scores;       // NaN where there is no task
-    std::vector<std::int64_t> tasks;  // or -1
+    std::vector<std::int64_t> first_layers;  // of every panel, and the number of all layers
+    std::vector<C> true_scores;              // NaN where there is no task
+    std::vector<std::int64_t> tasks;         // or -1
 
     // `targets` are those of the sorted tasks. `columns` are the entities of the panels; a target that is not among
     // them is left out.
@@ -27,36 +27,46 @@ struct TaskLayers {
                std::span<const std::int64_t> columns, std::int64_t entities, const std::vector<C>& true_score_of,
                std::int64_t lanes_)
         : lanes(lanes_) {
-        std::vector<std::int64_t> position(static_cast<std::size_t>(entities), -1);
+        std::vector<std::int64_t> column_of(static_cast<std::size_t>(entities), -1);
         for (std::size_t i = 0; i < columns.size(); ++i) {
-            position[static_cast<std::size_t>(columns[i])] = static_cast<std::int64_t>(i);
+            column_of[static_cast<std::size_t>(columns[i])] = static_cast<std::int64_t>(i);
+        }
+        struct Place {
+            std::int64_t column;  // or -1
+            std::int64_t layer;   // of the column's panel
+        };
+        std::vector<Place> places;
+        std::vector<std::int64_t> tasks_of_column(columns.size(), 0);
+        for (const std::int64_t target : targets) {
+            const std::int64_t column = column_of[static_cast<std::size_t>(target)];
+            places.push_back({column, column < 0 ? 0 : tasks_of_column[static_cast<std::size_t>(column)]++});
         }
         const auto width = static_cast<std::int64_t>(columns.size());
-        std::vector<std::int64_t> height(columns.size(), 0);
-        std::vector<std::int64_t> slots, layer;
-        for (const std::int64_t target : targets) {
-            const std::int64_t slot = position[static_cast<std::size_t>(target)];
-            slots.push_back(slot);
-            layer.push_back(slot < 0 ? 0 : height[static_cast<std::size_t>(slot)]++);
-        }
         std::int64_t layers = 0;
         for (std::int64_t begin = 0; begin < width; begin += lanes) {
-            first.push_back(layers);
-            const auto from = height.begin() + begin;
+            first_layers.push_back(layers);
+            const auto from = tasks_of_column.begin() + begin;
             layers += *std::max_element(from, from + std::min(lanes, width - begin));
         }
-        first.push_back(layers);
+        first_layers.push_back(layers);
         true_scores.assign(static_cast<std::size_t>(layers * lanes), std::numeric_limits<C>::quiet_NaN());
         tasks.assign(static_cast<std::size_t>(layers * lanes), -1);
-        for (std::size_t i = 0; i < slots.size(); ++i) {
-            if (slots[i] < 0) continue;
-            const std::int64_t at = (panel(slots[i]) + layer[i]) * lanes + slots[i] % lanes;
-            true_scores[static_cast<std::size_t>(at)] = true_score_of[i];
-            tasks[static_cast<std::size_t>(at)] = sorted.order[i];
+        for (std::size_t i = 0; i < places.size(); ++i) {
+            const auto [column, layer] = places[i];
+            if (column < 0) continue;
+            const auto at = static_cast<std::size_t>((first_layer_at(column) + layer) * lanes + column % lanes);
+            true_scores[at] = true_score_of[i];
+            tasks[at] = sorted.order[i];
         }
     }
-    // The first layer of the panel that has this position of the candidates.
-    std::int64_t panel(std::int64_t position) const { return first[static_cast<std::size_t>(position / lanes)]; }
+    // The first layer of the panel that has this column.
+    std::int64_t first_layer_at(std::int64_t column) const {
+        return first_layers[static_cast<std::size_t>(column / lanes)];
+    }
+    // The first layer after those of the panels that have columns before `end`.
+    std::int64_t layers_end(std::int64_t end) const {
+        return first_layers[static_cast<std::size_t>(divide_up(end, lanes))];
+    }
 };
 
 // Counts for the tasks of the columns.
@@ -73,14 +83,15 @@ class ColumnSink : public LayeredTasks<C> {
 
     void begin_cell(const Cell& cell) {
         cell_ = &cell;
-        // Only where the cell's candidates are those that have tasks. A query may have more tasks than a cell holds:
-        // the first of its cells alone counts for the columns.
-        counts_columns_ = cell.candidates.start == 0 && !shared_.layers.tasks.empty() &&
-                          cell.first_task == shared_.sorted.first_task_of(cell.first_query);
-        first_layer_ = counts_columns_ ? shared_.layers.panel(cell.begin) : 0;
-        const std::int64_t last = counts_columns_ ? shared_.layers.panel(cell.end + shared_.layers.lanes - 1) : 0;
+        const TaskLayers<C>& layers = shared_.layers;
+        const bool have_candidates_tasks = cell.candidates.start == 0 && !layers.tasks.empty();
+        // A query may have more tasks than a cell holds: the first of its cells alone counts for the columns.
+        const bool is_first_of_query = cell.first_task == shared_.sorted.first_task_of(cell.first_query);
+        counts_columns_ = have_candidates_tasks && is_first_of_query;
+        first_layer_ = counts_columns_ ? layers.first_layer_at(cell.begin) : 0;
+        const std::int64_t end_layer = counts_columns_ ? layers.layers_end(cell.end) : 0;
         for (auto* counters : {&above_, &tied_}) {
-            counters->assign(static_cast<std::size_t>((last - first_layer_) * shared_.layers.lanes), 0);
+            counters->assign(static_cast<std::size_t>((end_layer - first_layer_) * layers.lanes), 0);
         }
         bounded_above_.clear();
         nans_.clear();
@@ -88,13 +99,13 @@ class ColumnSink : public LayeredTasks<C> {
 
     void begin_panel(const Panel& panel) {
         panel_ = panel;
-        layer_ = counts_columns_ ? shared_.layers.panel(panel.begin) : 0;
-        layers_ = counts_columns_ ? shared_.layers.panel(panel.begin + shared_.layers.lanes) - layer_ : 0;
+        layer_ = counts_columns_ ? shared_.layers.first_layer_at(panel.begin) : 0;
+        layers_ = counts_columns_ ? shared_.layers.layers_end(panel.begin + panel.width) - layer_ : 0;
     }
 
     std::int64_t take_scores(const C* scores, std::int64_t first_query, std::int64_t queries, bool saw_nan) {
         if (layers_ == 0) return 0;
-        const std::int64_t lanes = shared_.layers.lanes, at = slot();
+        const std::int64_t lanes = shared_.layers.lanes, at = first_counter();
         kernels_.count_lanes(
             scores, static_cast<std::size_t>(queries), static_cast<std::size_t>(layers_),
             {shared_.layers.true_scores.data() + layer_ * lanes, above_.data() + at, tied_.data() + at});
@@ -112,11 +123,11 @@ class ColumnSink : public LayeredTasks<C> {
     const C* thresholds() override { return shared_.layers.true_scores.data() + layer_ * shared_.layers.lanes; }
     std::uint32_t* counters() override {
         bounded_above_.resize(above_.size());
-        return bounded_above_.data() + slot();
+        return bounded_above_.data() + first_counter();
     }
     void take_scores(const OpenPair* pairs, const C* scores, std::size_t n) override {
         const C* const true_scores = thresholds();
-        Counter *const above = above_.data() + slot(), *const tied = tied_.data() + slot();
+        Counter *const above = above_.data() + first_counter(), *const tied = tied_.data() + first_counter();
         for (std::size_t i = 0; i < n; ++i) {
             above[pairs[i].task] += scores[i] > true_scores[pairs[i].task];
             tied[pairs[i].task] += scores[i] == true_scores[pairs[i].task];
@@ -139,7 +150,7 @@ class ColumnSink : public LayeredTasks<C> {
 
   private:
     // The place of the panel's first layer in the counters of the cell.
-    std::int64_t slot() const { return (layer_ - first_layer_) * shared_.layers.lanes; }
+    std::int64_t first_counter() const { return (layer_ - first_layer_) * shared_.layers.lanes; }
 
     void find_nans(const C* scores, std::int64_t first_query, std::int64_t queries) {
         const std::int64_t lanes = shared_.layers.lanes;
@@ -154,16 +165,16 @@ class ColumnSink : public LayeredTasks<C> {
             }
         }
     }
-    // Adds the NaN of a query and an entity for the task in a slot of the layers, if it has one. The entity is the
-    // task's query here.
-    void add_nan(std::int64_t slot, std::int64_t query, std::int64_t entity) {
-        const std::int64_t task = shared_.layers.tasks[static_cast<std::size_t>(slot)];
+    // Adds the NaN of a query and an entity for the task at a place of the layers, if it has one. The entity is the
+    // task's query here, and the query a candidate.
+    void add_nan(std::int64_t place, std::int64_t query, std::int64_t entity) {
+        const std::int64_t task = shared_.layers.tasks[static_cast<std::size_t>(place)];
         if (task < 0) return;
         const bool is_target = query == shared_.tasks.rows[task];
         if (!is_target && shared_.tasks.filter.task_has(task, query)) return;
         if (nans_.empty()) nans_.assign(above_.size(), 0);
-        ++nans_[static_cast<std::size_t>(slot - first_layer_ * shared_.layers.lanes)];
-        fault_.take({kind_of_nan(shared_.nan_rule, is_target), task, entity, query});
+        ++nans_[static_cast<std::size_t>(place - first_layer_ * shared_.layers.lanes)];
+        fault_.take({.kind = kind_of_nan(shared_.nan_rule, is_target), .task = task, .row = entity, .column = query});
     }
 
     const SimilarityKernels<C>& kernels_;
@@ -252,27 +263,26 @@ void remove_filtered(const Scoring<C>& scoring, const Grid& grid, const typename
     flush();
 }
 
-// Adds the queries without tasks, and leaves out the pairs in which neither side asks. Group by group: queries with
-// tasks and entities with tasks; queries with tasks and the other entities; the other queries and entities with tasks.
-// The first `asked_right` of the entities `right` have tasks.
-void leave_out_unasked(SortedTasks& sorted, const Grid& grid, const std::vector<std::int64_t>& right,
-                       std::int64_t asked_right) {
-    auto& queries = sorted.queries;
-    queries.pop_back();  // where the tasks end
-    const auto asked = static_cast<std::int64_t>(queries.size());
+void append_queries_without_tasks(SortedTasks& sorted, const Grid& grid) {
+    sorted.queries.pop_back();  // where the tasks end
     std::vector<bool> has_tasks(static_cast<std::size_t>(grid.embeddings.queries.rows), false);
     for (const std::int64_t row : sorted.rows) has_tasks[static_cast<std::size_t>(row)] = true;
     const auto tasks = static_cast<std::int64_t>(sorted.order.size());
     for (const std::int64_t id : grid.left) {
-        if (!has_tasks[static_cast<std::size_t>(id)]) queries.push_back({id, tasks});
+        if (!has_tasks[static_cast<std::size_t>(id)]) sorted.queries.push_back({id, tasks});
     }
-    const auto all = static_cast<std::int64_t>(queries.size());
-    queries.push_back({-1, tasks});
-    const std::int64_t entities = grid.embeddings.entities.rows;
-    const ListedColumns with_tasks(right, {0, asked_right}, entities);
-    const ListedColumns without(right, {asked_right, grid.right_size() - asked_right}, entities);
+    sorted.queries.push_back({-1, tasks});
+}
+
+// Groups the pairs of the queries, of which the first `asking` have tasks, and the entities `right`, of which the first
+// `asked` have: all pairs but those in which neither side has any.
+void group_by_who_asks(SortedTasks& sorted, std::int64_t asking, const std::vector<std::int64_t>& right,
+                       std::int64_t asked, std::int64_t entities) {
+    const std::int64_t queries = std::ssize(sorted.queries) - 1;
+    const ListedColumns with_tasks(right, {0, asked}, entities);
+    const ListedColumns without(right, {asked, std::ssize(right) - asked}, entities);
     sorted.groups.clear();
-    for (const Group& group : {Group{0, asked, with_tasks}, {0, asked, without}, {asked, all, with_tasks}}) {
+    for (const Group& group : {Group{0, asking, with_tasks}, {0, asking, without}, {asking, queries, with_tasks}}) {
         if (group.first_query < group.last_query && group.candidates.size > 0) sorted.groups.push_back(group);
     }
 }
@@ -292,7 +302,9 @@ std::array<Fault, 2> rank_as(const Grid& grid, const Tasks& tasks, const Selecti
     std::vector<std::int64_t> right = grid.right;  // those that are asked come first
     const auto others = std::stable_partition(right.begin(), right.end(),
                                               [&](std::int64_t id) { return asked[static_cast<std::size_t>(id)]; });
-    leave_out_unasked(sorted, grid, right, others - right.begin());
+    const std::int64_t asking = std::ssize(sorted.queries) - 1;
+    append_queries_without_tasks(sorted, grid);
+    group_by_who_asks(sorted, asking, right, others - right.begin(), entities);
     std::vector<C> true_scores(targets.size());
     score_pairs(scoring, sorted.rows.data(), targets.data(), tasks.size, execution, true_scores.data());
     std::fill_n(to_right.candidates, tasks.size, grid.right_size());
@@ -311,8 +323,8 @@ std::array<Fault, 2> rank_as(const Grid& grid, const Tasks& tasks, const Selecti
     if (filter_left) remove_filtered(scoring, grid, columns, execution);
     for (std::size_t i = 0; i < true_scores.size(); ++i) {
         const auto task = static_cast<std::size_t>(sorted.order[i]);
-        settle(to_right, sorted.order[i], true_scores[i], rows.nan[task], nan);
-        settle(to_left, sorted.order[i], true_scores[i], columns.nan[task], nan);
+        apply_nan_rule(to_right, sorted.order[i], true_scores[i], rows.nan[task], nan);
+        apply_nan_rule(to_left, sorted.order[i], true_scores[i], columns.nan[task], nan);
     }
     return {};
 }

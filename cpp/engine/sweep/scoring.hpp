@@ -81,24 +81,33 @@ struct Addends {
         if (scoring.candidate_means != nullptr) candidate_means[j] = scoring.candidate_means[id];
         candidate_squares[j] = squares;
     }
-    // The tile of the sums of n queries from `first` on; if `pairwise`, that of one row of pairs.
-    RegisterTile<C> tile(const Scoring<C>& scoring, C* sums, std::int64_t n, std::int64_t first, bool pairwise) const {
+    // A row of the sums of pairs: each lane has a query and a candidate of its own.
+    RegisterTile<C> row_of_pairs(const Scoring<C>& scoring, C* sums) const {
         const bool has_means = scoring.query_means != nullptr;
-        // Without one it is 0 for all.
-        const bool has_bias = scoring.bias != nullptr || scoring.embeddings.adds_zero;
+        const bool has_bias = scoring.bias != nullptr || scoring.embeddings.adds_zero;  // then it is 0 for all
         return {.sums = sums,
-                .rows = static_cast<std::size_t>(n),
+                .rows = 1,
                 .bias = has_bias ? bias.data() : nullptr,
-                .query_squares = query_squares.data() + first,
+                .query_squares = query_squares.data(),
                 .candidate_squares = candidate_squares.data(),
-                .query_means = has_means ? query_means.data() + first : nullptr,
+                .query_means = has_means ? query_means.data() : nullptr,
                 .candidate_means = has_means ? candidate_means.data() : nullptr,
-                .pairwise = pairwise};
+                .pairwise = true};
+    }
+    // The sums of n queries, from number `first` of those that were gathered on.
+    RegisterTile<C> tile_of_queries(const Scoring<C>& scoring, C* sums, std::int64_t first, std::int64_t n) const {
+        RegisterTile<C> tile = row_of_pairs(scoring, sums);
+        tile.rows = static_cast<std::size_t>(n);
+        tile.query_squares += first;
+        if (tile.query_means != nullptr) tile.query_means += first;
+        tile.pairwise = false;
+        return tile;
     }
 
   private:
     static void gather(const C* from, const std::int64_t* ids, std::int64_t n, std::vector<C>& to) {
-        for (std::int64_t i = 0; from != nullptr && i < n; ++i) to[static_cast<std::size_t>(i)] = from[ids[i]];
+        if (from == nullptr) return;
+        for (std::int64_t i = 0; i < n; ++i) to[static_cast<std::size_t>(i)] = from[ids[i]];
     }
 };
 

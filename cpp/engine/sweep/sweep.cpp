@@ -78,55 +78,71 @@ struct CellSizing {
     std::int64_t block;  // candidates in a cell; 0: chosen here
     int threads;
 };
-std::vector<Cell> cut_cells(const SortedTasks& sorted, const CellSizing& sizing) {
+// How many of each a cell has, at most.
+struct CellSize {
+    std::int64_t queries, tasks, candidates;
+};
+CellSize choose_cell_size(const SortedTasks& sorted, const CellSizing& sizing) {
     // Packed queries, and what a sink keeps for tasks, stay in the last-level cache, roughly.
-    constexpr std::int64_t query_bytes = std::int64_t{8} << 20, sink_bytes = std::int64_t{16} << 20;
+    constexpr std::int64_t cached_queries = std::int64_t{8} << 20, cached_tasks = std::int64_t{16} << 20;  // bytes
     // Enough queries and panels to make up for the packing of candidates, and enough cells that threads end at about
     // the same time.
-    constexpr std::int64_t few_queries = 96, few_panels = 8, cells_per_thread = 8, longest = 1 << 16;
-    const auto clamped_share = [](std::int64_t bytes, std::int64_t each, std::int64_t least, std::int64_t most) {
-        return std::clamp(bytes / std::max<std::int64_t>(1, each), least, most);
-    };
-    const std::int64_t tasks = clamped_share(sink_bytes, sizing.task_bytes, 1, 1 << 16);
-    std::int64_t queries = clamped_share(query_bytes, sizing.query_bytes, few_queries, 1 << 13);
-    const std::int64_t cells = cells_per_thread * sizing.threads;
+    constexpr std::int64_t few_queries = 96, few_panels = 8, cells_per_thread = 8, most_cell_candidates = 1 << 16;
+    CellSize size{
+        .queries = std::clamp<std::int64_t>(cached_queries / std::max<std::int64_t>(1, sizing.query_bytes), few_queries,
+                                            1 << 13),
+        .tasks = std::clamp<std::int64_t>(cached_tasks / std::max<std::int64_t>(1, sizing.task_bytes), 1, 1 << 16),
+        .candidates = sizing.block};
+    const std::int64_t wanted_cells = cells_per_thread * sizing.threads;
     std::int64_t total_queries = 0, query_chunks = 0, most_candidates = 1;
     for (const Group& group : sorted.groups) {
-        total_queries += group.last_query - group.first_query;
-        query_chunks +=
-            std::max(divide_up(group.last_query - group.first_query, queries),
-                     (sorted.first_task_of(group.last_query) - sorted.first_task_of(group.first_query)) / tasks);
+        const std::int64_t queries = group.last_query - group.first_query;
+        const std::int64_t tasks = sorted.first_task_of(group.last_query) - sorted.first_task_of(group.first_query);
+        total_queries += queries;
+        query_chunks += std::max(divide_up(queries, size.queries), tasks / size.tasks);
         most_candidates = std::max(most_candidates, group.candidates.size);
     }
-    std::int64_t cell_candidates = sizing.block;
-    if (cell_candidates == 0) {
-        const std::int64_t cuts = divide_up(cells, std::max<std::int64_t>(1, query_chunks));
-        cell_candidates = divide_up(divide_up(most_candidates, cuts), sizing.lanes) * sizing.lanes;
-        cell_candidates = std::clamp(cell_candidates, few_panels * sizing.lanes, longest);
+    if (size.candidates == 0) {
+        const std::int64_t wanted_cuts = divide_up(wanted_cells, std::max<std::int64_t>(1, query_chunks));
+        const std::int64_t share = divide_up(divide_up(most_candidates, wanted_cuts), sizing.lanes) * sizing.lanes;
+        size.candidates = std::clamp(share, few_panels * sizing.lanes, most_cell_candidates);
     }
-    if (query_chunks * divide_up(most_candidates, cell_candidates) < cells) {
-        const std::int64_t cuts = divide_up(cells, divide_up(most_candidates, cell_candidates));
-        queries = std::min(queries, std::max(few_queries, divide_up(total_queries, cuts)));
+    const std::int64_t candidate_chunks = divide_up(most_candidates, size.candidates);
+    if (query_chunks * candidate_chunks < wanted_cells) {
+        const std::int64_t share = divide_up(total_queries, divide_up(wanted_cells, candidate_chunks));
+        size.queries = std::min(size.queries, std::max(few_queries, share));
     }
-    std::vector<Cell> result;
-    for (const Group& group : sorted.groups) {
-        const std::int64_t size = group.candidates.size;
-        for (std::int64_t from = group.first_query, to; from < group.last_query; from = to) {
-            std::int64_t first = sorted.first_task_of(from);
-            to = from + 1;
-            while (to < group.last_query && to - from < queries && sorted.first_task_of(to + 1) - first <= tasks) ++to;
-            const std::int64_t end = sorted.first_task_of(to);
-            do {  // A single query may have more tasks than are counted at once, and one of a grid none.
-                const std::int64_t last = std::min(end, first + tasks);
-                for (std::int64_t begin = 0; begin < size; begin += cell_candidates) {
-                    result.push_back(
-                        {from, to, first, last, group.candidates, begin, std::min(size, begin + cell_candidates)});
-                }
-                first = last;
-            } while (first < end);
-        }
+    return size;
+}
+void cut_group(const Group& group, const SortedTasks& sorted, const CellSize& most, std::vector<Cell>& cells) {
+    for (std::int64_t from = group.first_query, to; from < group.last_query; from = to) {
+        std::int64_t first = sorted.first_task_of(from);
+        const auto has_room = [&] {
+            return to - from < most.queries && sorted.first_task_of(to + 1) - first <= most.tasks;
+        };
+        to = from + 1;
+        while (to < group.last_query && has_room()) ++to;
+        const std::int64_t end = sorted.first_task_of(to);
+        do {  // A single query may have more tasks than are counted at once, and one of a grid none.
+            const std::int64_t last = std::min(end, first + most.tasks);
+            for (std::int64_t begin = 0; begin < group.candidates.size; begin += most.candidates) {
+                cells.push_back({.first_query = from,
+                                 .last_query = to,
+                                 .first_task = first,
+                                 .last_task = last,
+                                 .candidates = group.candidates,
+                                 .begin = begin,
+                                 .end = std::min(group.candidates.size, begin + most.candidates)});
+            }
+            first = last;
+        } while (first < end);
     }
-    return result;
+}
+std::vector<Cell> cut_cells(const SortedTasks& sorted, const CellSizing& sizing) {
+    const CellSize most = choose_cell_size(sorted, sizing);
+    std::vector<Cell> cells;
+    for (const Group& group : sorted.groups) cut_group(group, sorted, most, cells);
+    return cells;
 }
 
 // What there is to do without lists of tokens.
@@ -138,6 +154,51 @@ struct CellPlan {
     }
 };
 
+// How much there is to do in a sweep.
+struct SweepWork {
+    double multiply_adds = 0;
+    bool bounds_may_gain;
+};
+template <class C>
+SweepWork estimate_work(const Scoring<C>& scoring, const SortedTasks& sorted) {
+    const Embeddings& embeddings = scoring.embeddings;
+    const bool has_tokens = embeddings.has_tokens();
+    // With few queries, or few tokens of these, it takes longer to quantise candidates than to score them.
+    SweepWork work{.bounds_may_gain =
+                       are_bounds_forced() || (has_tokens && embeddings.queries.rows >= measured::kLeastBoundedTokens)};
+    for (const Group& group : sorted.groups) {
+        const std::int64_t queries = group.last_query - group.first_query;
+        work.multiply_adds += static_cast<double>(queries) * static_cast<double>(group.candidates.size) *
+                              static_cast<double>(1 + embeddings.mean_depth());
+        if (!has_tokens && queries >= Quantiser<C>::least_queries(scoring)) work.bounds_may_gain = true;
+    }
+    return work;
+}
+
+// Has the threads of a team, each with a worker and a sink of its own, run the chunks of a plan.
+template <class Worker, class C, class Plan>
+void run_plan(const Plan& plan, const Scoring<C>& scoring, const SortedTasks& sorted, const Execution& execution,
+              int threads, const SweepWork& work, const std::function<std::unique_ptr<Sink<C>>()>& make_sink) {
+    constexpr double brief = 1 << 29;  // Fewer multiply-adds take some ten milliseconds (see kBriefBytes).
+    const std::int64_t chunks = std::ssize(plan.chunks);
+    const Team team(threads, chunks, work.multiply_adds < brief ? Duration::brief : Duration::any);
+    std::vector<std::unique_ptr<Sink<C>>> sinks;
+    for (int i = 0; i < team.size(); ++i) sinks.push_back(make_sink());
+    const bool takes_bounds = scoring.embeddings.has_tokens() || sinks[0]->query_tasks() != nullptr;
+    const bool is_bounded = work.bounds_may_gain && takes_bounds;
+    const std::optional<Quantiser<C>> quantiser = is_bounded ? Quantiser<C>::make(scoring) : std::nullopt;
+    std::vector<std::unique_ptr<Worker>> workers;
+    for (int i = 0; i < team.size(); ++i) {
+        workers.push_back(std::make_unique<Worker>(scoring, sorted, quantiser ? &*quantiser : nullptr));
+    }
+    const auto run = [&](std::int64_t chunk, int worker, Stop& stop) {
+        const auto w = static_cast<std::size_t>(worker);
+        workers[w]->run(plan.chunks[static_cast<std::size_t>(chunk)], *sinks[w], Poll{stop, worker == 0});
+    };
+    parallel_for(team, chunks, execution.interrupted, run, execution.listener, plan.pairs);
+    for (const auto& worker : workers) bounds_tally.add(worker->tally());
+}
+
 }  // namespace
 
 template <class C>
@@ -145,39 +206,10 @@ void sweep(const Scoring<C>& scoring, const SortedTasks& sorted, const Execution
            const std::function<std::unique_ptr<Sink<C>>()>& make_sink) {
     const Embeddings& embeddings = scoring.embeddings;
     const bool has_tokens = embeddings.has_tokens();
-    double multiply_adds = 0;
-    // With few queries, or few tokens of these, it takes longer to quantise candidates than to score them.
-    bool bounds_may_gain =
-        are_bounds_forced() || (has_tokens && embeddings.queries.rows >= measured::kLeastBoundedTokens);
-    for (const Group& group : sorted.groups) {
-        const std::int64_t queries = group.last_query - group.first_query;
-        multiply_adds += static_cast<double>(queries) * static_cast<double>(group.candidates.size) *
-                         static_cast<double>(1 + embeddings.mean_depth());
-        bounds_may_gain = bounds_may_gain || (!has_tokens && queries >= Quantiser<C>::least_queries(scoring));
-    }
-    // Fewer are done before another thread has woken up; and fewer take some ten milliseconds (see kBriefBytes).
-    constexpr double serial = 1 << 23, brief = 1 << 29;
-    const int threads = execution.threads == 0 && multiply_adds < serial ? 1 : execution.threads;
+    const SweepWork work = estimate_work(scoring, sorted);
+    constexpr double serial = 1 << 23;  // Fewer multiply-adds are done before another thread has woken up.
+    const int threads = execution.threads == 0 && work.multiply_adds < serial ? 1 : execution.threads;
     const int most_threads = threads > 0 ? threads : default_threads();
-
-    const auto carry_out = [&]<class Worker>(const auto& plan) {
-        const std::int64_t chunks = std::ssize(plan.chunks);
-        const Team team(threads, chunks, multiply_adds < brief ? Duration::brief : Duration::any);
-        std::vector<std::unique_ptr<Sink<C>>> sinks;
-        for (int i = 0; i < team.size(); ++i) sinks.push_back(make_sink());
-        const bool is_bounded = bounds_may_gain && (has_tokens || sinks[0]->query_tasks() != nullptr);
-        const std::optional<Quantiser<C>> quantiser = is_bounded ? Quantiser<C>::make(scoring) : std::nullopt;
-        std::vector<std::unique_ptr<Worker>> workers;
-        for (int i = 0; i < team.size(); ++i) {
-            workers.push_back(std::make_unique<Worker>(scoring, sorted, quantiser ? &*quantiser : nullptr));
-        }
-        const auto run = [&](std::int64_t chunk, int worker, Stop& stop) {
-            const auto w = static_cast<std::size_t>(worker);
-            workers[w]->run(plan.chunks[static_cast<std::size_t>(chunk)], *sinks[w], Poll{stop, worker == 0});
-        };
-        parallel_for(team, chunks, execution.interrupted, run, execution.listener, plan.pairs);
-        for (const auto& worker : workers) bounds_tally.add(worker->tally());
-    };
     const std::int64_t query_vectors =
         has_tokens ? divide_up(embeddings.queries.rows, std::max<std::int64_t>(1, embeddings.query_count())) : 1;
     CellSizing sizing{.query_bytes = scoring.depth() * query_vectors * static_cast<std::int64_t>(sizeof(C)),
@@ -187,10 +219,11 @@ void sweep(const Scoring<C>& scoring, const SortedTasks& sorted, const Execution
                       .threads = most_threads};
     if (has_tokens) {
         sizing.block = std::max<std::int64_t>(1, embeddings.entity_count());
-        carry_out.template operator()<TokenWorker<C>>(
-            TokenPlan(embeddings, sorted, cut_cells(sorted, sizing), execution.block, most_threads));
+        const TokenPlan plan(embeddings, sorted, cut_cells(sorted, sizing), execution.block, most_threads);
+        run_plan<TokenWorker<C>>(plan, scoring, sorted, execution, threads, work, make_sink);
     } else {
-        carry_out.template operator()<SweepWorker<C>>(CellPlan(cut_cells(sorted, sizing)));
+        const CellPlan plan(cut_cells(sorted, sizing));
+        run_plan<SweepWorker<C>>(plan, scoring, sorted, execution, threads, work, make_sink);
     }
 }
 

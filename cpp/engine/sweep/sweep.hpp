@@ -79,6 +79,12 @@ struct OpenPairs {
     }
 };
 
+// Whether nearly all of n lists are full, so that their thresholds leave few scores to be offered.
+template <class Number>
+bool are_nearly_all(Number full, Number n) {
+    return 32 * (n - full) <= n;
+}
+
 // The tasks of a cell's queries, for bounds: what their pairs are compared with, and what becomes of these.
 template <class C>
 class BoundedTasks {

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "engine/bounds/bounded_panels.hpp"
@@ -34,40 +33,27 @@ class SweepWorker {
         load_tasks(cell);
         sink.begin_cell(cell, first_task_);
         const std::int64_t lanes = scoring_.lanes();
-        const bool is_few = few(), is_bounded = bounded_ && !is_few;
+        const bool is_bounded = bounded_ && !few();
         // Bounds take as many candidates at once as they can. The tasks of lanes come panel by panel.
         const std::int64_t most = sink.lane_tasks() != nullptr ? lanes : static_cast<std::int64_t>(kPanelLanes);
         columns_.resize(static_cast<std::size_t>(most));
         addends_.resize_candidates(lanes);
         work_ = kWorkBetweenPolls;
-        std::int64_t begin = cell.begin, declined = cell.begin;
-        const auto begin_panel = [&](std::int64_t width) {
-            const Panel panel{begin, std::min(width, cell.end - begin), columns_.data()};
-            for (std::int64_t i = 0; i < panel.width; ++i) {
-                columns_[static_cast<std::size_t>(i)] = cell.candidates(begin + i);
-            }
-            sink.begin_panel(panel);
-            return panel;
-        };
+        std::int64_t begin = cell.begin, declined_until = cell.begin;
         while (begin < cell.end) {
-            if (is_bounded && begin >= declined) {
-                const Panel panel = begin_panel(std::min(most, bounded_->width()));
-                if (bounded_->run(panel, *sink.query_tasks(), sink.lane_tasks())) {
-                    count_pairs(cell, panel, sink);
-                    work_ = kWorkBetweenPolls;
-                    if (stops(poll, 0)) return;
-                    begin += panel.width;
-                    continue;
-                }
-                declined = begin + panel.width;
+            const bool tries_bounds = is_bounded && begin >= declined_until;
+            const std::int64_t width = tries_bounds ? std::min(most, bounded_->width()) : lanes;
+            const Panel panel = begin_panel(cell, begin, width, sink);
+            if (!tries_bounds) {
+                if (!score(panel, sink, poll)) return;
+                count_pairs(cell, panel, sink);
+            } else if (bounded_->run(panel, *sink.query_tasks(), sink.lane_tasks())) {
+                count_pairs(cell, panel, sink);
+                if (stops_now(poll)) return;
+            } else {
+                declined_until = begin + panel.width;
+                continue;
             }
-            const Panel panel = begin_panel(lanes);
-            const bool is_exact = is_bounded && score_exactly(panel, sink);
-            if (is_exact ? stops(poll, 0)
-                         : !(is_few ? score_in_place(panel, sink, poll) : score_panel(panel, sink, poll))) {
-                return;
-            }
-            count_pairs(cell, panel, sink);
             begin += panel.width;
         }
         sink.end_cell();
@@ -84,7 +70,20 @@ class SweepWorker {
     // Adds up work, and polls when there was much since the last time.
     bool stops(const Poll& poll, std::int64_t work) {
         work_ += work;
-        return work_ >= kWorkBetweenPolls && poll.stops(std::exchange(work_, 0), std::exchange(done_, 0));
+        if (work_ < kWorkBetweenPolls) return false;
+        const bool is_stopped = poll.stops(work_, done_);
+        work_ = done_ = 0;
+        return is_stopped;
+    }
+    bool stops_now(const Poll& poll) { return stops(poll, kWorkBetweenPolls); }
+    // Lists the candidates of a cell from place `begin` on, as many as `width` or as there are.
+    Panel begin_panel(const Cell& cell, std::int64_t begin, std::int64_t width, Sink<C>& sink) {
+        const Panel panel{.begin = begin, .width = std::min(width, cell.end - begin), .columns = columns_.data()};
+        for (std::int64_t i = 0; i < panel.width; ++i) {
+            columns_[static_cast<std::size_t>(i)] = cell.candidates(begin + i);
+        }
+        sink.begin_panel(panel);
+        return panel;
     }
     void count_pairs(const Cell& cell, const Panel& panel, Sink<C>& sink) {
         done_ += queries() * panel.width;
@@ -92,9 +91,16 @@ class SweepWorker {
         if (LayeredTasks<C>* const lane_tasks = sink.lane_tasks()) tally_.pairs += queries() * lane_tasks->tasks();
     }
 
-    // Hands the scores of all queries of the cell against a panel to the sink, tile by tile; false if it was stopped.
+    // Hands the scores of all queries of the cell against a panel to the sink; false if it was stopped.
+    bool score(const Panel& panel, Sink<C>& sink, const Poll& poll) {
+        pack_queries();
+        addends_.gather_candidates(scoring_, panel.columns, panel.width);
+        if (few()) return score_in_place(panel, sink, poll);
+        if (bounded_ && score_exactly(panel, sink)) return !stops_now(poll);
+        return score_panel(panel, sink, poll);
+    }
+    // Tile by tile.
     bool score_panel(const Panel& panel, Sink<C>& sink, const Poll& poll) {
-        load_queries();
         const std::int64_t lanes = scoring_.lanes(), depth = scoring_.depth();
         const std::int64_t tiles = divide_up(queries(), kTileRows), tile_size = kTileRows * lanes;
         const std::int64_t passes = std::max<std::int64_t>(1, divide_up(depth, measured::kDepthAtOnce));
@@ -103,7 +109,6 @@ class SweepWorker {
         const auto start = Gauge::Clock::now();
         scoring_.candidates.pack(panel.columns, panel.width, lanes, scoring_.packing(), panel_.data(),
                                  addends_.candidate_squares.data(), scratch_);
-        addends_.gather_candidates(scoring_, panel.columns, panel.width);
         for (std::int64_t pass = 0; pass < passes; ++pass) {
             const std::int64_t k = pass * measured::kDepthAtOnce, length = std::min(measured::kDepthAtOnce, depth - k);
             for (std::int64_t tile = 0; tile < tiles; ++tile) {
@@ -120,50 +125,52 @@ class SweepWorker {
         if (bounded_) bounded_->record_scored(Gauge::Clock::now() - start, panel.width);
         return true;
     }
-    // The same by sums of bytes, which are exact; false where they are not, and nothing was done.
+    // By sums of bytes, which are exact; false where they are not, and nothing was done.
     bool score_exactly(const Panel& panel, Sink<C>& sink) {
         if (!bounded_->can_sum_exactly()) return false;
-        load_queries();
-        addends_.gather_candidates(scoring_, panel.columns, panel.width);
         const auto start = Gauge::Clock::now();
         const auto take = [&](C* sums, std::int64_t first, std::int64_t n) { take_sums(sums, first, n, sink); };
         if (!bounded_->sum_exactly(panel, take)) return false;
         bounded_->record_scored(Gauge::Clock::now() - start, panel.width);
-        work_ += kWorkBetweenPolls;
         return true;
     }
-    // The same of few queries, for which candidates are not packed.
+    // Of few queries, for which candidates are not packed.
     bool score_in_place(const Panel& panel, Sink<C>& sink, const Poll& poll) {
-        load_queries();
-        const std::int64_t lanes = scoring_.lanes(), depth = scoring_.depth();
-        if (stops(poll, queries() * lanes * (1 + depth / 16))) return false;
+        const std::int64_t lanes = scoring_.lanes();
+        if (stops(poll, queries() * lanes * (1 + scoring_.depth() / 16))) return false;
         sums_.resize(static_cast<std::size_t>(divide_up(queries(), kFewRows) * kFewRows * lanes));
-        addends_.gather_candidates(scoring_, panel.columns, panel.width);
         if (scoring_.has_bytes()) {
-            const bool is_signed = scoring_.candidates.dtype() == DType::int8;
-            for (std::int64_t i = 0; i < panel.width; ++i) {
-                row_kernels<C>().accumulate_bytes(scoring_.similarity, byte_queries_.data(), query_rows_.size(),
-                                                  scoring_.candidates.bytes(panel.columns[i], byte_buffer_), is_signed,
-                                                  static_cast<std::size_t>(depth), scoring_.kernels.lanes,
-                                                  sums_.data() + i);
-            }
-            take_sums(sums_.data(), 0, queries(), sink);
-            return true;
+            sum_bytes_in_place(panel);
+        } else {
+            sum_in_place(panel);
         }
+        take_sums(sums_.data(), 0, queries(), sink);
+        return true;
+    }
+    void sum_bytes_in_place(const Panel& panel) {
+        const bool is_signed = scoring_.candidates.dtype() == DType::int8;
+        for (std::int64_t i = 0; i < panel.width; ++i) {
+            row_kernels<C>().accumulate_bytes(scoring_.similarity, byte_queries_.data(), query_rows_.size(),
+                                              scoring_.candidates.bytes(panel.columns[i], byte_buffer_), is_signed,
+                                              static_cast<std::size_t>(scoring_.depth()), scoring_.kernels.lanes,
+                                              sums_.data() + i);
+        }
+    }
+    void sum_in_place(const Panel& panel) {
+        const std::int64_t lanes = scoring_.lanes(), depth = scoring_.depth();
         vectors_.resize(static_cast<std::size_t>(lanes));
         scratch_.resize(std::max(scratch_.size(), static_cast<std::size_t>(lanes * depth)));
         const bool normalise = scoring_.packing().normalise;
         scoring_.candidates.load(panel.columns, panel.width, normalise, scratch_.data(), vectors_.data());
+        // The first candidate stands in for those that are missing.
         std::fill(vectors_.begin() + panel.width, vectors_.end(), vectors_[0]);
         row_kernels<C>().accumulate(
             scoring_.similarity, queries_.data(), query_rows_.size(), vectors_.data(), static_cast<std::size_t>(depth),
             scoring_.candidates.adjacent(panel.columns, panel.width, normalise), scoring_.kernels.lanes, sums_.data());
-        take_sums(sums_.data(), 0, queries(), sink);
-        return true;
     }
     // Makes scores of the sums of n queries from the first on, and hands them on.
     void take_sums(C* sums, std::int64_t first, std::int64_t n, Sink<C>& sink) {
-        scoring_.kernels.finish(scoring_.similarity, addends_.tile(scoring_, sums, n, first, false));
+        scoring_.kernels.finish(scoring_.similarity, addends_.tile_of_queries(scoring_, sums, first, n));
         work_ += sink.take_scores(sums, first, n);
     }
 
@@ -185,24 +192,29 @@ class SweepWorker {
         if (bounded_ && !few()) bounded_->load_queries(query_rows_, first_task_);
     }
     // Packs the queries, unless they are packed already.
-    void load_queries() {
-        if (std::exchange(are_queries_packed_, true)) return;
+    void pack_queries() {
+        if (are_queries_packed_) return;
+        are_queries_packed_ = true;
         const std::int64_t tile_rows = few() ? kFewRows : kTileRows, depth = scoring_.depth();
         const std::int64_t rows = divide_up(queries(), tile_rows) * tile_rows;
         queries_.resize(static_cast<std::size_t>(rows * std::max<std::int64_t>(1, depth)));
         addends_.resize_queries(rows);
         addends_.gather_queries(scoring_, query_rows_.data(), queries());
-        byte_queries_.clear();
-        for (std::int64_t i = 0; few() && scoring_.has_bytes() && i < queries(); ++i) {
-            scratch_.resize(std::max(scratch_.size(), static_cast<std::size_t>(depth)));
-            const C* const row = scoring_.queries.row(query_rows_[static_cast<std::size_t>(i)], false, scratch_.data());
-            std::transform(row, row + depth, std::back_inserter(byte_queries_),
-                           [](C x) { return static_cast<std::int16_t>(x); });
-        }
+        if (few() && scoring_.has_bytes()) read_byte_queries();
         for (std::int64_t i = 0; i < rows; i += tile_rows) {
             scoring_.queries.pack(query_rows_.data() + i, std::min(tile_rows, queries() - i), tile_rows,
                                   scoring_.packing(), queries_.data() + i * depth, addends_.query_squares.data() + i,
                                   scratch_);
+        }
+    }
+    void read_byte_queries() {
+        const auto depth = static_cast<std::size_t>(scoring_.depth());
+        scratch_.resize(std::max(scratch_.size(), depth));
+        byte_queries_.clear();
+        for (const std::int64_t id : query_rows_) {
+            const C* const row = scoring_.queries.row(id, scratch_.data());
+            std::transform(row, row + depth, std::back_inserter(byte_queries_),
+                           [](C x) { return static_cast<std::int16_t>(x); });
         }
     }
 
@@ -252,7 +264,7 @@ void score_vector_pairs(const Scoring<C>& scoring, const std::int64_t* rows, con
         std::fill(sums.begin(), sums.end(), C{0});
         scoring.kernels.accumulate_pairs(scoring.similarity, queries.data(), candidates.data(),
                                          static_cast<std::size_t>(depth), sums.data());
-        scoring.kernels.finish(scoring.similarity, addends.tile(scoring, sums.data(), 1, 0, true));
+        scoring.kernels.finish(scoring.similarity, addends.row_of_pairs(scoring, sums.data()));
         std::copy_n(sums.begin(), width, out + at);
     }
 }

@@ -66,12 +66,13 @@ class ShortEntry {
 };
 
 // Moves the k greatest of more entries to the front, the least of them to place k - 1. Branches on comparisons that may
-// go either way would take most of the time: each entry is written to both sides, and one of the two counts.
+// go either way would take most of the time: each entry is written both among the greater ones and, in `scratch`, among
+// the others, and one of the two counts.
 template <class E>
-void select_greatest(std::vector<E>& entries, std::size_t k, std::vector<E>& others) {
+void select_greatest(std::vector<E>& entries, std::size_t k, std::vector<E>& scratch) {
     constexpr std::size_t few = 32, sampled = 9;
     const auto at = [&](std::size_t i) { return entries.begin() + static_cast<std::ptrdiff_t>(i); };
-    if (others.size() < entries.size()) others.resize(entries.size());
+    if (scratch.size() < entries.size()) scratch.resize(entries.size());
     // Those before `first` are among the k greatest, those from `last` on are not.
     std::size_t first = 0, last = entries.size();
     while (last - first > few && first < k) {
@@ -79,17 +80,22 @@ void select_greatest(std::vector<E>& entries, std::size_t k, std::vector<E>& oth
         for (std::size_t i = 0; i < sampled; ++i) sample[i] = entries[first + i * (last - first - 1) / (sampled - 1)];
         std::sort(sample, sample + sampled, std::greater<E>());
         const E pivot = sample[(sampled - 1) * (k - first) / (last - first)];
-        std::size_t greater = first, rest = 0;
+        std::size_t greater_end = first, others = 0;
         for (std::size_t i = first; i < last; ++i) {
             const E entry = entries[i];
             const bool is_greater = entry > pivot;
-            entries[greater] = others[rest] = entry;
-            greater += is_greater;
-            rest += !is_greater;
+            entries[greater_end] = entry;
+            scratch[others] = entry;
+            greater_end += is_greater;
+            others += !is_greater;
         }
-        std::copy_n(others.begin(), rest, at(greater));
-        if (greater == first) break;  // the sample was no guide
-        (greater < k ? first : last) = greater;
+        std::copy_n(scratch.begin(), others, at(greater_end));
+        if (greater_end == first) break;  // the sample was no guide
+        if (greater_end < k) {
+            first = greater_end;
+        } else {
+            last = greater_end;
+        }
     }
     if (first < k) std::nth_element(at(first), at(k - 1), at(last), std::greater<E>());
 }
@@ -160,7 +166,7 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
         std::size_t k;
         NanRule nan_rule;
         std::vector<List> topk;  // for each task
-        bool has_bytes = false;  // whose sums are exact
+        bool are_bounds_exact = false;
         Fault fault{};
         std::mutex mutex{};
     };
@@ -205,21 +211,12 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
     bool counts() const override { return false; }
     // Null while few candidates have been seen, or lists are not full, for then too many pairs would be open.
     const C* thresholds() override {
-        const auto n = static_cast<std::size_t>(cell_->last_task - cell_->first_task);
-        const bool forced = are_bounds_forced();
         const std::int64_t per_entry =
-            shared_.has_bytes ? measured::kCandidatesPerEntryOfBytes : measured::kCandidatesPerEntry;
-        if (!forced && panel_.begin / per_entry < static_cast<std::int64_t>(shared_.k)) return nullptr;
-        bounded_thresholds_.resize(n);
-        std::size_t full = 0;
-        for (std::size_t t = 0; t < n; ++t) {
-            topk_[t].tighten(shared_.k, buffer_);
-            const C threshold = thresholds_[t] = topk_[t].threshold();
-            const bool known = threshold == threshold;  // NaN: fewer entries, or the last of the list is one
-            bounded_thresholds_[t] = known ? threshold : -std::numeric_limits<C>::infinity();
-            full += known;
-        }
-        return !forced && 32 * (n - full) > n ? nullptr : bounded_thresholds_.data();
+            shared_.are_bounds_exact ? measured::kCandidatesPerEntryOfBytes : measured::kCandidatesPerEntry;
+        const bool saw_few = panel_.begin / per_entry < static_cast<std::int64_t>(shared_.k);
+        if (saw_few && !are_bounds_forced()) return nullptr;
+        const bool are_nearly_full = tighten_thresholds();
+        return are_nearly_full || are_bounds_forced() ? bounded_thresholds_.data() : nullptr;
     }
     std::uint32_t* counters() override {
         not_counted_.resize(bounded_thresholds_.size());
@@ -259,6 +256,21 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
         }
     }
 
+    // Trims the lists of the cell and renews their thresholds. Returns whether nearly all lists are full.
+    bool tighten_thresholds() {
+        bounded_thresholds_.resize(thresholds_.size());
+        std::size_t full = 0;
+        for (std::size_t t = 0; t < thresholds_.size(); ++t) {
+            topk_[t].tighten(shared_.k, buffer_);
+            const C threshold = topk_[t].threshold();
+            const bool is_full = threshold == threshold;  // NaN: fewer entries, or the last of the list is one
+            thresholds_[t] = threshold;
+            bounded_thresholds_[t] = is_full ? threshold : -std::numeric_limits<C>::infinity();
+            full += is_full;
+        }
+        return are_nearly_all(full, thresholds_.size());
+    }
+
     std::int64_t task(std::int64_t t) const {
         return shared_.sorted.order[static_cast<std::size_t>(cell_->first_task + t)];
     }
@@ -296,6 +308,28 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
     Fault fault_{};
 };
 
+// Writes the columns and scores of k entries of each list, in order.
+template <class E, class C>
+void write_lists(std::vector<TopK<E, C>>& lists, std::int64_t k, std::int64_t max_entries, const Execution& execution,
+                 std::int64_t* ids, C* scores) {
+    constexpr std::int64_t lists_per_chunk = 64;
+    const std::int64_t n = std::ssize(lists), chunks = divide_up(n, lists_per_chunk);
+    const Team team(execution.threads, n * max_entries < kWorkBetweenPolls ? 1 : chunks);
+    std::vector<std::vector<E>> buffers(static_cast<std::size_t>(team.size()));
+    parallel_for(team, chunks, execution.interrupted, [&](std::int64_t chunk, int worker, Stop&) {
+        std::vector<E>& buffer = buffers[static_cast<std::size_t>(worker)];
+        const std::int64_t first = chunk * lists_per_chunk, last = std::min(n, first + lists_per_chunk);
+        for (std::int64_t list = first; list < last; ++list) {
+            std::int64_t at = list * k;
+            for (const E& entry : lists[static_cast<std::size_t>(list)].sorted(static_cast<std::size_t>(k), buffer)) {
+                ids[at] = entry.column();
+                scores[at] = entry.score();
+                ++at;
+            }
+        }
+    });
+}
+
 template <class C, class E>
 Fault topk_as(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, NanRule nan, const Execution& execution,
               std::int64_t* ids, C* scores) {
@@ -304,29 +338,13 @@ Fault topk_as(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, 
     using List = TopK<E, C>;
     typename TopKSink<C, E>::Shared shared{tasks.filter, sorted, static_cast<std::size_t>(k), nan, {}};
     shared.topk.resize(static_cast<std::size_t>(tasks.size));
-    const DType dtype = scoring.candidates.dtype();
-    shared.has_bytes = (dtype == DType::int8 || dtype == DType::uint8) && scoring.queries.dtype() == dtype;
+    shared.are_bounds_exact = scoring.candidates.has_bytes() && scoring.queries.dtype() == scoring.candidates.dtype();
     const std::int64_t max_entries =
         2 * std::min(k, embeddings.entity_count()) + static_cast<std::int64_t>(List::kSlack);
     sweep<C>(scoring, sorted, execution, max_entries * static_cast<std::int64_t>(sizeof(E)),
              [&] { return std::make_unique<TopKSink<C, E>>(scoring.kernels, shared); });
     if (shared.fault) return shared.fault;
-    constexpr std::int64_t tasks_per_chunk = 64;
-    const std::int64_t chunks = divide_up(tasks.size, tasks_per_chunk);
-    const Team team(execution.threads, tasks.size * max_entries < kWorkBetweenPolls ? 1 : chunks);
-    std::vector<std::vector<E>> buffers(static_cast<std::size_t>(team.size()));
-    parallel_for(team, chunks, execution.interrupted, [&](std::int64_t chunk, int worker, Stop&) {
-        std::vector<E>& buffer = buffers[static_cast<std::size_t>(worker)];
-        for (std::int64_t task = chunk * tasks_per_chunk; task < std::min(tasks.size, (chunk + 1) * tasks_per_chunk);
-             ++task) {
-            std::int64_t at = task * k;
-            for (const E& entry : shared.topk[static_cast<std::size_t>(task)].sorted(shared.k, buffer)) {
-                ids[at] = entry.column();
-                scores[at] = entry.score();
-                ++at;
-            }
-        }
-    });
+    write_lists(shared.topk, k, max_entries, execution, ids, scores);
     return {};
 }
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <type_traits>
-#include <utility>
 
 #include "engine/rows/reader.hpp"
 #include "kernels/count.hpp"
@@ -139,30 +138,38 @@ void Vectors<C>::pack(const std::int64_t* ids, std::int64_t n, std::int64_t lane
 template <class C>
 void Vectors<C>::load(const std::int64_t* ids, std::int64_t n, bool normalise, C* buffer, const C** vectors,
                       double* squares) const {
-    const auto size = static_cast<std::size_t>(depth());
     for (std::int64_t i = 0; i < n; ++i) {
         C* const copy = buffer + i * depth();
         if (!in_place_) read_(matrix_, ids[i], copy);
         vectors[i] = in_place_ ? reinterpret_cast<const C*>(matrix_.data + ids[i] * matrix_.row_stride) : copy;
     }
-    if (squares != nullptr) kernels_.add_squares(vectors, static_cast<std::size_t>(n), size, squares);
+    if (squares != nullptr) {
+        kernels_.add_squares(vectors, static_cast<std::size_t>(n), static_cast<std::size_t>(depth()), squares);
+    }
+    if (normalise) normalise_loaded(ids, n, buffer, vectors);
+}
+
+template <class C>
+void Vectors<C>::normalise_loaded(const std::int64_t* ids, std::int64_t n, C* buffer, const C** vectors) const {
+    const auto size = static_cast<std::size_t>(depth());
     constexpr std::int64_t at_once = 16;
-    for (std::int64_t first = 0; normalise && first < n; first += at_once) {
-        const C* left[at_once];
+    for (std::int64_t first = 0; first < n; first += at_once) {
+        const C* sources[at_once];  // of those that need their sum of squares
         C* copies[at_once];
         std::size_t count = 0;
         for (std::int64_t i = first; i < std::min(first + at_once, n); ++i) {
             C* const copy = buffer + i * depth();
-            left[count] = std::exchange(vectors[i], copy);
-            if (kernels_.normalise(left[count], size, copy)) continue;
-            if (sizeof(C) == 4 && !in_place_) read_(matrix_, ids[i], copy);  // it was written to
+            sources[count] = vectors[i];
+            vectors[i] = copy;
+            if (kernels_.try_normalise(sources[count], size, copy)) continue;
+            if (sizeof(C) == 4 && !in_place_) read_(matrix_, ids[i], copy);  // the trial has overwritten its source
             copies[count++] = copy;
         }
         double sums[at_once];
-        kernels_.add_squares(left, count, size, sums);
+        kernels_.add_squares(sources, count, size, sums);
         for (std::size_t i = 0; i < count; ++i) {
-            if (sizeof(C) == 8 && lost_digits(sums[i]) && normalise_scaled(left[i], depth(), copies[i])) continue;
-            kernels_.divide(left[i], size, sums[i] == 0 ? 1 : std::sqrt(sums[i]), copies[i]);
+            if (sizeof(C) == 8 && lost_digits(sums[i]) && normalise_scaled(sources[i], depth(), copies[i])) continue;
+            kernels_.divide(sources[i], size, sums[i] == 0 ? 1 : std::sqrt(sums[i]), copies[i]);
         }
     }
 }

@@ -34,7 +34,7 @@ class Vectors {
     // null.
     void load(const std::int64_t* ids, std::int64_t n, bool normalise, C* buffer, const C** vectors,
               double* squares = nullptr) const;
-    const C* row(std::int64_t id, bool normalise, C* buffer) const {
+    const C* row(std::int64_t id, C* buffer, bool normalise = false) const {
         const C* vector;
         load(&id, 1, normalise, buffer, &vector);
         return vector;
@@ -52,6 +52,9 @@ class Vectors {
     }
 
   private:
+    // Normalises loaded vectors into `buffer`, and has `vectors` point there.
+    void normalise_loaded(const std::int64_t* ids, std::int64_t n, C* buffer, const C** vectors) const;
+
     VectorMatrix matrix_;
     bool in_place_;
     void (*read_)(const VectorMatrix& matrix, std::int64_t row, C* out);
