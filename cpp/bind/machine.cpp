@@ -25,9 +25,7 @@ std::string join(const std::vector<std::string>& names) {
     return text;
 }
 
-}  // namespace
-
-void register_machine(py::module_& m) {
+void choose_by_environment() {
     const char* name = std::getenv("TRUERANK_ISA");
     if (!choose_isa(name)) {
         throw py::import_error("TRUERANK_ISA: expected an instruction set this machine can run (" +
@@ -40,6 +38,12 @@ void register_machine(py::module_& m) {
             "TRUERANK_BOUNDS: expected one that this machine can use (" + join(usable_levels()) + "), got '" + levels +
             (are_tiles ? "', which needs AMX, Linux that saves its tiles, and the instruction set avx512" : "'"));
     }
+}
+
+}  // namespace
+
+void register_machine(py::module_& m) {
+    choose_by_environment();
     guard_forks();
     m.attr("compiler") = kCompiler;
     m.def("isa", &isa_name, "The instruction set in use.");

@@ -279,26 +279,31 @@ RowForm make_form(int width, const std::vector<int>& names, int needed, std::opt
             .tab_lines = tab_lines};
 }
 
-py::tuple rows(std::string_view text, const RowForm& form, std::vector<SharedNames*> tables) {
-    require(tables.size() == form.names.size(), "tables: expected one for each field of names");
-    std::vector<NameTable*> names;
-    for (SharedNames* const table : tables) {
-        require(table != nullptr, "tables: expected Names");
-        names.push_back(&table->table);
-    }
-    // Each table is locked once, and in an order that all threads keep.
+// Locks each table once, and in an order that all threads keep.
+std::vector<std::unique_lock<std::mutex>> lock_in_order(std::vector<SharedNames*> tables) {
     std::sort(tables.begin(), tables.end(), std::less<>());
     tables.erase(std::unique(tables.begin(), tables.end()), tables.end());
     std::vector<std::unique_lock<std::mutex>> locks;
     for (SharedNames* const table : tables) locks.emplace_back(table->mutex);
-    NamedRows read;
-    const LineFault fault = read_rows(text, form, names, &parse_by_python, read);
+    return locks;
+}
+
+py::tuple read_text_rows(std::string_view text, const RowForm& form, const std::vector<SharedNames*>& tables) {
+    require(tables.size() == form.names.size(), "tables: expected one for each field of names");
+    std::vector<NameTable*> name_tables;
+    for (SharedNames* const table : tables) {
+        require(table != nullptr, "tables: expected Names");
+        name_tables.push_back(&table->table);
+    }
+    std::vector<std::unique_lock<std::mutex>> locks = lock_in_order(tables);
+    NamedRows rows;
+    const LineFault fault = read_rows(text, form, name_tables, &parse_by_python, rows);
     locks.clear();
     py::list codes;
-    for (const std::vector<std::int32_t>& column : read.codes) codes.append(array_of(column));
+    for (const std::vector<std::int32_t>& column : rows.codes) codes.append(array_of(column));
     py::object first_fault = py::none();
     if (fault.line >= 0) first_fault = py::make_tuple(fault.line, fault.problem);
-    return py::make_tuple(first_fault, codes, array_of(read.values));
+    return py::make_tuple(first_fault, codes, array_of(rows.values));
 }
 
 }  // namespace
@@ -327,7 +332,7 @@ void register_names(py::module_& m) {
     py::class_<RowForm>(m, "RowForm", py::is_final(), "Which fields of a row are what, counted from 0.")
         .def(py::init(&make_form), py::arg("width"), py::arg("names"), py::arg("needed"), py::arg("value") = py::none(),
              py::arg("tabs") = false, py::arg("tab_lines") = false);
-    m.def("read_rows", &rows, py::arg("text"), py::arg("form"), py::arg("tables"),
+    m.def("read_rows", &read_text_rows, py::arg("text"), py::arg("form"), py::arg("tables"),
           "The first wrong line of the text (its number and what is wrong) or None; for each field of names, which are "
           "added to its table, their numbers; and the values.");
 }

@@ -79,16 +79,23 @@ Scores ScoreArray::view() const {
 }
 
 VectorMatrix ScoreArray::vectors() const {
-    const auto depth = array_.ndim();
-    const bool in_halves = depth == 3 && !is_complex_;
+    const auto dimensions = array_.ndim();
+    const bool in_halves = dimensions == 3 && !is_complex_;
     if (!is_complex_ && !in_halves) return view();
-    require((in_halves ? array_.shape(1) == 2 : depth == 1 || depth == 2) && array_.itemsize() == size_,
-            "vectors: not a matrix of this dtype");
-    const std::int64_t rows = depth == 1 ? 1 : array_.shape(0), numbers = array_.shape(depth - 1);
-    const std::ptrdiff_t row_stride = depth == 1 ? 0 : array_.strides(0), stride = array_.strides(depth - 1);
-    const std::ptrdiff_t part_stride = in_halves ? array_.strides(1) : static_cast<std::ptrdiff_t>(size_ / 2);
-    Scores vectors{static_cast<const char*>(array_.data()), rows, 2 * numbers, row_stride, stride, dtype_, swapped_};
-    if (stride != 2 * part_stride || in_halves) return {vectors, part_stride};
+    const bool is_matrix = in_halves ? array_.shape(1) == 2 : dimensions == 1 || dimensions == 2;
+    require(is_matrix && array_.itemsize() == size_, "vectors: not a matrix of this dtype");
+    const bool is_vector = dimensions == 1;
+    Scores vectors{.data = static_cast<const char*>(array_.data()),
+                   .rows = is_vector ? 1 : array_.shape(0),
+                   .columns = 2 * array_.shape(dimensions - 1),
+                   .row_stride = is_vector ? 0 : array_.strides(0),
+                   .column_stride = array_.strides(dimensions - 1),
+                   .dtype = dtype_,
+                   .swapped = swapped_};
+    if (in_halves) return {vectors, array_.strides(1)};
+    const auto part_stride = static_cast<std::ptrdiff_t>(size_ / 2);
+    const bool are_in_turn = vectors.column_stride == 2 * part_stride;
+    if (!are_in_turn) return {vectors, part_stride};
     vectors.column_stride = part_stride;  // Parts in turn are as good as real numbers.
     return vectors;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "bind/tasks.hpp"
 
@@ -57,22 +58,23 @@ SelectionArrays sorted_copy(const SelectionArrays& selection, std::int64_t bound
     require(!selection.ranges, "selection: ranges");
     const Selection lists = selection.view();
     py::array copy = new_indices(lists);
-    Int64Array clean(selection.indptr.size());
-    std::int64_t* const ends = clean.mutable_data();
+    Int64Array indptr(selection.indptr.size());
+    std::int64_t* const ends = indptr.mutable_data();
+    std::vector<std::int64_t> lengths(static_cast<std::size_t>(lists.size));
     char* const data = static_cast<char*>(copy.mutable_data());
     const auto size = static_cast<std::int64_t>(copy.itemsize());
     bool (*const interrupted)() = interrupt_hook();
     without_gil([&] {
-        sort_lists(lists, data, ends + 1, bound, threads, interrupted);
+        sort_lists(lists, data, lengths.data(), bound, threads, interrupted);
         ends[0] = 0;
         for (std::int64_t list = 0; list < lists.size; ++list) {
-            const std::int64_t length = ends[list + 1];
+            const std::int64_t length = lengths[static_cast<std::size_t>(list)];
             std::memmove(data + ends[list] * size, data + lists.indptr[list] * size,
                          static_cast<std::size_t>(length * size));
             ends[list + 1] = ends[list] + length;
         }
     });
-    return {clean, copy[py::slice(0, ends[lists.size], 1)], selection.lists, selection.shared};
+    return {indptr, copy[py::slice(0, ends[lists.size], 1)], selection.lists, selection.shared};
 }
 
 // The first task whose list lacks its column, or -1.

@@ -17,6 +17,25 @@ namespace {
 
 constexpr std::int64_t kChunkEntries = 1 << 17;
 
+template <class Index>
+std::int64_t first_outside_of(const Index* indices, std::int64_t n, std::int64_t bound) {
+    const auto outside =
+        std::find_if(indices, indices + n, [bound](Index index) { return index < 0 || index >= bound; });
+    return outside == indices + n ? -1 : outside - indices;
+}
+
+// How many indices are not larger than the one before because a list begins there.
+template <class Index>
+std::int64_t allowed_falls(const Selection& lists, const Index* indices) {
+    std::int64_t falls = 0;
+    for (std::int64_t list = 0; list < lists.size; ++list) {
+        const std::int64_t start = lists.indptr[list];
+        const bool follows = start > 0 && start < lists.entries && lists.length(list) > 0;
+        if (follows) falls += indices[start] <= indices[start - 1];
+    }
+    return falls;
+}
+
 // All indices are looked at in one pass, without regard to where lists begin: whether any is outside of the bound, and
 // how many are not larger than the one before, which may be so where a list begins and nowhere else. Only if something
 // is wrong is it looked for again. Arithmetic is unsigned throughout, where the top bit marks a negative difference:
@@ -27,39 +46,30 @@ ListCheck check(const Selection& lists, const Index* indices, std::int64_t bound
     constexpr int top_bit = std::numeric_limits<Unsigned>::digits - 1;
     const std::int64_t n = lists.entries;
     const auto last = static_cast<Unsigned>(std::min<std::int64_t>(bound - 1, std::numeric_limits<Index>::max()));
-    std::atomic<std::int64_t> falls{0};  // places where an index is not larger than the one before
-    std::atomic<bool> outside{bound == 0 && n > 0};
+    std::atomic<std::int64_t> falls{0};      // places where an index is not larger than the one before
+    const bool has_no_columns = bound == 0;  // then `last` marks nothing
+    std::atomic<bool> is_any_outside{has_no_columns && n > 0};
     const Team team(n * static_cast<std::int64_t>(sizeof(Index)) < measured::kSerialBytes ? 1 : threads,
                     divide_up(n, kChunkEntries));
     parallel_for(team, divide_up(n, kChunkEntries), interrupted, [&](std::int64_t chunk, int, Stop&) {
         const std::int64_t begin = chunk * kChunkEntries, end = std::min(n, begin + kChunkEntries);
         Unsigned outside_bits = 0, chunk_falls = 0;
-        // The top bit is set for an index outside of the bound.
-        const auto bits_of = [&](Unsigned index) { return index | static_cast<Unsigned>(last - index); };
-        if (begin == 0) outside_bits = bits_of(static_cast<Unsigned>(indices[0]));
+        // The top bit is set if an index is negative, or `last` is less than it.
+        const auto outside_bits_of = [&](Unsigned index) { return index | static_cast<Unsigned>(last - index); };
+        const auto does_not_rise = [&](Unsigned before, Unsigned index) {
+            return static_cast<Unsigned>(static_cast<Unsigned>(index - before - 1) >> top_bit);
+        };
+        if (begin == 0) outside_bits = outside_bits_of(static_cast<Unsigned>(indices[0]));
         for (std::int64_t i = std::max<std::int64_t>(begin, 1); i < end; ++i) {
             const auto index = static_cast<Unsigned>(indices[i]), before = static_cast<Unsigned>(indices[i - 1]);
-            outside_bits |= bits_of(index);
-            chunk_falls += static_cast<Unsigned>(index - before - 1) >> top_bit;
+            outside_bits |= outside_bits_of(index);
+            chunk_falls += does_not_rise(before, index);
         }
-        if (outside_bits >> top_bit != 0) outside.store(true, std::memory_order_relaxed);
+        if (outside_bits >> top_bit != 0) is_any_outside.store(true, std::memory_order_relaxed);
         falls.fetch_add(static_cast<std::int64_t>(chunk_falls), std::memory_order_relaxed);
     });
-    ListCheck result;
-    if (outside.load()) {
-        for (std::int64_t i = 0; i < n && result.first_outside < 0; ++i) {
-            if (indices[i] < 0 || indices[i] >= bound) result.first_outside = i;
-        }
-        return result;
-    }
-    // Indices may fall where one list ends and the next begins.
-    std::int64_t allowed = 0;
-    for (std::int64_t list = 0; list < lists.size; ++list) {
-        const std::int64_t start = lists.indptr[list];
-        if (start > 0 && start < n && lists.length(list) > 0) allowed += indices[start] <= indices[start - 1];
-    }
-    result.sorted = falls.load() == allowed;
-    return result;
+    if (is_any_outside.load()) return {.first_outside = first_outside_of(indices, n, bound)};
+    return {.sorted = falls.load() == allowed_falls(lists, indices)};
 }
 
 // The columns of a list, entered in any order and read in ascending order, each once. A bit stands for each column, and

@@ -266,12 +266,58 @@ Team::~Team() {
     if (reserved_ > 0) busy_threads.fetch_sub(reserved_, std::memory_order_relaxed);
 }
 
+namespace {
+
+// The threads of a call, of which number 0 is the calling one. Each runs run(worker), and worker 0 then polls until the
+// others are done, too: otherwise nothing would notice an interruption meanwhile.
+#ifdef _OPENMP
+template <class Run, class HasChunks>
+void run_threads(int threads, Stop& stop, const Run& run, const HasChunks&) {
+    std::atomic<int> working{0};
+#pragma omp parallel num_threads(possible_team(threads))
+    {
+        const int worker = omp_get_thread_num();
+        // In a parallel region of the caller's there is one thread, and the team that is kept stays as it is.
+        if (const int size = omp_get_num_threads(); worker == 0 && size > 1) kept_team = size;
+        working.fetch_add(1, std::memory_order_relaxed);
+        run(worker);
+        working.fetch_sub(1, std::memory_order_release);
+        if (worker == 0) stop.wait_for_workers(working);
+    }
+}
+#else
+// These threads are for this call alone: starting one takes some microseconds, and work that is worth several threads
+// takes hundreds.
+template <class Run, class HasChunks>
+void run_threads(int threads, Stop& stop, const Run& run, const HasChunks& has_chunks) {
+    std::atomic<int> working{0};
+    std::vector<std::thread> others;
+    others.reserve(static_cast<std::size_t>(threads - 1));
+    for (int worker = 1; worker < threads && has_chunks(); ++worker) {
+        working.fetch_add(1, std::memory_order_relaxed);
+        try {
+            others.emplace_back([&run, &working, worker] {
+                run(worker);
+                working.fetch_sub(1, std::memory_order_release);
+            });
+        } catch (...) {  // the system cannot start more threads
+            working.fetch_sub(1, std::memory_order_relaxed);
+            break;
+        }
+    }
+    run(0);
+    stop.wait_for_workers(working);
+    for (std::thread& other : others) other.join();
+}
+#endif
+
+}  // namespace
+
 void parallel_for(const Team& team, std::int64_t chunks, bool (*interrupted)(), const Work& work, Listener* listener,
                   std::int64_t total) {
     Stop stop(interrupted, listener, total);
     // Chunks are handed out one by one, since the system may grant fewer threads than were requested.
     std::atomic<std::int64_t> next{0};
-    std::atomic<int> working{0};
     std::exception_ptr failure;
     std::mutex mutex;
     std::int64_t chunks_of_caller = 0;
@@ -291,58 +337,23 @@ void parallel_for(const Team& team, std::int64_t chunks, bool (*interrupted)(), 
         }
         restore_arithmetic(arithmetic);
     };
-    // Worker 0 is the calling thread. It polls until the last chunk is done, also while it waits for the other threads:
-    // otherwise nothing would notice an interruption then.
-    const auto run_caller = [&] {
+    BriefTeams::Time caller_time{};
+    const auto run_in_team = [&](int worker) {
+        if (worker != 0) return run(worker);
         const ThreadClock::time_point before = ThreadClock::now();
         run(0);
-        return ThreadClock::now() - before;
+        caller_time = ThreadClock::now() - before;
     };
     const auto start = std::chrono::steady_clock::now();
-    BriefTeams::Time caller_time{};
     if (team.size() == 1) {
         run(0);
     } else {
-#ifdef _OPENMP
-#pragma omp parallel num_threads(possible_team(team.size()))
-        {
-            const int worker = omp_get_thread_num();
-            // In a parallel region of the caller's there is one thread, and the team that is kept stays as it is.
-            if (const int size = omp_get_num_threads(); worker == 0 && size > 1) kept_team = size;
-            working.fetch_add(1, std::memory_order_relaxed);
-            if (worker == 0) {
-                caller_time = run_caller();
-            } else {
-                run(worker);
-            }
-            working.fetch_sub(1, std::memory_order_release);
-            if (worker == 0) stop.wait_for_workers(working);
-        }
-#else
-        // These threads are for this call alone: starting one takes some microseconds, and work that is worth several
-        // threads takes hundreds.
-        std::vector<std::thread> others;
-        others.reserve(static_cast<std::size_t>(team.size() - 1));
-        for (int worker = 1; worker < team.size() && next.load(std::memory_order_relaxed) < chunks; ++worker) {
-            working.fetch_add(1, std::memory_order_relaxed);
-            try {
-                others.emplace_back([&run, &working, worker] {
-                    run(worker);
-                    working.fetch_sub(1, std::memory_order_release);
-                });
-            } catch (...) {  // the system cannot start more threads
-                working.fetch_sub(1, std::memory_order_relaxed);
-                break;
-            }
-        }
-        caller_time = run_caller();
-        stop.wait_for_workers(working);
-        for (std::thread& other : others) other.join();
-#endif
+        run_threads(team.size(), stop, run_in_team, [&] { return next.load(std::memory_order_relaxed) < chunks; });
     }
     // A caller that had no chunk was kept waiting itself, and knows nothing about the others.
     if (team.is_judged() && chunks_of_caller > 0) {
-        brief_teams.judge(std::chrono::steady_clock::now() - start, caller_time * chunks / chunks_of_caller);
+        const BriefTeams::Time time_alone = caller_time * chunks / chunks_of_caller;
+        brief_teams.judge(std::chrono::steady_clock::now() - start, time_alone);
     }
     if (failure) std::rethrow_exception(failure);
     if (stop.interrupted()) throw Interrupted{};

@@ -7,6 +7,7 @@
 #include <new>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #ifndef _WIN32
@@ -63,6 +64,29 @@ struct FileChunks {
     bool whole_rows() const { return by_rows && inner_step == inner; }
     std::int64_t inner_chunks() const { return divide_up(inner, inner_step); }
     std::int64_t count() const { return divide_up(outer, outer_step) * inner_chunks(); }
+
+    // Where a chunk is in the matrix, along each direction.
+    struct Chunk {
+        std::int64_t outer, inner, outer_size, inner_size;
+        std::int64_t top, left, height, width;
+    };
+    Chunk chunk(std::int64_t i) const {
+        const std::int64_t outer_at = i / inner_chunks() * outer_step, inner_at = i % inner_chunks() * inner_step;
+        const std::int64_t outer_size = std::min(outer_step, outer - outer_at);
+        const std::int64_t inner_size = std::min(inner_step, inner - inner_at);
+        Chunk chunk{.outer = outer_at,
+                    .inner = inner_at,
+                    .outer_size = outer_size,
+                    .inner_size = inner_size,
+                    .top = outer_at,
+                    .left = inner_at,
+                    .height = outer_size,
+                    .width = inner_size};
+        if (by_rows) return chunk;
+        std::swap(chunk.top, chunk.left);
+        std::swap(chunk.height, chunk.width);
+        return chunk;
+    }
 };
 
 FileChunks chunks_of(const FileScores& scores) {
@@ -121,6 +145,46 @@ struct ThreadCounts {
     }
 };
 
+// Reads the scores of a chunk, one after another as they lie in the file.
+Scores read_chunk(const FileScores& scores, const FileChunks& layout, const FileChunks::Chunk& chunk, Buffer& buffer) {
+    const std::int64_t outer_stride = layout.by_rows ? scores.row_stride : scores.column_stride;
+    const std::int64_t inner_bytes = chunk.inner_size * scores.size;
+    const std::int64_t start = scores.offset + chunk.outer * outer_stride + chunk.inner * scores.size;
+    char* const data = buffer.get(chunk.outer_size * inner_bytes);
+    if (inner_bytes == outer_stride) {
+        read_all(scores.descriptor, data, chunk.outer_size * inner_bytes, start);
+    } else {
+        for (std::int64_t i = 0; i < chunk.outer_size; ++i) {
+            read_all(scores.descriptor, data + i * inner_bytes, inner_bytes, start + i * outer_stride);
+        }
+    }
+    return {.data = data,
+            .rows = chunk.height,
+            .columns = chunk.width,
+            .row_stride = static_cast<std::ptrdiff_t>(layout.by_rows ? inner_bytes : scores.size),
+            .column_stride = static_cast<std::ptrdiff_t>(layout.by_rows ? scores.size : inner_bytes),
+            .dtype = scores.dtype,
+            .swapped = scores.swapped};
+}
+
+// The tasks from `first` up to but not including `last`, in a chunk of the matrix.
+Tasks tasks_of(const Tasks& tasks, std::int64_t first, std::int64_t last, const FileScores& scores,
+               const FileChunks::Chunk& chunk) {
+    Tasks part = tasks;
+    part.size = last - first;
+    part.targets += first;
+    if (tasks.rows != nullptr) part.rows += first;
+    if (tasks.is_partial()) part.true_scores += first * scores.size;
+    part.first_row += chunk.top;
+    part.first_column += chunk.left;
+    for (Selection* selection : {&part.filter, &part.candidates}) {
+        *selection = selection->from_task(first);
+        if (chunk.width == scores.columns) continue;
+        *selection = selection->within(part.first_column, part.first_column + chunk.width);
+    }
+    return part;
+}
+
 }  // namespace
 
 bool reads_whole_rows(const FileScores& scores) { return chunks_of(scores).whole_rows(); }
@@ -128,14 +192,13 @@ bool reads_whole_rows(const FileScores& scores) { return chunks_of(scores).whole
 Fault rank(const FileScores& scores, const Tasks& tasks, const Rules& rules, int threads, bool (*interrupted)(),
            const Counts& counts) {
     if (tasks.size == 0) return {};
-    // A matrix without columns has nothing to read, but its tasks still have to be settled.
+    // A matrix without columns has nothing to read, but its tasks still have to be counted.
     if (scores.columns == 0) {
         const Scores nothing{nullptr, scores.rows, 0, 0, 0, scores.dtype, scores.swapped};
         return rank(nothing, tasks, rules, 1, nullptr, counts);
     }
     const FileChunks layout = chunks_of(scores);
     const bool disjoint = layout.whole_rows();  // every chunk has tasks of its own
-    const std::int64_t outer_stride = layout.by_rows ? scores.row_stride : scores.column_stride;
     const auto first_task_from = [&](std::int64_t row) {
         if (tasks.rows == nullptr) return std::min(row, tasks.size);
         return static_cast<std::int64_t>(std::lower_bound(tasks.rows, tasks.rows + tasks.size, row + tasks.first_row) -
@@ -151,55 +214,20 @@ Fault rank(const FileScores& scores, const Tasks& tasks, const Rules& rules, int
     std::vector<Worker> workers(static_cast<std::size_t>(team.size()));
     Fault fault;
     std::mutex mutex;
-    parallel_for(team, layout.count(), interrupted, [&](std::int64_t chunk, int id, Stop&) {
+    parallel_for(team, layout.count(), interrupted, [&](std::int64_t i, int id, Stop&) {
         Worker& worker = workers[static_cast<std::size_t>(id)];
-        const std::int64_t outer = chunk / layout.inner_chunks() * layout.outer_step;
-        const std::int64_t inner = chunk % layout.inner_chunks() * layout.inner_step;
-        const std::int64_t outer_size = std::min(layout.outer_step, layout.outer - outer);
-        const std::int64_t inner_size = std::min(layout.inner_step, layout.inner - inner);
-        const std::int64_t top = layout.by_rows ? outer : inner, left = layout.by_rows ? inner : outer;
-        const std::int64_t height = layout.by_rows ? outer_size : inner_size,
-                           width = layout.by_rows ? inner_size : outer_size;
-        const std::int64_t first = first_task_from(top), last = first_task_from(top + height);
+        const FileChunks::Chunk chunk = layout.chunk(i);
+        const std::int64_t first = first_task_from(chunk.top), last = first_task_from(chunk.top + chunk.height);
         if (first == last) return;
-
-        const std::int64_t inner_bytes = inner_size * scores.size;
-        char* const data = worker.buffer.get(outer_size * inner_bytes);
-        const std::int64_t start = scores.offset + outer * outer_stride + inner * scores.size;
-        if (inner_bytes == outer_stride) {
-            read_all(scores.descriptor, data, outer_size * inner_bytes, start);
-        } else {
-            for (std::int64_t i = 0; i < outer_size; ++i) {
-                read_all(scores.descriptor, data + i * inner_bytes, inner_bytes, start + i * outer_stride);
-            }
-        }
-
-        const Scores chunk_scores{data,
-                                  height,
-                                  width,
-                                  static_cast<std::ptrdiff_t>(layout.by_rows ? inner_bytes : scores.size),
-                                  static_cast<std::ptrdiff_t>(layout.by_rows ? scores.size : inner_bytes),
-                                  scores.dtype,
-                                  scores.swapped};
-        Tasks chunk_tasks = tasks;
-        chunk_tasks.size = last - first;
-        chunk_tasks.targets += first;
-        if (tasks.rows != nullptr) chunk_tasks.rows += first;
-        if (tasks.is_partial()) chunk_tasks.true_scores += first * scores.size;
-        chunk_tasks.first_row += top;
-        chunk_tasks.first_column += left;
-        for (Selection* selection : {&chunk_tasks.filter, &chunk_tasks.candidates}) {
-            *selection = selection->from_task(first);
-            if (width == scores.columns) continue;
-            *selection = selection->within(chunk_tasks.first_column, chunk_tasks.first_column + width);
-        }
+        const Scores chunk_scores = read_chunk(scores, layout, chunk, worker.buffer);
+        const Tasks chunk_tasks = tasks_of(tasks, first, last, scores, chunk);
         if (!disjoint && worker.thread_counts.data.empty()) worker.thread_counts.start(counts, tasks.size);
         const Counts& chunk_counts = disjoint ? counts : worker.thread_counts.counts;
         Fault chunk_fault = rank(chunk_scores, chunk_tasks, rules, 1, nullptr, shifted(chunk_counts, first));
         if (!chunk_fault) return;
         chunk_fault.task += first;
-        chunk_fault.row += top;
-        if (chunk_fault.column >= 0) chunk_fault.column += left;
+        chunk_fault.row += chunk.top;
+        if (chunk_fault.column >= 0) chunk_fault.column += chunk.left;
         const std::lock_guard<std::mutex> lock(mutex);
         fault.take(chunk_fault);
     });

@@ -1,6 +1,7 @@
 #include "engine/files/text_lists.hpp"
 
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <span>
 
@@ -17,7 +18,7 @@ constexpr const char* kNoScore = "expected a number as the score";
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Calls line(text) for every line that has more than blanks, until one returns a problem.
+// Calls read_line(line) for every line that has more than blanks, until it returns a problem.
 template <class Line>
 LineFault for_lines(std::string_view text, const char* blanks, const Line& read_line) {
     std::int64_t number = 0;
@@ -60,49 +61,70 @@ std::size_t split_at_tabs(std::string_view line, std::span<std::string_view> fie
     }
 }
 
-// Exact for decimals of up to 15 digits and small exponents, which it reads by itself.
-bool parse_number(std::string_view text, ParseNumber otherwise, double& value) {
-    std::size_t at = 0;
-    const bool negative = !text.empty() && text[0] == '-';
-    if (negative) ++at;
+// Removes the first character of a text if it is c. Returns whether it was.
+bool skip(std::string_view& text, char c) {
+    const bool is_first = text.starts_with(c);
+    if (is_first) text.remove_prefix(1);
+    return is_first;
+}
+
+// A decimal without its sign: `digits` is all of them as an integer, `significant` how many there are from the first on
+// that is not 0, and `places` how many of them come after the point.
+struct Decimal {
+    bool has_digits = false;
     std::uint64_t digits = 0;
-    int count = 0, places = 0;  // of digits without leading zeros; of decimal places
-    bool any = false, point = false;
-    for (; at < text.size() && count <= kExactDigits; ++at) {
-        const char c = text[at];
-        if (c == '.' && !point) {
-            point = true;
+    int significant = 0, places = 0;
+};
+
+// Reads a decimal from the front of a text, up to one digit more than are exact, and removes what it has read.
+Decimal read_decimal(std::string_view& text) {
+    Decimal decimal;
+    bool has_point = false;
+    for (; !text.empty() && decimal.significant <= kExactDigits; text.remove_prefix(1)) {
+        const char c = text[0];
+        if (c == '.' && !has_point) {
+            has_point = true;
         } else if (is_digit(c)) {
-            any = true;
-            digits = digits * 10 + static_cast<std::uint64_t>(c - '0');
-            count += digits != 0;
-            places += point;
+            decimal.has_digits = true;
+            decimal.digits = decimal.digits * 10 + static_cast<std::uint64_t>(c - '0');
+            decimal.significant += decimal.digits != 0;
+            decimal.places += has_point;
         } else {
             break;
         }
     }
+    return decimal;
+}
+
+// The same of an exponent: 0, and nothing is removed, if there is none of at most three digits.
+int read_exponent(std::string_view& text) {
+    std::string_view rest = text;
+    if (!skip(rest, 'e') && !skip(rest, 'E')) return 0;
+    const bool is_negative = skip(rest, '-');
+    if (!is_negative) skip(rest, '+');
+    if (rest.empty() || rest.size() > 3) return 0;
     int exponent = 0;
-    if (any && at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
-        std::size_t digit = at + 1;
-        const bool below = digit < text.size() && text[digit] == '-';
-        if (digit < text.size() && (text[digit] == '-' || text[digit] == '+')) ++digit;
-        if (digit < text.size() && text.size() - digit <= 3) {
-            int size = 0;
-            for (at = digit; at < text.size() && is_digit(text[at]); ++at) size = size * 10 + (text[at] - '0');
-            exponent = below ? -size : size;
-        }
-    }
-    exponent -= places;
-    const int size = exponent < 0 ? -exponent : exponent;
+    for (; !rest.empty() && is_digit(rest[0]); rest.remove_prefix(1)) exponent = exponent * 10 + (rest[0] - '0');
+    text = rest;
+    return is_negative ? -exponent : exponent;
+}
+
+// Exact for decimals of up to 15 digits and small exponents, which it reads by itself.
+bool parse_number(std::string_view text, ParseNumber otherwise, double& value) {
+    std::string_view rest = text;
+    const bool is_negative = skip(rest, '-');
+    const Decimal decimal = read_decimal(rest);
+    const int exponent = (decimal.has_digits ? read_exponent(rest) : 0) - decimal.places;
+    const auto power_of_ten = static_cast<std::size_t>(std::abs(exponent));
+    const bool is_decimal = decimal.has_digits && rest.empty();
+    const bool is_exact = decimal.significant <= kExactDigits && power_of_ten < kPowersOfTen.size();
+    if (!is_decimal || !is_exact) return otherwise(text, value);
     // An integer and a power of ten that are doubles: one operation rounds their product or quotient correctly.
-    if (any && at == text.size() && count <= kExactDigits && size < static_cast<int>(kPowersOfTen.size())) {
-        const double power = kPowersOfTen[static_cast<std::size_t>(size)];
-        const auto whole = static_cast<double>(digits);
-        value = exponent < 0 ? whole / power : whole * power;
-        if (negative) value = -value;
-        return true;
-    }
-    return otherwise(text, value);
+    const auto digits = static_cast<double>(decimal.digits);
+    const double power = kPowersOfTen[power_of_ten];
+    value = exponent < 0 ? digits / power : digits * power;
+    if (is_negative) value = -value;
+    return true;
 }
 
 }  // namespace

@@ -104,11 +104,13 @@ class PlaceTable {
     void grow() {
         decltype(slots_) old;
         old.swap(slots_);
+        const std::uint64_t old_place_bits = place_bits_;
         resize(2 * old.size());
         for (const Slot slot : old) {
             if (slot == 0) continue;
-            const std::size_t at = slot_of(slot, [](std::int64_t) { return false; });
-            slots_[at] = (slot & ~place_bits_) | (slot & (old.size() - 1));
+            // The upper bits of a slot are those of a hash, by which its first slot is chosen.
+            const std::uint64_t hash_bits = slot & ~place_bits_, place = slot & old_place_bits;
+            slots_[slot_of(hash_bits, [](std::int64_t) { return false; })] = hash_bits | place;
         }
     }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "engine/names/hash_table.hpp"
@@ -68,11 +70,23 @@ struct ListWorker {
     std::vector<std::pair<std::int64_t, std::int64_t>> tasks;
 };
 
+// What is the same for all lists of a call.
+struct ListCall {
+    const Selection& lists;
+    const ListTasks& tasks;
+    const Selection& filter;
+    const ListedTasks& arrays;
+
+    std::int64_t first_task_from(std::int64_t list) const {
+        return std::lower_bound(tasks.lists, tasks.lists + tasks.size, list) - tasks.lists;
+    }
+};
+
 // Fills the arrays for the tasks of a list that is in the table, and appends what it filters. Returns whether it came
 // to the end.
-bool find_tasks(const Selection& lists, std::int64_t list, const ListTasks& tasks, std::int64_t first,
-                std::int64_t last, const Selection& filter, ListWorker& worker, const ListedTasks& arrays,
+bool find_tasks(const ListCall& call, std::int64_t list, std::int64_t first, std::int64_t last, ListWorker& worker,
                 FilteredPlaces& filtered, Stop& stop, bool is_caller) {
+    const auto& [lists, tasks, filter, arrays] = call;
     for (std::int64_t task = first; task < last; ++task) arrays.place[task] = worker.listed.place(tasks.targets[task]);
     if (!filter) return true;
     worker.tasks.clear();
@@ -91,13 +105,51 @@ bool find_tasks(const Selection& lists, std::int64_t list, const ListTasks& task
         // The target is never left out.
         const std::int64_t place = arrays.place[task];
         const bool is_named = filter.has(filter_list, tasks.targets[task]);
-        const auto end = filtered.places.end(), begin = filtered.places.begin() + filtered.indptr.end()[-2];
-        arrays.shared[task] = static_cast<std::int64_t>(filtered.indptr.size()) - 2;
+        const std::int64_t shared_list = std::ssize(filtered.indptr) - 2;  // the last one
+        const auto begin = filtered.places.begin() + filtered.indptr[static_cast<std::size_t>(shared_list)];
+        const auto end = filtered.places.end();
+        arrays.shared[task] = shared_list;
         arrays.filtered[task] = length - (is_named ? 1 : 0);
         arrays.places[task] = end - begin - (is_named && place >= 0 ? 1 : 0);
         arrays.before[task] = place < 0 ? arrays.places[task] : std::lower_bound(begin, end, place) - begin;
     }
     return true;
+}
+
+// Enters the ids of a list in the table. Returns the first that is outside of the bound or a repeat, if there is one,
+// or nothing if it was stopped.
+std::optional<ListFault> enter_ids(const Selection& lists, std::int64_t list, std::int64_t bound, ListedIds& listed,
+                                   Stop& stop, bool is_caller) {
+    listed.start(lists, list);
+    if (stop.requested(is_caller, 16)) return std::nullopt;
+    const std::int64_t begin = lists.indptr[list], end = lists.indptr[list + 1];
+    for (std::int64_t place = begin; place < end; ++place) {
+        const bool polls = (place - begin) % kChunkEntries == 0;
+        if (polls && stop.requested(is_caller, 16 * kChunkEntries)) return std::nullopt;
+        const std::int64_t id = lists.column(place);
+        const bool is_outside = id < 0 || id >= bound;
+        const std::int64_t first_place = is_outside ? -1 : listed.add(id, place);
+        if (first_place != place) return ListFault{place, first_place};
+    }
+    return ListFault{};
+}
+
+void lower_to(std::atomic<std::int64_t>& least, std::int64_t number) {
+    std::int64_t before = least.load();
+    while (number < before && !least.compare_exchange_weak(before, number)) {
+    }
+}
+
+// Appends what a chunk of lists, from `first` up to but not including `last`, filters.
+void append_filtered(const ListCall& call, std::int64_t first, std::int64_t last, const FilteredPlaces& of_chunk,
+                     FilteredPlaces& filtered) {
+    const std::int64_t places_before = filtered.indptr.back(), lists_before = std::ssize(filtered.indptr) - 1;
+    for (std::size_t i = 1; i < of_chunk.indptr.size(); ++i) {
+        filtered.indptr.push_back(places_before + of_chunk.indptr[i]);
+    }
+    filtered.places.insert(filtered.places.end(), of_chunk.places.begin(), of_chunk.places.end());
+    const std::int64_t end = call.first_task_from(last);
+    for (std::int64_t task = call.first_task_from(first); task < end; ++task) call.arrays.shared[task] += lists_before;
 }
 
 }  // namespace
@@ -112,40 +164,26 @@ ListFault find_listed(const Selection& lists, std::int64_t bound, const ListTask
     std::vector<FilteredPlaces> filtered_of(static_cast<std::size_t>(chunks));
     std::vector<ListFault> faults(static_cast<std::size_t>(chunks));
     std::atomic<std::int64_t> first_fault{std::numeric_limits<std::int64_t>::max()};  // its chunk
-    const auto first_task_from = [&](std::int64_t list) {
-        return std::lower_bound(tasks.lists, tasks.lists + tasks.size, list) - tasks.lists;
-    };
+    const ListCall call{lists, tasks, filter, arrays};
     for (auto* const counts : {arrays.filtered, arrays.before, arrays.places, arrays.shared}) {
         std::fill_n(counts, tasks.size, 0);
     }
     parallel_for(team, chunks, interrupted, [&](std::int64_t chunk, int id, Stop& stop) {
         if (chunk > first_fault.load(std::memory_order_relaxed)) return;
+        const auto c = static_cast<std::size_t>(chunk);
         ListWorker& worker = workers[static_cast<std::size_t>(id)];
-        ListedIds& listed = worker.listed;
         const std::int64_t first = chunk * per_chunk, last = std::min(lists.size, first + per_chunk);
-        std::int64_t task = first_task_from(first);
+        std::int64_t task = call.first_task_from(first);
         for (std::int64_t list = first; list < last; ++list) {
-            const std::int64_t begin = lists.indptr[list], end = lists.indptr[list + 1];
-            listed.start(lists, list);
-            if (stop.requested(id == 0, 16)) return;
-            for (std::int64_t place = begin; place < end; ++place) {
-                if ((place - begin) % kChunkEntries == 0 && stop.requested(id == 0, 16 * kChunkEntries)) return;
-                const std::int64_t id_at = lists.column(place);
-                const bool outside = id_at < 0 || id_at >= bound;
-                const std::int64_t first_place = outside ? -1 : listed.add(id_at, place);
-                if (first_place == place) continue;
-                faults[static_cast<std::size_t>(chunk)] = {place, first_place};
-                std::int64_t before = first_fault.load();
-                while (chunk < before && !first_fault.compare_exchange_weak(before, chunk)) {
-                }
-                return;
+            const std::optional<ListFault> fault = enter_ids(lists, list, bound, worker.listed, stop, id == 0);
+            if (!fault) return;
+            if (fault->place >= 0) {
+                faults[c] = *fault;
+                return lower_to(first_fault, chunk);
             }
             const std::int64_t first_of_list = task;
             while (task < tasks.size && tasks.lists[task] == list) ++task;
-            if (!find_tasks(lists, list, tasks, first_of_list, task, filter, worker, arrays,
-                            filtered_of[static_cast<std::size_t>(chunk)], stop, id == 0)) {
-                return;
-            }
+            if (!find_tasks(call, list, first_of_list, task, worker, filtered_of[c], stop, id == 0)) return;
         }
     });
     for (const ListFault& fault : faults) {
@@ -155,13 +193,8 @@ ListFault find_listed(const Selection& lists, std::int64_t bound, const ListTask
     for (const FilteredPlaces& part : filtered_of) total += part.places.size();
     filtered.places.reserve(total);
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-        FilteredPlaces part = std::move(filtered_of[static_cast<std::size_t>(chunk)]);
-        const std::int64_t before = filtered.indptr.back(),
-                           shared = static_cast<std::int64_t>(filtered.indptr.size()) - 1;
-        for (std::size_t i = 1; i < part.indptr.size(); ++i) filtered.indptr.push_back(before + part.indptr[i]);
-        filtered.places.insert(filtered.places.end(), part.places.begin(), part.places.end());
-        const std::int64_t last = first_task_from((chunk + 1) * per_chunk);
-        for (std::int64_t task = first_task_from(chunk * per_chunk); task < last; ++task) arrays.shared[task] += shared;
+        const FilteredPlaces of_chunk = std::move(filtered_of[static_cast<std::size_t>(chunk)]);  // and then freed
+        append_filtered(call, chunk * per_chunk, (chunk + 1) * per_chunk, of_chunk, filtered);
     }
     return {};
 }

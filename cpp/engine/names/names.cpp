@@ -25,7 +25,7 @@ Word load(const char* bytes) {
     return word;
 }
 
-// The last eight bytes of a name, or all that it has; no loop, and no call, for as many as there are.
+// The last eight bytes of a name, or all that it has: read at once if there are at least four, else one by one.
 std::uint64_t last_bytes(std::string_view name) {
     const std::size_t size = name.size();
     const char* const data = name.data();
