@@ -73,7 +73,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         (TOKEN_BOUNDS, "max(facts.residue, residue)", "max(0.0, residue)"),
         (TOKEN_BOUNDS, "facts.offset += q_.shift_product(row);", ""),
         (MAXIMA, "if (span.continues) most =", "if (false) most ="),
-        (MAXIMA, "if (trace != trace) find_nans", "if (false) find_nans"),
+        (MAXIMA, "if (sum != sum) find_nans", "if (false) find_nans"),
         (
             "cpp/engine/tokens/token_scores.hpp",
             "sum += static_cast<double>(maxima[token]);",

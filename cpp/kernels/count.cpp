@@ -37,8 +37,21 @@ enum class Nans {
     summed,
     // Scores above are counted, and scores below in place of those that are equal: the rest is equal or a NaN. Mostly
     // it is the true score alone; else the scores, which are in the cache, are asked.
-    left,
+    rest,
 };
+
+// So many bytes ahead of what is read of a row, memory is fetched.
+TRUERANK_INLINE std::size_t bytes_ahead(std::size_t row_bytes, bool more_follow) {
+    if (row_bytes >= measured::kLongBytes) return measured_here.ahead.of_long_rows;
+    if (row_bytes >= kPageBytes) return measured_here.ahead.of_rows;
+    return more_follow ? measured_here.ahead.of_short_rows : 0;
+}
+
+// How many scores come before the next start of a cache line.
+template <class T>
+TRUERANK_INLINE std::size_t scores_before_line(const T* scores) {
+    return (kLine - reinterpret_cast<std::uintptr_t>(scores) % kLine) % kLine / sizeof(T);
+}
 
 // Counts for one true score in one pass over the scores at the speed of memory. Returns the number of NaN.
 // `has_true_score`: it is among the scores.
@@ -52,28 +65,21 @@ TRUERANK_INLINE std::int64_t count_one_in(const T* scores, std::size_t n, T true
         nans_are == Nans::summed ? measured::kSummedBytes / sizeof(T) : L::max_additions * L::size;
     const typename L::Scores true_vector = L::broadcast(true_score);
     const bool is_long = n >= kPageBytes / sizeof(T);
-    std::size_t ahead = 0;
-    if (n >= measured::kLongBytes / sizeof(T)) {
-        ahead = measured_here.ahead.of_long_rows;
-    } else if (is_long) {
-        ahead = measured_here.ahead.of_rows;
-    } else if (more_follow) {
-        ahead = measured_here.ahead.of_short_rows;
-    }
+    const std::size_t ahead = bytes_ahead(n * sizeof(T), more_follow);
     std::int64_t nans = 0;
     std::size_t i = 0;
     do {
         const std::size_t start = i, stop = i + std::min(n - i, at_once);
         // Several of each, which take turns: otherwise an addition waits for the one before it.
-        typename L::Counts above[2] = {}, others[2] = {}, nan = {};
+        typename L::Counts above[2] = {}, tied_or_below[2] = {}, nan = {};
         typename L::Scores sum[4] = {};
         const auto count_vector = [&](const T* from, std::size_t k, auto... valid) __attribute__((always_inline)) {
             const typename L::Scores vector = L::load_once(from);
             L::add(above[k % 2], vector > true_vector, valid...);
-            if constexpr (nans_are == Nans::left) {
-                L::add(others[k % 2], vector < true_vector, valid...);
+            if constexpr (nans_are == Nans::rest) {
+                L::add(tied_or_below[k % 2], vector < true_vector, valid...);
             } else {
-                L::add(others[k % 2], vector == true_vector, valid...);
+                L::add(tied_or_below[k % 2], vector == true_vector, valid...);
             }
             if constexpr (nans_are == Nans::summed) {
                 sum[k % 4] += vector;
@@ -84,7 +90,7 @@ TRUERANK_INLINE std::int64_t count_one_in(const T* scores, std::size_t n, T true
         if (i == 0 && is_long) {
             // First come the scores up to a cache line's start: otherwise every vector along the row would lie across
             // two lines, and cost two reads.
-            i = (kLine - reinterpret_cast<std::uintptr_t>(scores) % kLine) % kLine / sizeof(T);
+            i = scores_before_line(scores);
             for (std::size_t u = 0; u < i; u += L::size) {
                 count_vector(scores + u, 0, L::first_lanes(std::min(i - u, L::size)));
             }
@@ -109,10 +115,10 @@ TRUERANK_INLINE std::int64_t count_one_in(const T* scores, std::size_t n, T true
             i = n;
         }
         if constexpr (nans_are == Nans::summed) L::add(nan, L::is_nan_score(sum[0] + sum[1] + (sum[2] + sum[3])));
-        const auto sums = L::sums(above[0] + above[1], others[0] + others[1], nan);
+        const auto sums = L::sums(above[0] + above[1], tied_or_below[0] + tied_or_below[1], nan);
         counts->above += sums.first;
         std::int64_t tied = sums.second, some_nans = sums.third;
-        if constexpr (nans_are == Nans::left) {
+        if constexpr (nans_are == Nans::rest) {
             tied = static_cast<std::int64_t>(i - start) - sums.first - sums.second;
             if (tied > has_true_score && has_nan_sum(scores + start, i - start)) {
                 some_nans = nan_among(scores + start, i - start);
@@ -137,22 +143,26 @@ std::int64_t count_one(const void* from, std::size_t n, typename Order<T>::Bits 
     if constexpr (std::is_floating_point_v<T>) {
         constexpr std::size_t summed = measured::kLeastSummedBytes / sizeof(T);
         static_assert(summed <= Lanes<T>::max_additions);  // So the rest is that of all scores.
-        return n < summed ? count.template operator()<Nans::left>() : count.template operator()<Nans::summed>();
+        return n < summed ? count.template operator()<Nans::rest>() : count.template operator()<Nans::summed>();
     } else {
         return count.template operator()<Nans::asked>();
     }
 }
 
-// Returns the best of `best` and the keys, and adds to `equal` how many of these equal it. In ascending order keys are
-// compared less the lowest number's, as unsigned integers: those of NaN wrap round to the top, and are never least.
+// Returns the best of `best` and the keys, and adds to `equal` how many of these equal it. In ascending order the key
+// of the lowest number is first subtracted from all, as unsigned integers: those of NaN, which are below it, wrap round
+// to the top, and are never least.
 template <class K>
 K best_key(const K* keys, std::size_t n, bool ascending, K lowest, K best, std::int64_t* equal) {
     using Counter = std::make_unsigned_t<K>;
     if (ascending) {
-        Counter least = static_cast<Counter>(static_cast<Counter>(best) - static_cast<Counter>(lowest));
+        const auto less_lowest = [lowest](K key) {
+            return static_cast<Counter>(static_cast<Counter>(key) - static_cast<Counter>(lowest));
+        };
+        Counter least = less_lowest(best);
         for (std::size_t j = 0; j < n; ++j) {
-            const Counter lifted = static_cast<Counter>(static_cast<Counter>(keys[j]) - static_cast<Counter>(lowest));
-            least = lifted < least ? lifted : least;
+            const Counter number = less_lowest(keys[j]);
+            least = number < least ? number : least;
         }
         best = static_cast<K>(static_cast<Counter>(least + static_cast<Counter>(lowest)));
     } else {
@@ -182,15 +192,16 @@ void count_columns(const char* scores, std::ptrdiff_t stride, std::size_t column
                    const void* true_scores, std::int64_t* above, std::int64_t* tied, std::int64_t* nan, void* scratch) {
     using L = Lanes<T>;
     using Counts = typename L::Counts;
-    auto* const counters = static_cast<typename L::Counter*>(scratch);
+    // The scratch has three counters for each lane.
+    auto* const above_counters = static_cast<typename L::Counter*>(scratch);
+    auto *const tied_counters = above_counters + lanes, *const nan_counters = tied_counters + lanes;
     constexpr std::size_t side = measured::kColumnsPerVisit;
-    typename L::Counter* const counters_of[] = {counters, counters + lanes, counters + 2 * lanes};
     const auto visit = [&](const char* first, std::size_t width, std::size_t lane) __attribute__((always_inline)) {
         const typename L::Scores true_score = L::load(static_cast<const T*>(true_scores) + lane);
         Counts lane_above, lane_tied, lane_nan;
-        std::memcpy(&lane_above, counters_of[0] + lane, kBytes);
-        std::memcpy(&lane_tied, counters_of[1] + lane, kBytes);
-        std::memcpy(&lane_nan, counters_of[2] + lane, kBytes);
+        std::memcpy(&lane_above, above_counters + lane, kBytes);
+        std::memcpy(&lane_tied, tied_counters + lane, kBytes);
+        std::memcpy(&lane_nan, nan_counters + lane, kBytes);
 #pragma GCC unroll 16
         for (std::size_t c = 0; c < width; ++c) {
             const char* at = first + static_cast<std::ptrdiff_t>(c) * stride + lane * sizeof(T);
@@ -200,13 +211,13 @@ void count_columns(const char* scores, std::ptrdiff_t stride, std::size_t column
             L::add(lane_tied, vector == true_score);
             if constexpr (has_nan<T>) L::add(lane_nan, L::is_nan_score(vector));
         }
-        std::memcpy(counters_of[0] + lane, &lane_above, kBytes);
-        std::memcpy(counters_of[1] + lane, &lane_tied, kBytes);
-        std::memcpy(counters_of[2] + lane, &lane_nan, kBytes);
+        std::memcpy(above_counters + lane, &lane_above, kBytes);
+        std::memcpy(tied_counters + lane, &lane_tied, kBytes);
+        std::memcpy(nan_counters + lane, &lane_nan, kBytes);
     };
     for (std::size_t begin = 0; begin < columns;) {
         const std::size_t end = begin + std::min(columns - begin, L::max_additions / side * side);
-        std::memset(counters, 0, 3 * lanes * sizeof(T));
+        std::memset(scratch, 0, 3 * lanes * sizeof(T));
         const char* first = scores + static_cast<std::ptrdiff_t>(begin) * stride;
         for (; begin + side <= end; begin += side, first += static_cast<std::ptrdiff_t>(side) * stride) {
             for (std::size_t lane = 0; lane < lanes; lane += L::size) visit(first, side, lane);
@@ -215,9 +226,9 @@ void count_columns(const char* scores, std::ptrdiff_t stride, std::size_t column
             for (std::size_t lane = 0; lane < lanes; lane += L::size) visit(first, 1, lane);
         }
         for (std::size_t lane = 0; lane < lanes; ++lane) {
-            above[lane] += static_cast<std::int64_t>(counters_of[0][lane]);
-            tied[lane] += static_cast<std::int64_t>(counters_of[1][lane]);
-            if (nan != nullptr) nan[lane] += static_cast<std::int64_t>(counters_of[2][lane]);
+            above[lane] += static_cast<std::int64_t>(above_counters[lane]);
+            tied[lane] += static_cast<std::int64_t>(tied_counters[lane]);
+            if (nan != nullptr) nan[lane] += static_cast<std::int64_t>(nan_counters[lane]);
         }
     }
 }

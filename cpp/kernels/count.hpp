@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <tuple>
 #include <type_traits>
 
 #include "kernels/simd.hpp"
@@ -21,27 +22,12 @@ struct BFloat16 {
     std::uint16_t bits;
 };
 
+// The integers of `Size` bytes.
 template <std::size_t Size>
-struct Integers;
-template <>
-struct Integers<1> {
-    using Signed = std::int8_t;
-    using Unsigned = std::uint8_t;
-};
-template <>
-struct Integers<2> {
-    using Signed = std::int16_t;
-    using Unsigned = std::uint16_t;
-};
-template <>
-struct Integers<4> {
-    using Signed = std::int32_t;
-    using Unsigned = std::uint32_t;
-};
-template <>
-struct Integers<8> {
-    using Signed = std::int64_t;
-    using Unsigned = std::uint64_t;
+struct Integers {
+    using All = std::tuple<std::int8_t, std::int16_t, std::int32_t, std::int64_t>;
+    using Signed = std::tuple_element_t<static_cast<std::size_t>(std::bit_width(Size)) - 1, All>;
+    using Unsigned = std::make_unsigned_t<Signed>;
 };
 
 template <class T>
@@ -136,11 +122,14 @@ constexpr BitOrder<typename Order<T>::Bits> bit_order() {
     using O = Order<T>;
     using Bits = typename O::Bits;
     constexpr auto all = static_cast<Bits>(~Bits{0});
-    if constexpr (has_nan<T>) {
-        return {static_cast<Bits>(all ^ O::top_bit), O::infinity(), all, O::shift(), O::bottom(), O::top(), true};
-    } else {
-        return {all, all, 0, std::is_unsigned_v<T> ? O::top_bit : Bits{0}, O::bottom(), O::top(), false};
-    }
+    constexpr Bits integer_shift = std::is_unsigned_v<T> ? O::top_bit : Bits{0};
+    return {.magnitude = has_nan<T> ? static_cast<Bits>(all ^ O::top_bit) : all,
+            .infinity = has_nan<T> ? O::infinity() : all,
+            .negative = has_nan<T> ? all : Bits{0},
+            .shift = has_nan<T> ? O::shift() : integer_shift,
+            .bottom = O::bottom(),
+            .top = O::top(),
+            .floating = has_nan<T>};
 }
 
 // What is counted for one true score: how many scores are above it, and how many equal it.

@@ -114,7 +114,7 @@ void decide(const LevelForm& form, const std::int32_t* sums, std::size_t blocks,
 
 void set_sum_thresholds(const SumTasks& tasks, std::size_t n, const SumPanel& panel, std::int32_t* above,
                         std::int32_t* below) {
-    // No sum is so large, and a threshold that is too large for a sum, or none, leaves the others where they are.
+    // No sum is so large: a threshold there, which a NaN becomes, too, decides nothing.
     const Floats most = A::broadcast(0x1.8p30F), per_step = A::broadcast(panel.per_step);
     for (std::size_t t = 0; t < n; t += A::size) {
         const Floats error = A::fma(A::load(tasks.norm + t), A::broadcast(panel.residue),
@@ -193,21 +193,22 @@ void decide_lanes(const LevelForm& form, const std::int32_t* sums, std::size_t r
 
 std::size_t collect(const PairMasks* masks, std::size_t task, std::size_t n, std::uint32_t* counters, OpenPair* open) {
     constexpr std::size_t several = 4;
-    std::size_t found = 0;
-    const auto take = [&](std::size_t i) __attribute__((always_inline)) {
+    std::size_t listed = 0;
+    const auto list_open = [&](std::size_t i) __attribute__((always_inline)) {
         const std::size_t t = task + i;
         const PairMasks mask = masks[i];
         counters[t] += static_cast<std::uint32_t>(std::popcount(mask.above));
-        std::uint64_t bits = mask.open();
-        // As a rule there are few: some are written whether they are there or not, which spares a branch.
+        std::uint64_t rest = mask.open();
+        // As a rule there are few: some are written whether they are there or not, which spares a branch. What is
+        // written too much is written over, or is in the room after the last one (kOpenRoom).
         TRUERANK_UNROLL
         for (std::size_t j = 0; j < (kBytes == 64 ? kOpenRoom : 2); ++j) {
-            open[found + j] = {static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(std::countr_zero(bits))};
-            bits &= bits - 1;
+            open[listed + j] = {static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(std::countr_zero(rest))};
+            rest &= rest - 1;
         }
-        found += static_cast<std::size_t>(std::popcount(mask.open()));
-        for (std::size_t j = found - static_cast<std::size_t>(std::popcount(bits)); bits != 0; bits &= bits - 1) {
-            open[j++] = {static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(std::countr_zero(bits))};
+        listed += static_cast<std::size_t>(std::popcount(mask.open()));
+        for (std::size_t j = listed - static_cast<std::size_t>(std::popcount(rest)); rest != 0; rest &= rest - 1) {
+            open[j++] = {static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(std::countr_zero(rest))};
         }
     };
     std::size_t i = 0;
@@ -220,11 +221,11 @@ std::size_t collect(const PairMasks* masks, std::size_t task, std::size_t n, std
                 counters[task + i + j] += static_cast<std::uint32_t>(std::popcount(masks[i + j].above));
             }
         } else {
-            for (std::size_t j = 0; j < several; ++j) take(i + j);
+            for (std::size_t j = 0; j < several; ++j) list_open(i + j);
         }
     }
-    for (; i < n; ++i) take(i);
-    return found;
+    for (; i < n; ++i) list_open(i);
+    return listed;
 }
 
 template <class T>

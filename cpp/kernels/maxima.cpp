@@ -47,8 +47,8 @@ void find_nans(const T* sums, std::size_t rows, std::size_t lanes, const LaneSpa
 
 // `Lane` is the type of the panel's components, T that of the sums.
 template <class T, class Lane>
-void take(const T* sums, std::size_t rows, const LaneSpan* spans, std::size_t n, std::size_t stride, T* maxima,
-          T* running) {
+void take_maxima(const T* sums, std::size_t rows, const LaneSpan* spans, std::size_t n, std::size_t stride, T* maxima,
+                 T* running) {
     using Vector = typename Simd<T>::type;
     using Unaligned = typename Simd<T>::unaligned;
     using Int = typename Integers<sizeof(T)>::Signed;
@@ -59,25 +59,25 @@ void take(const T* sums, std::size_t rows, const LaneSpan* spans, std::size_t n,
     Lanes numbers{};
     TRUERANK_UNROLL
     for (std::size_t i = 0; i < size; ++i) numbers[i] = static_cast<Int>(i);
-    Vector all{};
+    Vector sum_of_all{};  // NaN where any is
     for (std::size_t s = 0; s < n; ++s) {
         const LaneSpan span = spans[s];
         const std::size_t first = span.begin / size, last = (span.end - 1) / size;
-        const Lanes from = numbers >= Lanes{} + static_cast<Int>(span.begin % size);
-        const Lanes to = numbers <= Lanes{} + static_cast<Int>((span.end - 1) % size);
+        const Lanes from_begin = numbers >= Lanes{} + static_cast<Int>(span.begin % size);
+        const Lanes to_end = numbers <= Lanes{} + static_cast<Int>((span.end - 1) % size);
         T* const out = maxima + span.document * stride;
         for (std::size_t row = 0; row < rows; ++row) {
             const auto at = [&](std::size_t v) __attribute__((always_inline)) {
                 const Vector x = *reinterpret_cast<const Unaligned*>(sums + row * lanes + v * size);
-                if constexpr (Limits::has_quiet_NaN) all += x;
+                if constexpr (Limits::has_quiet_NaN) sum_of_all += x;
                 return x;
             };
-            Vector most = from ? at(first) : none;
+            Vector most = from_begin ? at(first) : none;
             if (first == last) {
-                most = to ? most : none;
+                most = to_end ? most : none;
             } else {
                 for (std::size_t v = first + 1; v < last; ++v) most = greater_of(most, at(v));
-                most = greater_of(most, to ? at(last) : none);
+                most = greater_of(most, to_end ? at(last) : none);
             }
             auto* const kept = reinterpret_cast<Unaligned*>(running + row * kRunning<T>);
             // A NaN that is kept is in the first lane, and stays: nothing is greater.
@@ -90,13 +90,13 @@ void take(const T* sums, std::size_t rows, const LaneSpan* spans, std::size_t n,
         }
     }
     if constexpr (Limits::has_quiet_NaN) {
-        T trace = 0;
-        for (std::size_t i = 0; i < size; ++i) trace += all[i];
-        if (trace != trace) find_nans(sums, rows, lanes, spans, n, stride, maxima, running);
+        T sum = 0;
+        for (std::size_t i = 0; i < size; ++i) sum += sum_of_all[i];
+        if (sum != sum) find_nans(sums, rows, lanes, spans, n, stride, maxima, running);
     }
 }
 
-// `Lane` is as for take().
+// `Lane` is as for take_maxima().
 template <class Lane>
 void list_greatest(const std::int32_t* sums, std::size_t tile_rows, std::size_t rows, const TokenRange* ranges,
                    std::size_t n, const std::int32_t* margins, std::int32_t* running, std::uint32_t* places,
@@ -104,7 +104,7 @@ void list_greatest(const std::int32_t* sums, std::size_t tile_rows, std::size_t 
     using Ints = Simd<std::int32_t>::type;
     using Unaligned = Simd<std::int32_t>::unaligned;
     constexpr std::uint32_t size = kBytes / sizeof(std::int32_t), lanes = kBlockLanes<Lane>, vectors = lanes / size;
-    constexpr std::uint64_t all = (std::uint64_t{1} << size) - 1;
+    constexpr std::uint64_t all_bits = (std::uint64_t{1} << size) - 1;
     const Ints none = Ints{} + std::numeric_limits<std::int32_t>::min();
     Ints numbers{};
     TRUERANK_UNROLL
@@ -118,23 +118,24 @@ void list_greatest(const std::int32_t* sums, std::size_t tile_rows, std::size_t 
         for (std::size_t i = 0; i < n; ++i) {
             const TokenRange& range = ranges[i];
             const std::uint32_t first = range.begin / size, last = (range.end - 1) / size;
-            const std::uint32_t before = range.begin % size, end = (range.end - 1) % size;
-            Ints most = numbers >= static_cast<std::int32_t>(before) ? at(first) : none;
+            const std::uint32_t first_lane = range.begin % size, last_lane = (range.end - 1) % size;
+            Ints most = numbers >= static_cast<std::int32_t>(first_lane) ? at(first) : none;
             if (first == last) {
-                most = numbers <= static_cast<std::int32_t>(end) ? most : none;
+                most = numbers <= static_cast<std::int32_t>(last_lane) ? most : none;
             } else {
                 for (std::uint32_t v = first + 1; v < last; ++v) most = greater_of(most, at(v));
                 const Ints rest = at(last);
-                most = greater_of(most, numbers <= static_cast<std::int32_t>(end) ? rest : none);
+                most = greater_of(most, numbers <= static_cast<std::int32_t>(last_lane) ? rest : none);
             }
             std::int32_t greatest = greatest_lane<std::int32_t>(most);
+            // Only the first range may continue, so that what runs on is that of the last one.
             if (range.continues) greatest = std::max(greatest, running[row]);
             running[row] = greatest;
             const Ints below = Ints{} + (greatest - margins[row * n + i] - 1);
             for (std::uint32_t v = first; v <= last; ++v) {
                 std::uint64_t bits = Instructions::lanes_greater(at(v), below);
-                if (v == first) bits &= all << before;
-                if (v == last) bits &= all >> (size - 1 - end);
+                if (v == first) bits &= all_bits << first_lane;
+                if (v == last) bits &= all_bits >> (size - 1 - last_lane);
                 to += Instructions::store_lanes(numbers + static_cast<std::int32_t>(v * size), bits, to);
             }
             ends[row * n + i] = static_cast<std::uint32_t>(to - places);
@@ -163,8 +164,8 @@ double sum_levels(const std::int32_t* maxima, const float* scales, std::size_t n
 }
 
 template <class T>
-constexpr MaximaKernels<T> kTable = {.take = take<T, T>,
-                                     .take_levels = take<std::int32_t, T>,
+constexpr MaximaKernels<T> kTable = {.take = take_maxima<T, T>,
+                                     .take_levels = take_maxima<std::int32_t, T>,
                                      .list_greatest = list_greatest<T>,
                                      .sum_levels = sum_levels};
 

@@ -28,15 +28,15 @@ void pack(const T* const* vectors, std::size_t n, std::size_t depth, bool adjace
     }
 }
 
-// `Rows`: how many sums stand in registers, `rows` or more.
-template <class Step, std::size_t Rows, class T>
-TRUERANK_INLINE void accumulate_rows(const T* queries, std::size_t rows, const T* const* vectors, std::size_t depth,
-                                     bool adjacent, std::size_t lanes, T* sums) {
+// `InRegisters`: of how many queries the sums stand in registers, `rows` or more.
+template <class Step, std::size_t InRegisters, class T>
+TRUERANK_INLINE void accumulate_few_queries(const T* queries, std::size_t rows, const T* const* vectors,
+                                            std::size_t depth, bool adjacent, std::size_t lanes, T* sums) {
     using A = Block<T>;
     using Vector = typename A::Vector;
     constexpr std::size_t size = A::size;
     for (std::size_t v = 0; v < lanes; v += size) {
-        Vector sum[Rows] = {};
+        Vector sum[InRegisters] = {};
         const auto add = [&](std::size_t k, const Vector* e, std::size_t i) __attribute__((always_inline)) {
             Vector q[Step::components];
             TRUERANK_UNROLL
@@ -47,13 +47,13 @@ TRUERANK_INLINE void accumulate_rows(const T* queries, std::size_t rows, const T
                                             [&](std::size_t k, const Vector* e) __attribute__((always_inline)) {
                                                 if constexpr (kFused) {
                                                     TRUERANK_UNROLL
-                                                    for (std::size_t i = 0; i < Rows; ++i) add(k, e, i);
+                                                    for (std::size_t i = 0; i < InRegisters; ++i) add(k, e, i);
                                                 } else {  // straight code would be very long
                                                     for (std::size_t i = 0; i < rows; ++i) add(k, e, i);
                                                 }
                                             });
         TRUERANK_UNROLL
-        for (std::size_t i = 0; i < Rows; ++i) A::store(sums + i * lanes + v, sum[i]);
+        for (std::size_t i = 0; i < InRegisters; ++i) A::store(sums + i * lanes + v, sum[i]);
     }
 }
 
@@ -62,7 +62,7 @@ void accumulate(Similarity similarity, const T* queries, std::size_t rows, const
                 bool adjacent, std::size_t lanes, T* sums) {
     with_step(similarity, [&](auto step) __attribute__((always_inline)) {
         const auto accumulate_in = [&](auto at_most) __attribute__((always_inline)) {
-            accumulate_rows<decltype(step), at_most()>(queries, rows, vectors, depth, adjacent, lanes, sums);
+            accumulate_few_queries<decltype(step), at_most()>(queries, rows, vectors, depth, adjacent, lanes, sums);
         };
         if constexpr (kFused) {
             if (rows <= 1) return accumulate_in(std::integral_constant<std::size_t, 1>());
@@ -131,8 +131,8 @@ void add_squares(const T* const* vectors, std::size_t n, std::size_t depth, doub
 }
 
 // The sum of squares in any order, its root, and a product with the inverse in place of a quotient differ from those in
-// order by less than depth + 10 roundings. So what products with a smaller and a greater inverse are both rounded to,
-// the quotient is rounded to, since rounding keeps an order.
+// order by less than depth + 10 roundings. So the quotient lies between the products with a smaller and a greater
+// inverse: if both are rounded to the same float, so is the quotient.
 template <class T>
 bool try_normalise(const T* from, std::size_t depth, T* to) {
     if constexpr (sizeof(T) == 8) {
@@ -160,14 +160,14 @@ bool try_normalise(const T* from, std::size_t depth, T* to) {
         for (std::size_t i = 0; i < half; ++i) sum += total[i];
         const double inverse = 1 / (sum == 0 ? 1 : __builtin_sqrt(sum));
         const double slack = static_cast<double>(depth + 16) * 0x1p-53 * inverse;
-        const double least = inverse - slack, most = inverse + slack;
+        const double smaller = inverse - slack, greater = inverse + slack;
         std::uint32_t differ = 0;
 #if !defined(__clang__)
 #pragma GCC ivdep
 #endif
         for (k = 0; k < depth; ++k) {
             const auto x = static_cast<double>(from[k]);
-            const auto low = static_cast<T>(x * least), high = static_cast<T>(x * most);
+            const auto low = static_cast<T>(x * smaller), high = static_cast<T>(x * greater);
             differ |= static_cast<std::uint32_t>(low != high);
             to[k] = low;
         }

@@ -115,6 +115,14 @@ TRUERANK_INLINE std::int64_t count_in_registers(const T* scores, std::size_t n, 
     return L::sum(nan);
 }
 
+// Calls use(size) with `size`, which is from 1 to Most, as a constant.
+template <std::size_t Most, class Use>
+TRUERANK_INLINE void with_constant(std::size_t size, Use use) {
+    [&]<std::size_t... Before>(std::index_sequence<Before...>) __attribute__((always_inline)) {
+        ((size == Before + 1 ? use(std::integral_constant<int, Before + 1>()) : void()), ...);
+    }(std::make_index_sequence<Most>());
+}
+
 // The same for k true scores, in groups of nearly equal size, each of which prefetches its share of the next chunk.
 // Returns the number of NaN, which every group has counted.
 template <class T>
@@ -125,13 +133,10 @@ std::int64_t count_in_groups(const T* scores, std::size_t n, const Key<T>* true_
     std::int64_t nan = 0;
     for (std::size_t g = 0, j = 0; g < groups; ++g) {
         const std::size_t size = (k - j) / (groups - g);
-        const auto count = [&](auto group) __attribute__((always_inline)) {
+        with_constant<most>(size, [&](auto group) __attribute__((always_inline)) {
             const std::uintptr_t next = ahead + measured::kCachedKeys<T> / groups * sizeof(T) * g;
             nan = count_in_registers<group()>(scores, n, true_scores + j, counts + j, next, groups);
-        };
-        [&]<std::size_t... Before>(std::index_sequence<Before...>) __attribute__((always_inline)) {
-            ((size == Before + 1 ? count(std::integral_constant<int, Before + 1>()) : void()), ...);
-        }(std::make_index_sequence<most>());
+        });
         j += size;
     }
     return nan;
@@ -175,28 +180,30 @@ std::int64_t count_several(const void* from, std::size_t n, const Key<T>* true_s
     const auto* const scores = static_cast<const T*>(from);
     constexpr std::size_t chunk = measured::kCachedKeys<T>;
     alignas(kLine) Key<T> keys[chunk];
-    const bool searched = k >= measured::kLeastSearched<T>;
-    const bool binned = uses_bins<T>(k) && n >= measured::kLeastBinnedScores;
-    const bool has_histograms = searched || binned;
-    std::int64_t *const below = scratch, *const equal = has_histograms ? scratch + k + 1 : nullptr;
-    if (has_histograms) std::fill_n(scratch, 2 * k + 2, 0);
+    const bool searches = k >= measured::kLeastSearched<T>;
+    const bool tries_bins = uses_bins<T>(k) && n >= measured::kLeastBinnedScores;
+    const bool has_histograms = searches || tries_bins;
+    const std::size_t histogram_size = k + 1;
+    std::int64_t *const below = scratch, *const equal = has_histograms ? below + histogram_size : nullptr;
+    if (has_histograms) std::fill_n(scratch, 2 * histogram_size, 0);
     std::int64_t nan = 0;
     std::size_t first = 0;
     if constexpr (std::is_floating_point_v<T>) {
-        if (binned) first = count_by_bins(scores, n, true_scores, k, counts, below, equal, scratch + 2 * k + 2, &nan);
+        std::int64_t* const tables = scratch + 2 * histogram_size;
+        if (tries_bins) first = count_by_bins(scores, n, true_scores, k, counts, below, equal, tables, &nan);
     }
-    const bool in_one_group = k > 0 && k <= kMaxInRegisters<T> && !is_float16<T>;
-    const std::size_t at_once = in_one_group ? (L::max_additions - 1) * L::size : chunk;
+    const bool is_one_group = k > 0 && k <= kMaxInRegisters<T> && !is_float16<T>;
+    const std::size_t at_once = is_one_group ? (L::max_additions - 1) * L::size : chunk;
     for (std::size_t i = first; i < n; i += at_once) {
         const std::size_t m = std::min(at_once, n - i);
         if (k == 0) {
             nan += nan_among(scores + i, m);
-        } else if (in_one_group) {
+        } else if (is_one_group) {
             const std::uintptr_t ahead = address_after(scores + i, measured::kAheadBytesOfSeveral);
             nan += count_in_groups(scores + i, m, true_scores, k, counts, ahead);
         } else {
             nan += write_keys(scores + i, m, keys);
-            if (searched) {
+            if (searches) {
                 search(keys, m, true_scores, k, below, equal);
             } else {
                 const std::uintptr_t next_chunk = address_after(scores + i, m * sizeof(T));
@@ -204,9 +211,10 @@ std::int64_t count_several(const void* from, std::size_t n, const Key<T>* true_s
             }
         }
     }
+    if (!has_histograms) return nan;
     // The scores above a true score, that of place j, have it and those before it below them: j + 1 or more.
     std::int64_t above = 0;
-    for (std::size_t j = k; has_histograms && j-- > 0;) {
+    for (std::size_t j = k; j-- > 0;) {
         above += below[j + 1];
         counts[j].above += above;
         counts[j].tied += equal[j];

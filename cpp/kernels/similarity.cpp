@@ -60,19 +60,21 @@ TRUERANK_INLINE void accumulate_side_by_side(const T* const* queries, const T* c
             }
         }
     }
-    for (std::size_t s = 0; k < depth && s < Side; ++s) {
-        T rest[2][size * size] = {};
-        const T *query_rest[size], *candidate_rest[size];
-        for (std::size_t i = 0; i < size; ++i) {
-            query_rest[i] = rest[0] + i * size;
-            candidate_rest[i] = rest[1] + i * size;
-            std::copy_n(query[s * size + i] + k, depth - k, rest[0] + i * size);
-            std::copy_n(candidate[s * size + i] + k, depth - k, rest[1] + i * size);
-        }
-        Transposition<A>::load(query_rest, 0, q);
-        Transposition<A>::load(candidate_rest, 0, e);
-        for (std::size_t c = 0; k + c < depth; c += Step::components) {
-            sum[s] = Step::template next<A>(sum[s], q + c, e + c);
+    if (k < depth) {
+        for (std::size_t s = 0; s < Side; ++s) {
+            T rest[2][size * size] = {};
+            const T *query_rest[size], *candidate_rest[size];
+            for (std::size_t i = 0; i < size; ++i) {
+                query_rest[i] = rest[0] + i * size;
+                candidate_rest[i] = rest[1] + i * size;
+                std::copy_n(query[s * size + i] + k, depth - k, rest[0] + i * size);
+                std::copy_n(candidate[s * size + i] + k, depth - k, rest[1] + i * size);
+            }
+            Transposition<A>::load(query_rest, 0, q);
+            Transposition<A>::load(candidate_rest, 0, e);
+            for (std::size_t c = 0; k + c < depth; c += Step::components) {
+                sum[s] = Step::template next<A>(sum[s], q + c, e + c);
+            }
         }
     }
     TRUERANK_UNROLL
@@ -90,7 +92,7 @@ TRUERANK_INLINE void accumulate_rows_by(const T* const* queries, const T* const*
     if (i < n) accumulate_side_by_side<A, Step, 1>(queries + i, candidates + i, n - i, depth, sums + i);
 }
 
-// From the n-th on: a mask of the last n of `Size` lanes.
+// The mask from place n on, of `Size` lanes, keeps the last n.
 template <class Bits, std::size_t Size>
 constexpr auto kLastLanes = [] {
     std::array<Bits, 2 * Size> lanes{};
@@ -101,7 +103,7 @@ constexpr auto kLastLanes = [] {
 // The sum of a pair of rows, spread over the lanes of a vector. What follows the first lines of the row `next` is
 // fetched meanwhile.
 template <class A, class Step, class T>
-TRUERANK_INLINE typename A::Vector sum_row(const T* q, const T* e, std::size_t depth, const T* next) {
+TRUERANK_INLINE typename A::Vector sum_pair_in_lanes(const T* q, const T* e, std::size_t depth, const T* next) {
     using Vector = typename A::Vector;
     // Sums side by side, since each waits for its last addition.
     constexpr std::size_t size = A::size, side = 4, step = side * size;
@@ -122,7 +124,7 @@ TRUERANK_INLINE typename A::Vector sum_row(const T* q, const T* e, std::size_t d
         sum[0] = Step::template next<A>(sum[0], &x, &y);
     }
     if (k < depth && depth >= size) {
-        // The last whole vectors, without what was taken: numbers put together one by one would be waited for.
+        // The last whole vectors, without the lanes that were taken before: to gather single numbers would take longer.
         const auto keep = A::load_counts(kLastLanes<typename A::Bits, size>.data() + (depth - k));
         const auto last = [&](const T* row) {
             return (Vector)((typename A::Counts)A::load(row + depth - size) & keep);
@@ -143,7 +145,7 @@ template <class A, class Step, class T>
 TRUERANK_INLINE void sum_rows_by(const T* const* queries, const T* const* candidates, std::size_t n, std::size_t depth,
                                  T* sums) {
     add_lanes<T>(n, sums, [&](std::size_t i) __attribute__((always_inline)) {
-        return sum_row<A, Step>(queries[i], candidates[i], depth, queries[std::min(i + 2, n - 1)]);
+        return sum_pair_in_lanes<A, Step>(queries[i], candidates[i], depth, queries[std::min(i + 2, n - 1)]);
     });
 }
 
@@ -213,13 +215,16 @@ void finish(Similarity similarity, const RegisterTile<T>& tile) {
             }
             break;
     }
-    for (std::size_t i = 0; tile.bias != nullptr && i < tile.rows; ++i) {
-        for (std::size_t v = 0; v < lanes; v += size) {
-            T* const at = sums + i * lanes + v;
-            A::store(at, A::load(at) + A::load(tile.bias + v));
+    if (tile.bias != nullptr) {
+        for (std::size_t i = 0; i < tile.rows; ++i) {
+            for (std::size_t v = 0; v < lanes; v += size) {
+                T* const at = sums + i * lanes + v;
+                A::store(at, A::load(at) + A::load(tile.bias + v));
+            }
         }
     }
-    for (std::size_t i = 0; tile.query_means != nullptr && i < tile.rows; ++i) {
+    if (tile.query_means == nullptr) return;
+    for (std::size_t i = 0; i < tile.rows; ++i) {
         const auto row_mean = A::broadcast(tile.query_means[i]);
         for (std::size_t v = 0; v < lanes; v += size) {
             const auto query_mean = tile.pairwise ? A::load(tile.query_means + v) : row_mean;
@@ -281,7 +286,7 @@ void count_lanes(const T* scores, std::size_t rows, std::size_t layers, const Ta
 }
 
 // The functions below count the thresholds that a score is below. It reaches one, or is NaN, unless it is below all:
-// then count ^ all is 0. If masks were combined instead, GCC would take these apart, lane by lane.
+// then below ^ below_all is 0. If masks were combined instead, GCC would take these apart, lane by lane.
 template <class T>
 unsigned rows_at_least(const T* scores, std::size_t rows, const T* row_thresholds, const T* lane_thresholds) {
     using A = Arithmetic<T>;
@@ -296,7 +301,9 @@ unsigned rows_at_least(const T* scores, std::size_t rows, const T* row_threshold
             A::add(below, score < row_threshold);
             A::add(below, score < A::load(lane_thresholds + v * A::size));
         }
-        row_bits |= static_cast<unsigned>(A::any(below ^ (Counts{} + 2 * kTileVectors))) << i;
+        const Counts below_all = Counts{} + 2 * kTileVectors;
+        const bool reaches_any = A::any(below ^ below_all);
+        row_bits |= static_cast<unsigned>(reaches_any) << i;
     }
     return row_bits;
 }
@@ -312,28 +319,30 @@ void lanes_at_least(const T* scores, T row_threshold, const T* lane_thresholds,
         Counts below{};
         A::add(below, score < least);
         A::add(below, score < A::load(lane_thresholds + at));
-        A::store_counts(lanes + at, below ^ (Counts{} + 2));
+        const Counts below_both = Counts{} + 2;
+        A::store_counts(lanes + at, below ^ below_both);
     }
 }
 
 template <class T>
-void lanes_from(const T* scores, std::size_t rows, const T* thresholds, std::uint64_t* lanes) {
+void lane_bits_at_least(const T* scores, std::size_t rows, const T* thresholds, std::uint64_t* lanes) {
     using A = Arithmetic<T>;
     using Counts = typename A::Counts;
     // Lane i of a vector has bit i of a word; a word has the bits of several vectors.
-    constexpr std::size_t size = A::size, at_once = std::min(kTileVectors, 8 * sizeof(T) / size);
+    constexpr std::size_t size = A::size, vectors_per_word = std::min(kTileVectors, 8 * sizeof(T) / size);
+    constexpr std::size_t words_per_row = kTileVectors / vectors_per_word;
     static_assert(kBlockLanes<T> <= 64);
     Counts first_bits{};
     TRUERANK_UNROLL
     for (std::size_t i = 0; i < size; ++i) first_bits[i] = typename A::Bits{1} << i;
     for (std::size_t row = 0; row < rows; ++row) {
         const auto least = A::broadcast(thresholds[row]);
-        Counts words[kTileVectors / at_once] = {}, any{};
+        Counts words[words_per_row] = {}, any{};
         TRUERANK_UNROLL
         for (std::size_t v = 0; v < kTileVectors; ++v) {
             const auto below = A::load(scores + (row * kTileVectors + v) * size) < least;
-            Counts& word = words[v / at_once];
-            const Counts bits = first_bits << (v % at_once * size);
+            Counts& word = words[v / vectors_per_word];
+            const Counts bits = first_bits << (v % vectors_per_word * size);
             if constexpr (kBytes == 64) {
                 word = below ? word : word | bits;  // a masked operation
             } else {
@@ -341,15 +350,15 @@ void lanes_from(const T* scores, std::size_t rows, const T* thresholds, std::uin
             }
         }
         TRUERANK_UNROLL
-        for (std::size_t w = 0; w < kTileVectors / at_once; ++w) any |= words[w];
+        for (std::size_t w = 0; w < words_per_row; ++w) any |= words[w];
         lanes[row] = 0;
         if (!A::any(any)) continue;
         TRUERANK_UNROLL
-        for (std::size_t w = 0; w < kTileVectors / at_once; ++w) {
+        for (std::size_t w = 0; w < words_per_row; ++w) {
             std::uint64_t bits = 0;
             TRUERANK_UNROLL
             for (std::size_t i = 0; i < size; ++i) bits |= words[w][i];
-            lanes[row] |= bits << (w * at_once * size % 64);
+            lanes[row] |= bits << (w * vectors_per_word * size % 64);
         }
     }
 }
@@ -396,7 +405,7 @@ constexpr SimilarityKernels<T> kTable = {.accumulate = accumulate<T>,
                                          .finish = finish<T>,
                                          .count = count<T>,
                                          .count_lanes = count_lanes<T>,
-                                         .lanes_from = lanes_from<T>,
+                                         .lane_bits_at_least = lane_bits_at_least<T>,
                                          .rows_at_least = rows_at_least<T>,
                                          .lanes_at_least = lanes_at_least<T>,
                                          .lanes = kBlockLanes<T>,

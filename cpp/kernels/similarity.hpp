@@ -89,7 +89,7 @@ struct SimilarityKernels {
     // lane. Its true score is NaN where a lane has no more tasks.
     void (*count_lanes)(const T* scores, std::size_t rows, std::size_t layers, const TaskCounters<T>& counters);
     // One bit for each lane of each row: whether its score is at least the threshold of the row, or a NaN.
-    void (*lanes_from)(const T* scores, std::size_t rows, const T* thresholds, std::uint64_t* lanes);
+    void (*lane_bits_at_least)(const T* scores, std::size_t rows, const T* thresholds, std::uint64_t* lanes);
     // One bit for each row: whether any of its scores is at least the threshold of the row or that of its lane, or a
     // NaN.
     unsigned (*rows_at_least)(const T* scores, std::size_t rows, const T* row_thresholds, const T* lane_thresholds);

@@ -71,7 +71,7 @@ using LaneOf = std::remove_cvref_t<decltype(typename Step::Sum{}[0])>;
 // The sums of a tile. As many candidates as fill the registers are summed at a time; where sums are 64 bits wide, these
 // are half of a panel of floats, and those of one vector and the next are interleaved, as the places of candidates are.
 template <class Step, class T>
-void sum(const LevelForm&, const SumOperands& of, std::int32_t* sums) {
+void sum_tile(const LevelForm&, const SumOperands& of, std::int32_t* sums) {
     using Sum = typename Step::Sum;
     using Lane = LaneOf<Step>;
     constexpr std::size_t size = kBytes / sizeof(Lane), lanes = kBlockLanes<T>;
@@ -119,6 +119,7 @@ void sum(const LevelForm&, const SumOperands& of, std::int32_t* sums) {
             for (std::size_t v = 0; v < at_once; v += sizeof(Lane) / 4) {
                 using Narrow = Simd<std::int32_t>::type;
                 Narrow narrow = (Narrow)sum[i][v];
+                // Sums of 64 bits have 0 in their upper halves, where those of the next vector go.
                 if constexpr (sizeof(Lane) == 8) narrow |= (Narrow)(sum[i][v + 1] << 32);
                 narrow = of.query_starts[i] + Step::sign * narrow;
                 std::memcpy(sums + i * lanes + first + v * size, &narrow, sizeof narrow);
@@ -138,7 +139,7 @@ constexpr LevelForm form() {
             .greatest = Step::greatest,
             .groups_at_once = Step::groups,
             .interleaved = interleaved,
-            .sum = sum<Step, T>};
+            .sum = sum_tile<Step, T>};
 }
 
 // The sums of two tiles of queries and a block of candidates.
@@ -146,90 +147,97 @@ template <class T, class Tiles>
 void sum_tiles(const LevelForm&, const SumOperands& of, std::int32_t* sums) {
     constexpr std::size_t lanes = kBlockLanes<T>, columns = Tiles::columns, stride = columns * 4;
     constexpr bool is_pair = lanes > columns;
+    // kSum10: of the second queries and the first candidates.
+    constexpr int kSum00 = 0, kSum10 = 1, kSum01 = 2, kSum11 = 3;
+    constexpr int kQueries0 = 4, kQueries1 = 5, kCandidates0 = 6, kCandidates1 = 7;
     Tiles tiles;
     for (std::size_t first = 0; first < lanes; first += is_pair ? 2 * columns : columns) {
         const auto* query = static_cast<const unsigned char*>(of.queries);
         const auto* from = static_cast<const unsigned char*>(of.candidates) + first * of.groups * 4;
         if (of.lane_starts == nullptr) {
-            tiles.template zero<0>();
-            tiles.template zero<1>();
+            tiles.template zero<kSum00>();
+            tiles.template zero<kSum10>();
             if constexpr (is_pair) {
-                tiles.template zero<2>();
-                tiles.template zero<3>();
+                tiles.template zero<kSum01>();
+                tiles.template zero<kSum11>();
             }
         } else {
-            tiles.template start<0>(of.lane_starts + first);
-            tiles.template start<1>(of.lane_starts + first);
+            tiles.template start<kSum00>(of.lane_starts + first);
+            tiles.template start<kSum10>(of.lane_starts + first);
             if constexpr (is_pair) {
-                tiles.template start<2>(of.lane_starts + first + columns);
-                tiles.template start<3>(of.lane_starts + first + columns);
+                tiles.template start<kSum01>(of.lane_starts + first + columns);
+                tiles.template start<kSum11>(of.lane_starts + first + columns);
             }
         }
         for (std::size_t g = 0; g < of.groups; g += kTileRows) {
-            tiles.template load<6>(from, stride);
-            tiles.template load<4>(query, kTileBytes);
-            tiles.template add_products<0, 4, 6>();
-            tiles.template load<5>(query + kTileRows * kTileBytes, kTileBytes);
-            tiles.template add_products<1, 5, 6>();
+            tiles.template load<kCandidates0>(from, stride);
+            tiles.template load<kQueries0>(query, kTileBytes);
+            tiles.template add_products<kSum00, kQueries0, kCandidates0>();
+            tiles.template load<kQueries1>(query + kTileRows * kTileBytes, kTileBytes);
+            tiles.template add_products<kSum10, kQueries1, kCandidates0>();
             if constexpr (is_pair) {
-                tiles.template load<7>(from + of.groups * stride, stride);
-                tiles.template add_products<2, 4, 7>();
-                tiles.template add_products<3, 5, 7>();
+                tiles.template load<kCandidates1>(from + of.groups * stride, stride);
+                tiles.template add_products<kSum01, kQueries0, kCandidates1>();
+                tiles.template add_products<kSum11, kQueries1, kCandidates1>();
             }
             from += kTileRows * stride;
             query += 2 * kTileRows * kTileBytes;
         }
         std::int32_t* const to = sums + first;
-        tiles.template store<0>(to, lanes);
-        tiles.template store<1>(to + kTileRows * lanes, lanes);
+        tiles.template store<kSum00>(to, lanes);
+        tiles.template store<kSum10>(to + kTileRows * lanes, lanes);
         if constexpr (is_pair) {
-            tiles.template store<2>(to + columns, lanes);
-            tiles.template store<3>(to + kTileRows * lanes + columns, lanes);
+            tiles.template store<kSum01>(to + columns, lanes);
+            tiles.template store<kSum11>(to + kTileRows * lanes + columns, lanes);
         }
     }
 }
 
-// The same of words, whose upper and lower bytes are multiplied in turn.
+// The same of words, whose upper and lower bytes are multiplied in turn: (256 u + l) (256 v + m) / 2^shift is made of
+// u v, u m + l v, and l m.
 template <class T, class Tiles>
 void sum_split_tiles(const LevelForm& form, const SumOperands& of, std::int32_t* sums) {
     constexpr std::size_t lanes = kBlockLanes<T>, columns = Tiles::columns, stride = columns * 4;
     using Upper = std::int8_t;
     using Lower = std::uint8_t;
-    const std::size_t of_query = of.groups * 4 * 2 * kTileRows, of_panel = of.groups * stride;  // their upper bytes
-    const int shift = form.shift, less = std::max(8 - shift, 0), more = std::max(shift - 8, 0);
+    // How far behind the upper bytes the lower ones lie.
+    const std::size_t lower_of_query = of.groups * 4 * 2 * kTileRows, lower_of_panel = of.groups * stride;
+    const int shift = form.shift, left_by = std::max(8 - shift, 0), right_by = std::max(shift - 8, 0);
+    constexpr int kUpperUpper = 0, kUpperLower = 1, kLowerUpper = 2, kLowerLower = 3;
+    constexpr int kUpperQueries = 4, kLowerQueries = 5, kUpperCandidates = 6, kLowerCandidates = 7;
     Tiles tiles;
     for (std::size_t first = 0; first < lanes; first += columns) {
         for (std::size_t row = 0; row < 2 * kTileRows; row += kTileRows) {
             const auto* query = static_cast<const unsigned char*>(of.queries) + row * kTileBytes;
             const auto* from = static_cast<const unsigned char*>(of.candidates) + first * of.groups * 8;
-            tiles.template zero<0>();
-            tiles.template zero<1>();
-            tiles.template zero<2>();
-            tiles.template zero<3>();
+            tiles.template zero<kUpperUpper>();
+            tiles.template zero<kUpperLower>();
+            tiles.template zero<kLowerUpper>();
+            tiles.template zero<kLowerLower>();
             for (std::size_t g = 0; g < of.groups; g += kTileRows) {
-                tiles.template load<4>(query, kTileBytes);
-                tiles.template load<6>(from, stride);
-                tiles.template add_products<0, 4, 6, Upper, Upper>();
-                tiles.template load<7>(from + of_panel, stride);
-                tiles.template add_products<1, 4, 7, Upper, Lower>();
-                tiles.template load<5>(query + of_query, kTileBytes);
-                tiles.template add_products<2, 5, 6, Lower, Upper>();
-                tiles.template add_products<3, 5, 7, Lower, Lower>();
+                tiles.template load<kUpperQueries>(query, kTileBytes);
+                tiles.template load<kUpperCandidates>(from, stride);
+                tiles.template add_products<kUpperUpper, kUpperQueries, kUpperCandidates, Upper, Upper>();
+                tiles.template load<kLowerCandidates>(from + lower_of_panel, stride);
+                tiles.template add_products<kUpperLower, kUpperQueries, kLowerCandidates, Upper, Lower>();
+                tiles.template load<kLowerQueries>(query + lower_of_query, kTileBytes);
+                tiles.template add_products<kLowerUpper, kLowerQueries, kUpperCandidates, Lower, Upper>();
+                tiles.template add_products<kLowerLower, kLowerQueries, kLowerCandidates, Lower, Lower>();
                 from += kTileRows * stride;
                 query += 2 * kTileRows * kTileBytes;
             }
             alignas(64) std::int32_t parts[4][kTileRows * columns];
-            tiles.template store<0>(parts[0], columns);
-            tiles.template store<1>(parts[1], columns);
-            tiles.template store<2>(parts[2], columns);
-            tiles.template store<3>(parts[3], columns);
+            tiles.template store<kUpperUpper>(parts[kUpperUpper], columns);
+            tiles.template store<kUpperLower>(parts[kUpperLower], columns);
+            tiles.template store<kLowerUpper>(parts[kLowerUpper], columns);
+            tiles.template store<kLowerLower>(parts[kLowerLower], columns);
             using Unsigned = typename Simd<std::uint32_t, columns * 4>::type;
             using Signed = typename Simd<std::int32_t, columns * 4>::type;
             for (std::size_t i = 0; i < kTileRows; ++i) {
                 Unsigned part[4];
                 for (int p = 0; p < 4; ++p) std::memcpy(&part[p], parts[p] + i * columns, sizeof part[p]);
-                const auto mixed = (Unsigned)((Signed)(part[1] + part[2]) << less >> more);
-                const Unsigned sum = (part[0] << (16 - shift)) + mixed + (part[3] >> shift);
+                const auto mixed = (Unsigned)((Signed)(part[kUpperLower] + part[kLowerUpper]) << left_by >> right_by);
+                const Unsigned sum = (part[kUpperUpper] << (16 - shift)) + mixed + (part[kLowerLower] >> shift);
                 std::memcpy(sums + (row + i) * lanes + first, &sum, sizeof sum);
             }
         }
@@ -303,7 +311,7 @@ TRUERANK_INLINE float sum_of(V vector) {
 }
 
 template <class T>
-Extent shift(const T* x, const T* by, std::size_t depth, float* out) {
+Extent subtract_shift(const T* x, const T* by, std::size_t depth, float* out) {
     using Floats = Simd<float>::type;
     using Words = Simd<std::int32_t>::type;
     using Unaligned = Simd<float>::unaligned;
@@ -328,9 +336,8 @@ Extent shift(const T* x, const T* by, std::size_t depth, float* out) {
     return {std::bit_cast<float>(most), sum_of(squares) + rest};
 }
 
-// Levels of `Level` in units of `Unit` bytes, `stride` bytes apart: `end` of them, where those after the last component
-// are 0, as of components 0: no grid begins above 0, nor ends below. Split ones are upper bytes and, behind those of
-// all components, lower ones.
+// Writes `end` levels of `Level`, in units of `Unit` bytes that lie `stride` bytes apart. Components after the last one
+// are taken as 0, which every grid holds. Split levels are upper bytes and, behind those of all components, lower ones.
 template <class Level, std::size_t Unit, bool IsSplit = false>
 TRUERANK_INLINE Residues quantise_as(const float* x, std::size_t depth, const LevelGrid& grid, int zero,
                                      std::size_t end, std::size_t stride, unsigned char* to) {
@@ -343,7 +350,7 @@ TRUERANK_INLINE Residues quantise_as(const float* x, std::size_t depth, const Le
                  greatest = Floats{} + grid.greatest;
     Words total{};
     Floats magnitudes{}, squares{};
-    const auto quantise = [&](const float* from) __attribute__((always_inline)) {
+    const auto round_to_levels = [&](const float* from) __attribute__((always_inline)) {
         Floats y;
         std::memcpy(&y, from, sizeof y);
         Floats level = y * per_step;
@@ -357,33 +364,34 @@ TRUERANK_INLINE Residues quantise_as(const float* x, std::size_t depth, const Le
         total += integer;
         return integer;
     };
-    const auto put = [&](std::size_t k, const Words& integer, std::size_t n, unsigned char* out)
-                         __attribute__((always_inline)) {
-                             const auto levels = __builtin_convertvector(integer, typename Simd<Level, bytes>::type);
-                             TRUERANK_UNROLL
-                             for (std::size_t at = 0; at < bytes; at += piece) {
-                                 const std::size_t place = k * sizeof(Level) + at;
-                                 if (at < n) {
-                                     std::memcpy(out + place / Unit * stride + place % Unit,
-                                                 reinterpret_cast<const char*>(&levels) + at, piece);
-                                 }
-                             }
-                         };
-    const auto store = [&](std::size_t k, const Words& integer, std::size_t n) __attribute__((always_inline)) {
+    // Writes the first `most` bytes of the levels from component k on.
+    const auto write = [&](std::size_t k, const Words& integers, std::size_t most, unsigned char* out)
+                           __attribute__((always_inline)) {
+                               const auto levels = __builtin_convertvector(integers, typename Simd<Level, bytes>::type);
+                               TRUERANK_UNROLL
+                               for (std::size_t at = 0; at < bytes; at += piece) {
+                                   const std::size_t place = k * sizeof(Level) + at;
+                                   if (at < most) {
+                                       std::memcpy(out + place / Unit * stride + place % Unit,
+                                                   reinterpret_cast<const char*>(&levels) + at, piece);
+                                   }
+                               }
+                           };
+    const auto store = [&](std::size_t k, const Words& integers, std::size_t most) __attribute__((always_inline)) {
         if constexpr (IsSplit) {
-            put(k, integer >> 8, n, to);
-            put(k, integer & 0xff, n, to + end / Unit * stride);
+            write(k, integers >> 8, most, to);
+            write(k, integers & 0xff, most, to + end / Unit * stride);
         } else {
-            put(k, integer + zero, n, to);
+            write(k, integers + zero, most, to);
         }
     };
     std::size_t k = 0;
-    for (; k + size <= depth; k += size) store(k, quantise(x + k), bytes);
+    for (; k + size <= depth; k += size) store(k, round_to_levels(x + k), bytes);
     for (; k < end; k += size) {
         float rest[size] = {};
         const std::size_t left = depth - std::min(k, depth);
         std::copy_n(x + depth - left, left, rest);
-        store(k, quantise(rest), (end - k) * sizeof(Level));
+        store(k, round_to_levels(rest), (end - k) * sizeof(Level));
     }
     std::int32_t sum = 0;
     for (std::size_t i = 0; i < size; ++i) sum += total[i];
@@ -416,11 +424,11 @@ TRUERANK_INLINE ByteLevels take_bytes_as(const std::uint8_t* x, std::size_t dept
     using Words = I::Words;
     using Ints = I::Ints;
     constexpr std::size_t size = kBytes / 2, piece = 4, pieces = size * sizeof(Level) / piece;
-    const std::size_t end = groups * (Unit / piece);
+    const std::size_t all_pieces = groups * (Unit / piece);
     using Bytes = typename Simd<std::int8_t, size>::type;
     Ints sum{}, squares{};
-    for (std::size_t k = 0, first = 0; first < end; k += size, first += pieces) {
-        Bytes bytes = Bytes{} + static_cast<std::int8_t>(flip);  // levels of 0
+    for (std::size_t k = 0, first_piece = 0; first_piece < all_pieces; k += size, first_piece += pieces) {
+        Bytes bytes = Bytes{} + static_cast<std::int8_t>(flip);  // of levels of 0
         if (k + size <= depth) {
             std::memcpy(&bytes, x + k, size);
         } else if (k < depth) {
@@ -432,20 +440,20 @@ TRUERANK_INLINE ByteLevels take_bytes_as(const std::uint8_t* x, std::size_t dept
         I::add_word_products(squares, (Ints)words, (Ints)words);
         unsigned char levels[size * sizeof(Level)];
         if constexpr (sizeof(Level) == 1) {
-            bytes ^= static_cast<std::int8_t>(zero);  // 0, or 128, which adding flips as well
-            std::memcpy(levels, &bytes, sizeof levels);
+            const Bytes stored = bytes ^ static_cast<std::int8_t>(zero);  // to add 128 is to flip the top bit
+            std::memcpy(levels, &stored, sizeof levels);
         } else {
             std::memcpy(levels, &words, sizeof levels);
         }
         const auto put = [&](std::size_t i) __attribute__((always_inline)) {
-            const std::size_t place = (first + i) * piece;
+            const std::size_t place = (first_piece + i) * piece;
             std::memcpy(to + place / Unit * stride + place % Unit, levels + i * piece, piece);
         };
-        if (pieces <= end - first) {
+        if (pieces <= all_pieces - first_piece) {
             TRUERANK_UNROLL
             for (std::size_t i = 0; i < pieces; ++i) put(i);
         } else {
-            for (std::size_t i = 0; i < end - first; ++i) put(i);
+            for (std::size_t i = 0; i < all_pieces - first_piece; ++i) put(i);
         }
     }
     ByteLevels result{};
@@ -480,7 +488,7 @@ constexpr LevelForm float_form() {
 
 template <class T>
 constexpr SumKernels<T> kTable = {
-    .shift = shift<T>,
+    .subtract_shift = subtract_shift<T>,
     .quantise = quantise,
     .take_bytes = take_bytes,
     .words = {form<T, WordProducts<false>>(), form<T, WordProducts<false>>(), form<T, WordProducts<true>>()},

@@ -86,8 +86,9 @@ struct LevelForm {
     };
     Place place(std::size_t lane, std::size_t lanes, std::size_t depth) const {
         if (columns != 0) return {lane % columns, columns, lane / columns * size(depth, columns)};
-        const std::size_t both = 2 * interleaved, at = lane % both;
-        return {interleaved == 1 ? lane : lane - at + at % 2 * interleaved + at / 2, lanes, 0};
+        // Of lanes 0 to 7, with 4 interleaved, the places are 0, 4, 1, 5, 2, 6, 3, 7.
+        const std::size_t at = lane % (2 * interleaved), begin = lane - at;
+        return {interleaved == 1 ? lane : begin + at % 2 * interleaved + at / 2, lanes, 0};
     }
     bool has_float_sums() const { return bytes == sizeof(float); }
     std::size_t groups(std::size_t depth) const {
@@ -143,8 +144,8 @@ struct LevelGrid {
 
 template <class T>
 struct SumKernels {
-    // Writes the differences of two vectors, each rounded to a float.
-    Extent (*shift)(const T* x, const T* by, std::size_t depth, float* out);
+    // Writes the differences of two vectors, each rounded to a float, and returns how large they are.
+    Extent (*subtract_shift)(const T* x, const T* by, std::size_t depth, float* out);
     // Writes the levels of a vector as those of one of many lanes. Floats are written as they are.
     Residues (*quantise)(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form,
                          std::size_t lane, std::size_t lanes, void* out);

@@ -24,15 +24,16 @@ struct Transposition {
     static constexpr int size = static_cast<int>(A::size);
 
     // Lane i of block[c] becomes component first + c of rows[i]. Where a vector has two pieces of 16 bytes, each is
-    // loaded to where it belongs, and is transposed there.
+    // loaded to where it belongs, and is transposed there: of the upper rows a | b, of the lower rows c | d become the
+    // blocks a | c, then b | d.
     template <class T>
     static TRUERANK_INLINE void load(const T* const* rows, std::size_t first, Vector* block) {
         TRUERANK_UNROLL
         for (int i = 0; i < size; ++i) {
             if constexpr (pieces == 2) {
-                const int row = i % piece;
+                const int upper_row = i % piece, lower_row = upper_row + piece;
                 const std::size_t from = first + static_cast<std::size_t>(i / piece * piece);
-                Instructions::load_halves(block[i], rows[row] + from, rows[row + piece] + from);
+                Instructions::load_halves(block[i], rows[upper_row] + from, rows[lower_row] + from);
             } else {
                 block[i] = A::load(rows[i] + first);
             }
@@ -97,11 +98,14 @@ struct Transposition {
     template <int Run, bool Upper>
     struct Interleaved {
         static constexpr int of(int lane) {
-            const int run = lane % piece / Run, from = run / 2 + (Upper ? piece / Run / 2 : 0);
-            return lane / piece * piece + from * Run + lane % Run + (run % 2) * size;
+            constexpr int runs = piece / Run, first_run = Upper ? runs / 2 : 0;
+            const int run = lane % piece / Run, source_run = first_run + run / 2, source_piece = lane / piece * piece;
+            const bool is_of_b = run % 2 == 1;
+            return source_piece + source_run * Run + lane % Run + (is_of_b ? size : 0);
         }
     };
-    // A step of the transposition inside pieces: runs of 1, then of 2.
+    // A step of the transposition inside pieces, in runs of 1, then of 2: abcd efgh ijkl mnop become aebf cgdh imjn
+    // kolp, then aeim bfjn cgko dhlp.
     template <int Run>
     static TRUERANK_INLINE void inside_pieces(Vector* block) {
         TRUERANK_UNROLL
@@ -112,9 +116,9 @@ struct Transposition {
             TRUERANK_UNROLL
             for (int i = 0; i < piece / 2; ++i) {
                 // First neighbours, (0, 1) and (2, 3), then those that hold the same columns, (0, 2) and (1, 3).
-                const int a = Run == 1 ? 2 * i : i, b = Run == 1 ? 2 * i + 1 : i + 2;
-                block[group + 2 * i] = shuffle<Interleaved<Run, false>>(before[a], before[b]);
-                block[group + 2 * i + 1] = shuffle<Interleaved<Run, true>>(before[a], before[b]);
+                const Vector a = before[Run == 1 ? 2 * i : i], b = before[Run == 1 ? 2 * i + 1 : i + 2];
+                block[group + 2 * i] = shuffle<Interleaved<Run, false>>(a, b);
+                block[group + 2 * i + 1] = shuffle<Interleaved<Run, true>>(a, b);
             }
         }
     }

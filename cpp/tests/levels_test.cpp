@@ -177,7 +177,7 @@ void check_shift(Checks& checks, Random& random) {
                 if (kind == 3 && random.one_in(10)) x[k] = extreme<T>(random);
             }
             std::vector<float> out(depth + 1, 7.0F);
-            const Extent extent = sum_kernels<T>().shift(x.data(), by.data(), depth, out.data());
+            const Extent extent = sum_kernels<T>().subtract_shift(x.data(), by.data(), depth, out.data());
             float largest = 0;
             double squares = 0;
             bool right = out[depth] == 7.0F, void_ = false;

@@ -480,7 +480,7 @@ void check_thresholds(Checks& checks, Random& random) {
             }
 
             std::vector<std::uint64_t> reached(kTileQueries, 1);
-            kernels.lanes_from(scores.data(), rows, row_thresholds.data(), reached.data());
+            kernels.lane_bits_at_least(scores.data(), rows, row_thresholds.data(), reached.data());
             bool all_right = true;
             for (std::size_t i = 0; i < kTileQueries; ++i) {
                 std::uint64_t bits = i < rows ? 0 : 1;
@@ -489,7 +489,8 @@ void check_thresholds(Checks& checks, Random& random) {
                 }
                 all_right = all_right && reached[i] == bits;
             }
-            checks.expect(all_right, "lanes_from, %s, distribution %d", type_name<T>(), static_cast<int>(distribution));
+            checks.expect(all_right, "lane_bits_at_least, %s, distribution %d", type_name<T>(),
+                          static_cast<int>(distribution));
 
             unsigned expected = 0;
             for (std::size_t i = 0; i < rows; ++i) {

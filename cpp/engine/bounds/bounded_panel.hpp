@@ -166,7 +166,7 @@ class BoundedPanel {
         const C* const row = rows_[j];
         CandidateFacts& facts = facts_[j];
         set_offset(facts, column);
-        facts.extent = q_.kernels.shift(row, q_.shift.data(), q_.size(), shifted(j));
+        facts.extent = q_.kernels.subtract_shift(row, q_.shift.data(), q_.size(), shifted(j));
         if (q_.kind == Kind::squares) facts.squares = q_.squares_of(row);
         if (!q_.is_usable(facts.extent) || !q_.is_usable(facts.offset) || !q_.is_inside(facts.squares)) return false;
         facts.is_zero = q_.is_zero(row);

@@ -189,7 +189,7 @@ class BoundedQueries {
     }
     // Levels are made of what is written here: the components less a shift.
     Extent set_shifted(const C* row, const std::vector<C>& shift) {
-        return q_.kernels.shift(row, shift.data(), q_.size(), shifted_.data());
+        return q_.kernels.subtract_shift(row, shift.data(), q_.size(), shifted_.data());
     }
     // Offsets, which values have beside the sum over levels: -|q'|^2 / 2, or q . s.
     double product_offset(const C* row, const Extent& extent) const {

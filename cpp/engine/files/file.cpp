@@ -7,7 +7,6 @@
 #include <new>
 #include <numeric>
 #include <stdexcept>
-#include <utility>
 #include <vector>
 
 #ifndef _WIN32
@@ -65,27 +64,15 @@ struct FileChunks {
     std::int64_t inner_chunks() const { return divide_up(inner, inner_step); }
     std::int64_t count() const { return divide_up(outer, outer_step) * inner_chunks(); }
 
-    // Where a chunk is in the matrix, along each direction.
     struct Chunk {
-        std::int64_t outer, inner, outer_size, inner_size;
         std::int64_t top, left, height, width;
     };
     Chunk chunk(std::int64_t i) const {
         const std::int64_t outer_at = i / inner_chunks() * outer_step, inner_at = i % inner_chunks() * inner_step;
         const std::int64_t outer_size = std::min(outer_step, outer - outer_at);
         const std::int64_t inner_size = std::min(inner_step, inner - inner_at);
-        Chunk chunk{.outer = outer_at,
-                    .inner = inner_at,
-                    .outer_size = outer_size,
-                    .inner_size = inner_size,
-                    .top = outer_at,
-                    .left = inner_at,
-                    .height = outer_size,
-                    .width = inner_size};
-        if (by_rows) return chunk;
-        std::swap(chunk.top, chunk.left);
-        std::swap(chunk.height, chunk.width);
-        return chunk;
+        if (by_rows) return {.top = outer_at, .left = inner_at, .height = outer_size, .width = inner_size};
+        return {.top = inner_at, .left = outer_at, .height = inner_size, .width = outer_size};
     }
 };
 
@@ -148,15 +135,14 @@ struct ThreadCounts {
 // Reads the scores of a chunk, one after another as they lie in the file.
 Scores read_chunk(const FileScores& scores, const FileChunks& layout, const FileChunks::Chunk& chunk, Buffer& buffer) {
     const std::int64_t outer_stride = layout.by_rows ? scores.row_stride : scores.column_stride;
-    const std::int64_t inner_bytes = chunk.inner_size * scores.size;
-    const std::int64_t start = scores.offset + chunk.outer * outer_stride + chunk.inner * scores.size;
-    char* const data = buffer.get(chunk.outer_size * inner_bytes);
-    if (inner_bytes == outer_stride) {
-        read_all(scores.descriptor, data, chunk.outer_size * inner_bytes, start);
-    } else {
-        for (std::int64_t i = 0; i < chunk.outer_size; ++i) {
-            read_all(scores.descriptor, data + i * inner_bytes, inner_bytes, start + i * outer_stride);
-        }
+    const std::int64_t outer_size = layout.by_rows ? chunk.height : chunk.width;
+    const std::int64_t inner_bytes = (layout.by_rows ? chunk.width : chunk.height) * scores.size;
+    const std::int64_t start = scores.offset + chunk.top * scores.row_stride + chunk.left * scores.column_stride;
+    char* const data = buffer.get(outer_size * inner_bytes);
+    const bool is_one_piece = inner_bytes == outer_stride;
+    const std::int64_t pieces = is_one_piece ? 1 : outer_size, piece_bytes = outer_size * inner_bytes / pieces;
+    for (std::int64_t i = 0; i < pieces; ++i) {
+        read_all(scores.descriptor, data + i * piece_bytes, piece_bytes, start + i * outer_stride);
     }
     return {.data = data,
             .rows = chunk.height,

@@ -182,8 +182,9 @@ class WriteSink : public Sink<C> {
 
 template <class C>
 void score_as(const Embeddings& embeddings, const std::int64_t* rows, const std::int64_t* columns, std::int64_t tasks,
-              const Execution& execution, C* out) {
+              const Execution& execution, void* scores) {
     const Scoring<C> scoring(embeddings);
+    C* const out = static_cast<C*>(scores);
     if (columns != nullptr) return score_pairs(scoring, rows, columns, tasks, execution, out);
     const SortedTasks sorted = sort_tasks({tasks, rows, nullptr}, embeddings);
     sweep<C>(scoring, sorted, execution, 0,
@@ -200,11 +201,8 @@ Fault rank_embeddings(const Embeddings& embeddings, const Tasks& tasks, NanRule 
 
 void score_embeddings(const Embeddings& embeddings, const std::int64_t* rows, const std::int64_t* columns,
                       std::int64_t tasks, const Execution& execution, void* out) {
-    if (embeddings.wide()) {
-        score_as(embeddings, rows, columns, tasks, execution, static_cast<double*>(out));
-    } else {
-        score_as(embeddings, rows, columns, tasks, execution, static_cast<float*>(out));
-    }
+    const auto run = embeddings.wide() ? score_as<double> : score_as<float>;
+    run(embeddings, rows, columns, tasks, execution, out);
 }
 
 }  // namespace truerank

@@ -237,7 +237,7 @@ std::vector<Group> make_groups(const Grid& grid, std::int64_t k, std::int64_t la
 }
 
 template <class C>
-Fault mean_topk_as(const Grid& grid, std::int64_t k, NanRule nan, Execution execution, C* left, C* right) {
+Fault mean_topk_as(const Grid& grid, std::int64_t k, NanRule nan, Execution execution, void* left, void* right) {
     const Scoring<C> scoring(grid.embeddings);
     SortedTasks sorted;
     sorted.groups = make_groups(grid, k, scoring.lanes());
@@ -269,18 +269,16 @@ Fault mean_topk_as(const Grid& grid, std::int64_t k, NanRule nan, Execution exec
             for (std::int64_t i = chunk * size; i < std::min(n, (chunk + 1) * size); ++i) means[i] = lists.mean(i);
         });
     };
-    write_means(shared.left, grid.left_size(), left);
-    write_means(shared.right, grid.right_size(), right);
+    write_means(shared.left, grid.left_size(), static_cast<C*>(left));
+    write_means(shared.right, grid.right_size(), static_cast<C*>(right));
     return {};
 }
 
 }  // namespace
 
 Fault mean_topk(const Grid& grid, std::int64_t k, NanRule nan, const Execution& execution, void* left, void* right) {
-    if (grid.embeddings.wide()) {
-        return mean_topk_as(grid, k, nan, execution, static_cast<double*>(left), static_cast<double*>(right));
-    }
-    return mean_topk_as(grid, k, nan, execution, static_cast<float*>(left), static_cast<float*>(right));
+    const auto run = grid.embeddings.wide() ? mean_topk_as<double> : mean_topk_as<float>;
+    return run(grid, k, nan, execution, left, right);
 }
 
 }  // namespace truerank

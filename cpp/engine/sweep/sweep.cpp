@@ -126,13 +126,8 @@ void cut_group(const Group& group, const SortedTasks& sorted, const CellSize& mo
         do {  // A single query may have more tasks than are counted at once, and one of a grid none.
             const std::int64_t last = std::min(end, first + most.tasks);
             for (std::int64_t begin = 0; begin < group.candidates.size; begin += most.candidates) {
-                cells.push_back({.first_query = from,
-                                 .last_query = to,
-                                 .first_task = first,
-                                 .last_task = last,
-                                 .candidates = group.candidates,
-                                 .begin = begin,
-                                 .end = std::min(group.candidates.size, begin + most.candidates)});
+                const std::int64_t cell_end = std::min(group.candidates.size, begin + most.candidates);
+                cells.push_back({from, to, first, last, group.candidates, begin, cell_end});
             }
             first = last;
         } while (first < end);

@@ -136,7 +136,7 @@ class TokenBounds {
     }
     bool load_query_token(std::size_t token, QueryFacts& facts) {
         const C* const row = q_.scoring.queries.row(block_.queries.ids[token], row_.data());
-        const Extent extent = q_.kernels.shift(row, q_.zeros.data(), q_.size(), shifted_.data());
+        const Extent extent = q_.kernels.subtract_shift(row, q_.zeros.data(), q_.size(), shifted_.data());
         if (!q_.is_usable(extent)) return false;
         const LevelGrid grid = grid_of(extent, form().query_greatest, q_.word_step(form(), shifted_.data()));
         const Quantised made = q_.quantise(shifted_.data(), extent, grid, query_levels_, token);
@@ -169,7 +169,7 @@ class TokenBounds {
         for (std::size_t i = 0; i < tokens; ++i) {
             const std::int64_t id = block_.documents.ids[block_.documents.begin(document) + i];
             const C* const row = q_.scoring.candidates.row(id, row_.data());
-            const Extent extent = q_.kernels.shift(row, q_.shift.data(), size, shifted_.data() + i * size);
+            const Extent extent = q_.kernels.subtract_shift(row, q_.shift.data(), size, shifted_.data() + i * size);
             if (!q_.is_usable(extent)) return false;
             extents_[i] = extent;
             most = {std::max(most.largest, extent.largest), std::max(most.squares, extent.squares)};
