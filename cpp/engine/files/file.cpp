@@ -153,7 +153,6 @@ Scores read_chunk(const FileScores& scores, const FileChunks& layout, const File
             .swapped = scores.swapped};
 }
 
-// The tasks from `first` up to but not including `last`, in a chunk of the matrix.
 Tasks tasks_of(const Tasks& tasks, std::int64_t first, std::int64_t last, const FileScores& scores,
                const FileChunks::Chunk& chunk) {
     Tasks part = tasks;

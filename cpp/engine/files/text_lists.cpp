@@ -61,7 +61,6 @@ std::size_t split_at_tabs(std::string_view line, std::span<std::string_view> fie
     }
 }
 
-// Removes the first character of a text if it is c. Returns whether it was.
 bool skip(std::string_view& text, char c) {
     const bool is_first = text.starts_with(c);
     if (is_first) text.remove_prefix(1);

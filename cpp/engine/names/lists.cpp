@@ -70,7 +70,6 @@ struct ListWorker {
     std::vector<std::pair<std::int64_t, std::int64_t>> tasks;
 };
 
-// What is the same for all lists of a call.
 struct ListCall {
     const Selection& lists;
     const ListTasks& tasks;

@@ -54,7 +54,6 @@ Cut cut_rows(const RowProblem<T>& p, std::int64_t row_bytes, std::int64_t groups
     return {groups_at_once * std::max<std::int64_t>(1, measured::kChunkBytes / bytes_at_once)};
 }
 
-// The mean number of bytes of a row's candidates.
 template <class T>
 std::int64_t mean_row_bytes(const RowProblem<T>& p) {
     constexpr auto size = static_cast<std::int64_t>(sizeof(T));

@@ -157,7 +157,6 @@ class RowCounting {
             counts[i] = counts[i] - finish_.count_filtered(worker, p_.group(g)[0]);
         }
     }
-    // Writes counts that are final, and adds others to the totals.
     void hand_on(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::span<const RowCounts> counts) {
         for (std::int64_t g = first; g < last; ++g) {
             const RowCounts& row_counts = counts[static_cast<std::size_t>(g - first)];

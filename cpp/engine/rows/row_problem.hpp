@@ -73,7 +73,6 @@ struct TrueScores {
     std::vector<std::int64_t> scratch;  // of the kernels
     std::vector<std::pair<Key<T>, std::size_t>> keyed_tasks;  // while they are gathered
 
-    // Whether they are the true score of a single task, which is no NaN, and no keys of an audit.
     bool is_single() const { return slots.size() == 1 && keys.size() == 1; }
     // The counts of task t.
     PartialCounts counts_of(std::size_t t) const { return slots[t] == kNan ? PartialCounts{} : counts[slots[t]]; }

@@ -212,7 +212,6 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
 
     // Whether a column of the panel, or one before it, comes next in the filter's list of a task.
     bool has_filtered(std::size_t i) const { return next_filtered_[i] <= panel_.columns[panel_.width - 1]; }
-    // The column at which the filter's list of a task has arrived.
     std::int64_t next_column(const TaskState& state) const {
         return state.position < state.end ? shared_.tasks.filter.column(state.position) - first_column() : kNoColumn;
     }

@@ -33,7 +33,6 @@ inline CrowdedQueries find_crowded(const Embeddings& embeddings, const SortedTas
         const std::int64_t size = group.candidates.size;
         for (std::int64_t query = group.first_query; query < group.last_query; ++query) {
             const std::int64_t first = sorted.first_task_of(query), last = sorted.first_task_of(query + 1);
-            // A row has the scores of those that are no candidates, too.
             const std::int64_t row_cost = count_cost + depth * (columns - size);
             // A sweep compares each score with each task, and takes out what is filtered.
             std::int64_t sweep_cost = (last - first) * size;
@@ -78,7 +77,6 @@ inline SortedTasks leave_out_crowded(const SortedTasks& sorted, const CrowdedQue
     return others;
 }
 
-// Some tasks of a call, in arrays of their own.
 struct SelectedTasks {
     Tasks tasks;
     std::vector<std::int64_t> targets, filter_lists, candidate_lists;
@@ -110,7 +108,6 @@ struct SelectedTasks {
     }
 };
 
-// Counts of some tasks of a call, in arrays of their own: those that the call has.
 struct SelectedCounts {
     static constexpr std::int64_t* Counts::* kArrays[] = {&Counts::above, &Counts::tied,     &Counts::candidates,
                                                           &Counts::nan,   &Counts::inf,      &Counts::at_best,

@@ -58,7 +58,6 @@ bool leave_out_target(const Counts& counts, std::int64_t task, C score, C true_s
     return is_best && differs;
 }
 
-// Applies the rule for NaN to what a sweep has counted, of whole rows.
 template <class C>
 void finish_whole(const typename CountSink<C>::Shared& swept) {
     for (std::size_t i = 0; i < swept.sorted.order.size(); ++i) {
@@ -93,7 +92,6 @@ CrowdedQueries finish_partial(const typename CountSink<C>::Shared& swept, const 
     return again;
 }
 
-// Ranks sorted tasks by a sweep, which compares scores as they are made.
 template <class C>
 Fault rank_by_sweep(const Embeddings& embeddings, const Tasks& tasks, const SortedTasks& sorted, NanRule nan,
                     const Execution& execution, const Counts& counts) {

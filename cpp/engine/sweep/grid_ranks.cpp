@@ -59,7 +59,6 @@ struct TaskLayers {
             tasks[at] = sorted.order[i];
         }
     }
-    // The first layer of the panel that has this column.
     std::int64_t first_layer_at(std::int64_t column) const {
         return first_layers[static_cast<std::size_t>(column / lanes)];
     }

@@ -78,7 +78,6 @@ struct CellSizing {
     std::int64_t block;  // candidates in a cell; 0: chosen here
     int threads;
 };
-// How many of each a cell has, at most.
 struct CellSize {
     std::int64_t queries, tasks, candidates;
 };
@@ -149,7 +148,6 @@ struct CellPlan {
     }
 };
 
-// How much there is to do in a sweep.
 struct SweepWork {
     double multiply_adds = 0;
     bool bounds_may_gain;

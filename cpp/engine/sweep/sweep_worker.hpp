@@ -76,7 +76,6 @@ class SweepWorker {
         return is_stopped;
     }
     bool stops_now(const Poll& poll) { return stops(poll, kWorkBetweenPolls); }
-    // Lists the candidates of a cell from place `begin` on, as many as `width` or as there are.
     Panel begin_panel(const Cell& cell, std::int64_t begin, std::int64_t width, Sink<C>& sink) {
         const Panel panel{.begin = begin, .width = std::min(width, cell.end - begin), .columns = columns_.data()};
         for (std::int64_t i = 0; i < panel.width; ++i) {
@@ -99,7 +98,6 @@ class SweepWorker {
         if (bounded_ && score_exactly(panel, sink)) return !stops_now(poll);
         return score_panel(panel, sink, poll);
     }
-    // Tile by tile.
     bool score_panel(const Panel& panel, Sink<C>& sink, const Poll& poll) {
         const std::int64_t lanes = scoring_.lanes(), depth = scoring_.depth();
         const std::int64_t tiles = divide_up(queries(), kTileRows), tile_size = kTileRows * lanes;

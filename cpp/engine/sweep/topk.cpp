@@ -308,7 +308,6 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
     Fault fault_{};
 };
 
-// Writes the columns and scores of k entries of each list, in order.
 template <class E, class C>
 void write_lists(std::vector<TopK<E, C>>& lists, std::int64_t k, std::int64_t max_entries, const Execution& execution,
                  std::int64_t* ids, C* scores) {
