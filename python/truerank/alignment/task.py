@@ -30,7 +30,13 @@ from ..naming import public
 from ..ranks.labels import labels_of_codes
 from ..ranks.protocol import Protocol
 from ..records.columns import PAIRS
-from ..records.splits import audit_split, check_rules, findings_of_reading, name_splits, read_tables
+from ..records.splits import (
+    audit_split,
+    check_rules,
+    count_shared_queries,
+    name_splits,
+    read_tables,
+)
 from ..records.vocabularies import align_set
 from ..reporting import Report
 from ..stores.store import Store, Tile
@@ -204,7 +210,7 @@ class Task(SidedTask):
         filtered_by = list(named_splits)[1:]
         filtered_by.append(split)
         sides_of_task, is_asked = make_sides(splits, ranked, self.candidates, sides)
-        findings += findings_of_reading(splits, "pairs", is_asked)
+        findings += [*count_shared_queries(splits, "pairs", is_asked), *splits.findings]
         # Without names, queries of the two directions are told apart by the side.
         self._numbers_queries = not _have_names(*splits.vocabularies.values())
         super().__init__(

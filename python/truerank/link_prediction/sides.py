@@ -28,7 +28,7 @@ from ..ranks.labels import Labels, labels_of_codes
 from ..records.splits import (
     NOTHING,
     audit_split,
-    findings_of_reading,
+    count_shared_queries,
     list_examples,
     warn_of_unused,
 )
@@ -378,7 +378,9 @@ def audit_triples(
         got = f'"{rules["unseen"]}"'
         raise InputValueError("unseen", expected='"keep" without known splits', got=got)
     rule_of_case = {**rules, case: rules["unseen"]}
-    test_rows, findings = audit_split(splits, columns, rule_of_case, TRIPLES, cases, has_whole=True)
+    test_rows, findings = audit_split(
+        splits, columns, rule_of_case, TRIPLES, cases, allows_whole=True
+    )
     rows, duplicates, leaks, *unseen_triples = findings
     return test_rows, [rows, duplicates, leaks], [*unseen_triples, *findings_unseen]
 
@@ -398,7 +400,8 @@ def list_findings(
     occurring = ", ".join(format_count(len(ids), name) for name, ids in numbers.items())
     findings = [
         *findings_audited,
-        *findings_of_reading(splits, TRIPLES, is_asked),
+        *count_shared_queries(splits, TRIPLES, is_asked),
+        *splits.findings,
         ("found", len(entities), occurring),
         *_find_unnamed(splits, "head", entities),
         *_find_unnamed(splits, "relation", relations),

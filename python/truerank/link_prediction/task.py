@@ -287,7 +287,7 @@ class Task(SidedTask):
         orders = {"entities": entities, "relations": relations}
         self._known_orders = {name for name, order in orders.items() if order is not None}
         splits = read_tables(
-            name_splits(split, test, known, has_whole=True),
+            name_splits(split, test, known, allows_whole=True),
             FACTS,
             orders,
             columns=columns,

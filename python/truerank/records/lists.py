@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import reprlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -181,54 +181,73 @@ def _judgements_of_matrix(argument: str, matrix: Any) -> Judgements:
 
 def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
     """Return the judgements of a file, each once, with grades of 1 where it has none."""
-    columns = dict(table.columns)
     grades = table.values.get("relevance", np.ones(len(table), np.int64))
-    if "iteration" in columns:  # The file has four columns without names: are they those of TREC?
-        iterations = columns.pop("iteration").listed
-        if len(iterations) <= 1:
-            is_of_trec = len(table) != 1 or set(iterations) <= {"0", "Q0"}
-        else:
-            are_few = len(iterations) < len(columns["document"].listed)
-            is_of_trec = bool(are_few and grades.max() < JUDGEMENTS.too_large)
-        if not is_of_trec:
-            ways = _ways_of_four_columns(columns["document"].listed, grades)
-            problem = (
-                "four columns are TREC's (query, iteration, document, relevance) if the second "
-            )
-            problem += "has one value, or fewer than the third"
-            raise InputValueError(argument, problem, place=table.path, remedies=ways)
-    table = replace(table, columns=columns, values={"relevance": grades})
-    queries, documents = columns["query"], columns["document"]
-    keys = queries.ids * np.int64(len(documents.listed)) + documents.ids
-    if not np.diff(np.sort(keys)).all():  # This test is far faster than np.unique.
-        rows, unlike = first_of_equal(keys, grades)
-        if unlike is not None:
-            first, second = unlike
-            # The file is read again for the message alone.
-            lines = text_lines(table.path, table.path, has_comments=True)
-            number, _ = next(islice(lines, second + (table.form.header > 0), None))
-            two = f"{queries.entry(second)!r}, as {grades[first]} and as {grades[second]}"
-            problem = f"{documents.entry(second)!r} is judged twice for {two}"
-            raise InputValueError(argument, f"line {number}: {problem}", place=table.path)
-        table = table.select_once(rows)
-    return Judgements(**vars(replace(table, asked=table.columns["query"])))
+    if "iteration" in table.columns:  # The file has four columns without names.
+        _refuse_other_than_trec(argument, table, grades)
+    columns = {role: table.columns[role] for role in _ROLES}
+    judgements = replace(table, columns=columns, values={"relevance": grades})
+    pairs = _pair_keys(judgements)
+    has_repeats = not np.diff(np.sort(pairs)).all()  # This test is far faster than np.unique.
+    if has_repeats:
+        rows, unlike_rows = first_of_equal(pairs, grades)
+        if unlike_rows is not None:
+            _refuse_unlike_grades(argument, judgements, *unlike_rows)
+        judgements = judgements.select_once(rows)
+    return Judgements(**vars(replace(judgements, asked=judgements.columns["query"])))
+
+
+def _pair_keys(table: IdTable) -> IntArray:
+    """Return an integer for each row, which is equal where query and document are."""
+    queries, documents = (table.columns[role] for role in _ROLES)
+    pairs: IntArray = queries.ids * np.int64(len(documents.listed)) + documents.ids
+    return pairs
+
+
+def _refuse_other_than_trec(argument: str, table: IdTable, grades: npt.NDArray[Any]) -> None:
+    """Refuse four columns without names whose second one does not look like TREC's iteration."""
+    iterations, documents = (table.columns[role].listed for role in ("iteration", "document"))
+    if len(iterations) > 1:
+        is_of_trec = len(iterations) < len(documents) and grades.max() < JUDGEMENTS.too_large
+    else:
+        is_of_trec = len(table) != 1 or set(iterations) <= {"0", "Q0"}
+    if not is_of_trec:
+        ways = _ways_of_four_columns(documents, grades)
+        problem = "four columns are TREC's (query, iteration, document, relevance) if the second "
+        problem += "has one value, or fewer than the third"
+        raise InputValueError(argument, problem, place=table.path, remedies=ways)
+
+
+def _refuse_unlike_grades(argument: str, table: IdTable, first: int, second: int) -> None:
+    """Refuse a document that two rows of a file judge for a query, with unlike grades."""
+    query, document = (table.columns[role].entry(second) for role in _ROLES)
+    grades = table.values["relevance"]
+    # The file is read again for the message alone.
+    lines = text_lines(table.path, table.path, has_comments=True)
+    number, _ = next(islice(lines, second + (table.form.header > 0), None))
+    two = f"{query!r}, as {grades[first]} and as {grades[second]}"
+    problem = f"line {number}: {document!r} is judged twice for {two}"
+    raise InputValueError(argument, problem, place=table.path)
 
 
 def _ways_of_four_columns(thirds: Sequence[str], fourths: npt.NDArray[Any]) -> list[Option]:
-    """Return which of four columns may be meant, by what the last two hold."""
-    roles_by_effect = {
-        "says that these four are": {"query": 0, "document": 2, "relevance": 3},
-        "says that the fourth is left out": {"query": 0, "document": 1, "relevance": 2},
-    }
-    if thirds in (("0",), ("Q0",)):
-        effect = "says that the third is left out"
-        roles_by_effect = {effect: {"query": 0, "document": 1, "relevance": 3}}
-    elif fourths.min() >= JUDGEMENTS.too_large:  # sessions, or ratings, before the times
-        roles_by_effect = {
-            "says that the third has documents": {"query": 0, "document": 2},
-            "says that it has grades": {"query": 0, "document": 1, "relevance": 2},
-        }
-    return [Option("columns", roles, effect) for effect, roles in roles_by_effect.items()]
+    """Return the options that say which of four columns are meant, by what the last two hold."""
+
+    def place_columns(effect: str, **places: int) -> Option:
+        return Option("columns", {"query": 0, **places}, effect)
+
+    is_third_iteration = thirds in (("0",), ("Q0",))
+    are_fourths_times = fourths.min() >= JUDGEMENTS.too_large
+    if is_third_iteration:
+        return [place_columns("says that the third is left out", document=1, relevance=3)]
+    if are_fourths_times:  # The third has sessions, or ratings.
+        return [
+            place_columns("says that the third has documents", document=2),
+            place_columns("says that it has grades", document=1, relevance=2),
+        ]
+    return [
+        place_columns("says that these four are", document=2, relevance=3),
+        place_columns("says that the fourth is left out", document=1, relevance=2),
+    ]
 
 
 def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
@@ -242,12 +261,7 @@ def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
     expected = "grades that are finite numbers"
     array = _array_of_column(argument, values, expected)
     if array.dtype.kind not in "biuf" or array.ndim != 1:
-        for row, value in enumerate(values):
-            if not is_number(value):
-                raise InputTypeError(argument, expected=expected, got=f"{value!r} in row {row}")
-            if not -(1 << 63) <= value < 1 << 63:  # numpy has no integers as large.
-                expected += " of at most 64 bits"
-                raise InputValueError(argument, expected=expected, got=f"{value} in row {row}")
+        _refuse_elements(argument, values, expected)
     if array.dtype.kind in "bi":
         return array.astype(np.int64, copy=False)
     grades = array.astype(np.float64)
@@ -256,9 +270,17 @@ def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
         row = int(is_infinite_or_nan.argmax())
         raise InputValueError(argument, expected=expected, got=f"{array[row]} in row {row}")
     is_whole = (grades == np.floor(grades)) & (np.abs(grades) < _LARGEST_WHOLE)
-    if is_whole.all():
-        return grades.astype(np.int64)
-    return grades
+    return grades.astype(np.int64) if is_whole.all() else grades
+
+
+def _refuse_elements(argument: str, values: Any, expected: str) -> None:
+    """Refuse the first element of a column that is no number, or has more than 64 bits."""
+    for row, value in enumerate(values):
+        if not is_number(value):
+            raise InputTypeError(argument, expected=expected, got=f"{value!r} in row {row}")
+        if not -(1 << 63) <= value < 1 << 63:  # numpy has no integers as large.
+            expected += " of at most 64 bits"
+            raise InputValueError(argument, expected=expected, got=f"{value} in row {row}")
 
 
 def first_of_equal(
@@ -465,34 +487,27 @@ def read_lists(
         raise
     _refuse_answers(argument, table, answers)
     # A mapping has its keys as one column.
-    *of_key, listed = ("query", "document") if "query" in table.columns else roles
-    numbered = [_number_names(table, role) for role in of_key]
-    queries, keys = numbered[0]
-    if len(numbered) > 1:  # A key is a tuple.
-        codes = codes_of(*[numbers.astype(np.int64) for numbers, _ in numbered])
-        queries, first_rows = codes.codes, codes.first()
-        parts = [[names[i] for i in numbers[first_rows].tolist()] for numbers, names in numbered]
-        keys = tuple(zip(*parts, strict=True))
-    values, ranks_beside = _read_numbers(argument, value, table, queries)
+    *key_roles, listed_role = _ROLES if "query" in table.columns else roles
+    queries = _number_keys(table, key_roles)
+    documents = _number_names(table, listed_role)
+    values = _read_numbers(argument, value, table)
     contradiction = ""
-    if ranks_beside is not None:
-        contradiction = describe_rising_ranks(queries, values["score"], ranks_beside)
-    documents, names = _number_names(table, listed)
-    columns_of_lists = {"query": Column(queries, keys), "document": Column(documents, names)}
-    table = replace(table, columns=columns_of_lists, values=values)
-    lists = group_by_query(argument, table, duplicates, rules)
-    lists.contradiction = contradiction
-    lists.pooled = _describe_pooled(table)
-    return lists
+    if "score" in values:
+        ranks = _ranks_beside_scores(argument, table, queries.ids)
+        if ranks is not None:
+            contradiction = describe_rising_ranks(queries.ids, values["score"], ranks)
+    table = replace(table, columns={"query": queries, "document": documents}, values=values)
+    facts = {"contradiction": contradiction, "pooled": _describe_pooled(table)}
+    return _group_by_query(argument, table, duplicates, rules, **facts)
 
 
 def _refuse_answers(argument: str, lists: IdTable | Lists, answers: IdTable) -> None:
     """Refuse lists of the file of the right answers, unless its rows have a grade and a score."""
-    if not lists.file or lists.file != answers.file:
-        return
+    is_same_file = lists.file and lists.file == answers.file
     grade_place = answers.form.places.get(answers.form.number_role)
     score_place = lists.form.places.get(lists.form.number_role)
-    if grade_place is not None and score_place is not None and grade_place != score_place:
+    has_both = None not in (grade_place, score_place) and grade_place != score_place
+    if not is_same_file or has_both:
         return
     problem = "this is the file of the right answers: expected another one"
     ways = []
@@ -502,41 +517,55 @@ def _refuse_answers(argument: str, lists: IdTable | Lists, answers: IdTable) -> 
     raise InputValueError(argument, problem, place=lists.path, remedies=ways)
 
 
-def _number_names(table: IdTable, role: str) -> tuple[IntArray, Names]:
-    """Return a column as the numbers of its names, which are str or int, and each name once."""
+def _number_keys(table: IdTable, roles: Sequence[str]) -> Column:
+    """Number the keys of queries, which are tuples if several columns have them."""
+    columns = [_number_names(table, role) for role in roles]
+    if len(columns) == 1:
+        return columns[0]
+    codes = codes_of(*[column.ids.astype(np.int64) for column in columns])
+    names = [column.select(codes.first()).entries() for column in columns]
+    return Column(codes.codes, tuple(zip(*names, strict=True)))
+
+
+def _number_names(table: IdTable, role: str) -> Column:
+    """Number the names of a column, str or int, by their first appearance."""
     column = table.columns.get(role)
     if column is None:  # The file has no lines.
-        return np.zeros(0, np.int64), ()
+        return Column(np.zeros(0, np.int64), ())
     if column.labels is not None:
-        return column.ids, tuple(column.listed)
+        return Column(column.ids, tuple(column.listed))
     codes = codes_of(column.ids)
     first_rows = codes.first()
-    order = np.argsort(first_rows)  # of the names, as they come in the column
-    number_of_code = np.empty_like(order)
-    number_of_code[order] = np.arange(len(order))
-    return number_of_code[codes.codes], tuple(column.ids[first_rows[order]].tolist())
+    codes_in_order = np.argsort(first_rows)  # of first appearance
+    number_of_code = np.empty_like(codes_in_order)
+    number_of_code[codes_in_order] = np.arange(len(codes_in_order))
+    names = column.ids[first_rows[codes_in_order]].tolist()
+    return Column(number_of_code[codes.codes], tuple(names))
 
 
-def _read_numbers(
-    argument: str, value: Any, table: IdTable, queries: IntArray
-) -> tuple[dict[str, Any], Any]:
-    """Return the scores of lists, or else their ranks, by role; and ranks beside scores, if any."""
+def _read_numbers(argument: str, value: Any, table: IdTable) -> dict[str, Any]:
+    """Return the numbers that order lists by their role: scores, or else ranks, if any."""
     scores = table.values.get("score")
     ranks = table.values.get("rank")
     if scores is not None:
-        if not table.path:
-            scores = _read_scores(argument, value, scores)
-            if ranks is not None:
-                ranks = _array_of_column(argument, ranks, "ranks")
-        elif _lines_have_ranks(table, queries):
-            ranks = np.arange(len(table))
-        return {"score": scores}, ranks
+        return {"score": scores if table.path else _read_scores(argument, value, scores)}
     if ranks is None:
-        return {}, None
+        return {}
     if table.path:
-        return {"rank": read_grades(argument, ranks)}, None
+        return {"rank": read_grades(argument, ranks)}
     ranks = _numbers(argument, ranks, "iu", "integers as ranks")
-    return {"rank": ranks.astype(np.int64)}, None
+    return {"rank": ranks.astype(np.int64)}
+
+
+def _ranks_beside_scores(argument: str, table: IdTable, queries: IntArray) -> Any:
+    """Return the ranks that a table has beside its scores; None: it has none, or none that rise.
+
+    Of a file the numbers of lines stand for ranks that rise with them.
+    """
+    if table.path:
+        return np.arange(len(table)) if _first_ranks_rise(table, queries) else None
+    ranks = table.values.get("rank")
+    return None if ranks is None else _array_of_column(argument, ranks, "ranks")
 
 
 def _read_scores(argument: str, value: Any, scores: Any) -> npt.NDArray[Any]:
@@ -554,91 +583,106 @@ def _read_scores(argument: str, value: Any, scores: Any) -> npt.NDArray[Any]:
     return array
 
 
-def group_by_query(
-    argument: str, table: IdTable, duplicates: str | None = None, rules: Rules = PLAIN
+def _group_by_query(
+    argument: str, table: IdTable, duplicates: str | None, rules: Rules, **facts: str
 ) -> Lists:
-    """Make lists of the rows of a table, in any order, each once.
+    """Group the rows of a table, in any order, as lists that have each document once.
 
-    It has "score", or "rank", which says the order alone, or neither: that of the rows says it.
+    Ranks give the order of a list, unless there are scores; without both, the order of rows does.
     Rows that say the same of a document count once; others of a document are as `duplicates` says,
-    and a rank that a query has twice is refused.
+    and a rank that a query has twice is refused. The `facts` are further fields of the lists.
     """
-    queries, names = (table.columns[role].listed for role in ("query", "document"))
-    query_of_row = table.columns["query"].ids
-    entries = table
-    if "rank" in table.values:
-        entries = table.select(np.lexsort((table.values["rank"], query_of_row)))
-    elif (query_of_row[1:] < query_of_row[:-1]).any():
-        entries = table.select(np.argsort(query_of_row, kind="stable"))
-    indptr = indptr_of(np.bincount(query_of_row, minlength=len(queries)))
+    queries, names = (table.columns[role].listed for role in _ROLES)
+    entries = _sort_by_query(table)
+    indptr = indptr_of(np.bincount(entries.columns["query"].ids, minlength=len(queries)))
     has_greatest = False
     if _first_repeated(indptr, entries.columns["document"].ids, len(names)) is not None:
         rows, are_unlike = _rows_once(argument, entries, duplicates, rules)
         has_greatest = are_unlike and "score" in entries.values and not rules.is_ascending
         entries = entries.select_once(rows)
         indptr = indptr_of(np.bincount(entries.columns["query"].ids, minlength=len(queries)))
+    _refuse_equal_ranks(argument, entries)
+    return Lists(
+        queries,
+        names,
+        indptr,
+        entries.columns["document"].ids,
+        entries.values.get("score"),
+        path=table.path,
+        source=entries.source,
+        file=table.file,
+        form=table.form,
+        has_greatest=has_greatest,
+        **facts,
+    )
+
+
+def _sort_by_query(table: IdTable) -> IdTable:
+    """Sort rows by query, and those of one query by rank if they have ranks."""
+    queries = table.columns["query"].ids
+    if "rank" in table.values:
+        return table.select(np.lexsort((table.values["rank"], queries)))
+    if (queries[1:] < queries[:-1]).any():
+        return table.select(np.argsort(queries, kind="stable"))
+    return table
+
+
+def _refuse_equal_ranks(argument: str, entries: IdTable) -> None:
+    """Refuse lists, sorted by rank if they have ranks, of which one has a rank twice."""
     ranks = entries.values.get("rank")
-    if ranks is not None:  # They are all that says the order.
-        query_of_entry = entries.columns["query"].ids
-        is_equal = (query_of_entry[1:] == query_of_entry[:-1]) & (ranks[1:] == ranks[:-1])
-        if is_equal.any():
-            i = int(is_equal.argmax())
-            problem = f"the list of {queries[query_of_entry[i]]!r} has the rank {ranks[i]} twice"
-            way_out, ways = _way_to_select(entries, i)
-            raise InputValueError(argument, problem + way_out, place=table.path, remedies=ways)
-    documents, scores = entries.columns["document"].ids, entries.values.get("score")
-    of_file = table.path, entries.source, table.file, table.form
-    return Lists(queries, names, indptr, documents, scores, *of_file, has_greatest=has_greatest)
+    if ranks is None:
+        return
+    queries = entries.columns["query"]
+    is_repeat = (queries.ids[1:] == queries.ids[:-1]) & (ranks[1:] == ranks[:-1])
+    if is_repeat.any():
+        i = int(is_repeat.argmax())
+        problem = f"the list of {queries.entry(i)!r} has the rank {ranks[i]} twice"
+        way_out, ways = _way_to_select(entries, i)
+        raise InputValueError(argument, problem + way_out, place=entries.path, remedies=ways)
 
 
 def _rows_once(
     argument: str, entries: IdTable, duplicates: str | None, rules: Rules
 ) -> tuple[IntArray, bool]:
-    """Return the row at which each entry counts, and whether any two were unlike."""
-    queries, documents = entries.columns["query"], entries.columns["document"]
-    keys = queries.ids * np.int64(len(documents.listed)) + documents.ids
+    """Return the row at which each entry counts, and whether any two rows of one were unlike."""
+    pairs = _pair_keys(entries)
     scores = entries.values.get("score")
-    values = entries.values.get("rank") if scores is None else scores
-    if values is None:  # Every repeat is refused, as no two rows are equal.
-        values = np.arange(len(keys))
-    rows, unlike = first_of_equal(keys, values)
-    if unlike is not None and duplicates != "first":
-        first, second = unlike
-        query, name = queries.entry(first), documents.entry(first)
-        problem = f"the list of {query!r} has {name!r} twice"
-        if entries.values:
-            problem += f", with {values[first]} and {values[second]}"
-        way_out, ways = _way_to_select(entries, first)
-        problem += way_out
-        if name in (PAD, str(PAD)):
-            problem += "; leave out padding, as ids[ids >= 0] does"
-        elif duplicates is not None and scores is not None and not way_out:
-            ways.append(Option("duplicates", "first", "counts each at its best score"))
-        if isinstance(query, tuple) and not way_out:  # Lists of two triples may have been joined.
-            call = f"TopK(ids, {'None' if scores is None else 'scores'})"
-            effect = "takes lists of triples: positions, a row for each"
-            ways.append(Option("", effect=effect, call=call))
-        raise InputValueError(argument, problem, place=entries.path, remedies=ways)
+    row_numbers = np.arange(len(pairs))  # Without scores and ranks all rows are unlike.
+    numbers = entries.values.get("rank", row_numbers) if scores is None else scores
+    rows, unlike_rows = first_of_equal(pairs, numbers)
+    if unlike_rows is not None and duplicates != "first":
+        _refuse_repeated(argument, entries, duplicates, *unlike_rows)
     if scores is not None:
-        rows = best_rows(keys, scores, rules)
-    return rows, unlike is not None
+        rows = best_rows(pairs, scores, rules)
+    return rows, unlike_rows is not None
+
+
+def _refuse_repeated(
+    argument: str, entries: IdTable, duplicates: str | None, first: int, second: int
+) -> None:
+    """Refuse two rows of one list that have one document, and say what may be meant."""
+    query, name = (entries.columns[role].entry(first) for role in _ROLES)
+    problem = f"the list of {query!r} has {name!r} twice"
+    for numbers in entries.values.values():  # Lists have scores, or ranks, or neither.
+        problem += f", with {numbers[first]} and {numbers[second]}"
+    way_out, ways = _way_to_select(entries, first)
+    problem += way_out
+    has_scores = "score" in entries.values
+    if name in (PAD, str(PAD)):
+        problem += "; leave out padding, as ids[ids >= 0] does"
+    elif duplicates is not None and has_scores and not way_out:
+        ways.append(Option("duplicates", "first", "counts each at its best score"))
+    if isinstance(query, tuple) and not way_out:  # Lists of two triples may have been joined.
+        call = f"TopK(ids, {'scores' if has_scores else 'None'})"
+        effect = "takes lists of triples: positions, a row for each"
+        ways.append(Option("", effect=effect, call=call))
+    raise InputValueError(argument, problem, place=entries.path, remedies=ways)
 
 
 def _way_to_select(entries: IdTable, row: int) -> tuple[str, list[Option]]:
-    """Say which column without a role tells rows of one entry apart, and what selects a value.
-
-    It is one as of epochs: most queries have a list for each value, of two rows and more on
-    average. A time and a place in the list have other values in every row.
-    """
-    queries, documents = (entries.columns[role].ids.astype(np.int64) for role in _ROLES)
-    n_queries = len(entries.columns["query"].listed)
-    for name, column in sorted(entries.others.items(), key=lambda each: len(each[1].listed)):
-        lists = codes_of(queries, column.ids.astype(np.int64))
-        n_lists = len(lists.distinct)
-        are_most_there = 2 * n_lists > n_queries * len(column.listed)
-        have_two_rows = len(entries) >= 2 * n_lists
-        is_apart = len(codes_of(lists.codes, documents).distinct) == len(entries)
-        if are_most_there and have_two_rows and is_apart:
+    """Say which column without a role tells lists of one query apart, and what selects a row's."""
+    for name, column in sorted(entries.others.items(), key=lambda item: len(item[1].listed)):
+        if _separates_lists(column, entries):
             value = repr(column.entry(row))
             words = f"; column {name!r} tells them apart: select the rows of one value, as {value}"
             way = Option("", effect="selects them", call=f"df[df[{name!r}] == {value}]")
@@ -646,49 +690,72 @@ def _way_to_select(entries: IdTable, row: int) -> tuple[str, list[Option]]:
     return "", []
 
 
-def _describe_pooled(table: IdTable) -> str:
-    """Say that each list has as many rows of each value of a column without a role, as of epochs.
+def _separates_lists(column: Column, entries: IdTable) -> bool:
+    """Whether each value of a column has lists of its own, as each epoch of one table has.
 
-    They have two rows of a value and more. The number of a shard is no such column: documents that
-    come again have the same value always.
+    A column of times, or of places in the list, has another value in every row.
+    """
+    queries, documents = (entries.columns[role] for role in _ROLES)
+    lists = codes_of(queries.ids.astype(np.int64), column.ids.astype(np.int64))
+    n_lists = len(lists.distinct)
+    have_most_queries = 2 * n_lists > len(queries.listed) * len(column.listed)
+    have_two_rows = len(entries) >= 2 * n_lists  # on average
+    n_documents = len(codes_of(lists.codes, documents.ids.astype(np.int64)).distinct)
+    return have_most_queries and have_two_rows and n_documents == len(entries)
+
+
+def _describe_pooled(table: IdTable) -> str:
+    """Say which column without a role has as many rows of each value in each list, as epochs have.
+
+    The lists of several runs may be pooled in such a table: the first ten documents of each epoch.
+    A value that belongs to the document, as the number of its shard, does not tell runs apart.
     """
     queries, documents = (table.columns[role].ids.astype(np.int64) for role in _ROLES)
-    n_queries = len(table.columns["query"].listed)
     for name, column in table.others.items():
         values = column.ids.astype(np.int64)
         n_values = len(column.listed)
-        counts = np.bincount(values[queries == queries[0]], minlength=n_values)
-        n_rows = counts[0]
-        if n_values < 2 or n_rows < 2 or (counts != n_rows).any():
-            continue  # The first list ends the search of most columns.
-        counts = codes_of(queries, values).counts()
-        if len(counts) != n_queries * n_values or (counts != n_rows).any():
+        n_rows = _rows_of_each_value(queries, values, n_values)
+        if n_values < 2 or n_rows < 2:
             continue
         n_documents = len(distinct(documents))
-        have_one_value = len(codes_of(documents, values).distinct) == n_documents
-        if have_one_value and n_documents < len(table):
+        has_one_value_each = len(codes_of(documents, values).distinct) == n_documents
+        has_repeats = n_documents < len(table)
+        if has_one_value_each and has_repeats:
             continue
         column_name = repr(name) if isinstance(name, str) else f"column {name}"
         return f"each list has {n_rows:,} rows of each of {n_values:,} values of {column_name}"
     return ""
 
 
-def _lines_have_ranks(table: IdTable, queries: IntArray) -> bool:
+def _rows_of_each_value(queries: IntArray, values: IntArray, n_values: int) -> int:
+    """Return how many rows each list has of each value; 0: not all have as many."""
+    counts = np.bincount(values[queries == queries[0]], minlength=n_values)
+    n_rows = int(counts[0])
+    if n_rows < 2 or (counts != n_rows).any():  # The first list ends the search of most columns.
+        return 0
+    counts = codes_of(queries, values).counts()
+    has_all_values = len(counts) == n_values * len(distinct(queries))
+    return n_rows if has_all_values and (counts == n_rows).all() else 0
+
+
+def _first_ranks_rise(table: IdTable, queries: IntArray) -> bool:
     """Whether ranks beside scores rise with the lines of each query, as far as the first ones tell.
 
-    The lines stand for the ranks then: to read all of these would take long.
+    The first lines are read once more, as reading all ranks would take long.
     """
     form = table.form
-    rank = form.places.get("rank")
-    if rank is None or form.number_role != "score":
+    place = form.places.get("rank")
+    if place is None or form.number_role != "score":
         return False
     lines = text_lines(table.path, table.path, has_comments=form.has_comments)
     first_lines = islice(lines, 1 if form.header else 0, FIRST_ROWS)
-    words = [fields_of(line, form.between)[rank] for _, line in first_lines]
-    if not all(word.isdecimal() and len(word) <= _LONGEST_RANK for word in words):
+    fields = [fields_of(line, form.between)[place] for _, line in first_lines]
+    if not all(field.isdecimal() and len(field) <= _LONGEST_RANK for field in fields):
         return False
-    queries = queries[: len(words)]
-    steps = np.diff(np.array(list(map(int, words)), np.int64))[queries[1:] == queries[:-1]]
+    ranks = np.array(list(map(int, fields)), np.int64)
+    first_queries = queries[: len(ranks)]
+    is_same_query = first_queries[1:] == first_queries[:-1]
+    steps = np.diff(ranks)[is_same_query]
     return bool(len(steps) and (steps > 0).all())
 
 
@@ -774,17 +841,15 @@ def write_run(
     q1 Q0 d7 1 2 truerank
     q1 Q0 d3 2 1 truerank
     """
-    if not isinstance(top, TopK):
-        if queries is not None or entities is not None:
-            raise InputTypeError("queries, entities", expected="None, as the lists have names")
+    if isinstance(top, TopK):
+        lists = as_lists(*top)
+    elif queries is not None or entities is not None:
+        raise InputTypeError("queries, entities", expected="None, as the lists have names")
+    else:
         by_query = read_lists("top", top)
-        queries = by_query.queries
-        entities = by_query.names
-        scores_of_lists = None
-        if by_query.scores is not None:
-            scores_of_lists = by_query.indptr, by_query.scores
-        top = (by_query.indptr, by_query.ids), scores_of_lists
-    lists = as_lists(*top)
+        queries, entities = by_query.queries, by_query.names
+        scores_by_query = None if by_query.scores is None else (by_query.indptr, by_query.scores)
+        lists = as_lists((by_query.indptr, by_query.ids), scores_by_query)
     if len(lists.ids) and int(lists.ids.min()) < 0:
         expected = f"ids from 0 on, and pads ({PAD}) at the end of a row"
         raise InputValueError("ids", expected=expected, got=int(lists.ids.min()))
@@ -804,12 +869,10 @@ def write_run(
     with replace_text(path) as file:
         for query, first, last in zip(query_names, lists.indptr, lists.indptr[1:], strict=False):
             ids = lists.ids[first:last].tolist()
-            numbers: Iterable[float] = range(len(ids), 0, -1)
-            if scores is not None:
-                numbers = scores[first:last].tolist()
+            numbers = range(len(ids), 0, -1) if scores is None else scores[first:last].tolist()
             lines = [
-                f"{query} Q0 {entity_names[i]} {rank} {number!r} {tag}\n"
-                for rank, (i, number) in enumerate(zip(ids, numbers, strict=True), 1)
+                f"{query} Q0 {entity_names[entity]} {rank} {number!r} {tag}\n"
+                for rank, (entity, number) in enumerate(zip(ids, numbers, strict=True), 1)
             ]
             file.write("".join(lines).encode())
 
@@ -850,8 +913,9 @@ def _run_fields(argument: str, values: Any) -> tuple[str, ...]:
         raise InputTypeError(argument, expected="names in order", got=type(values).__name__)
     fields = distinct_names(argument, map(str, checked_names(argument, values)))
     for i, field in enumerate(fields):
-        is_text = field.isprintable() or field.encode(errors="ignore").decode() == field
-        if field.split() != [field] or field.startswith("\ufeff") or not is_text:
+        is_one_word = field.split() == [field]
+        is_utf8 = field.isprintable() or field.encode(errors="ignore").decode() == field
+        if not is_one_word or not is_utf8 or field.startswith("\ufeff"):
             expected = "names without blanks, at least one character each, in UTF-8"
             raise InputValueError(argument, expected=expected, got=f"{field!r} at position {i}")
     return fields

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
@@ -157,7 +157,7 @@ def read_tables(
     if header is not None:
         flag("header", header)
     reads_further = door.has_further and (columns is None or has_further)
-    tables = _read_each(splits, door, columns, header, reads_further)
+    tables = _read_splits(splits, door, columns, header, reads_further)
     given = {
         argument: replace(Vocabulary.read(argument, order), has_ids=has_ids)
         for argument, order in orders.items()
@@ -165,52 +165,65 @@ def read_tables(
     }
     for table in tables:
         if table.path and header is None and not table.form.header and len(table) >= _LEAST_LINES:
-            _refuse_unsaid_header(table, tables, door, given)
+            _refuse_undeclared_header(table, tables, door, given)
     roles = list(tables[0].columns)
     findings = _findings_of_files(tables)
     if refuses_further:
-        left_out = [_refuse_several_values(tables, role) for role in roles[door.needed :]]
+        left_out = [_leave_out_column(tables, role) for role in roles[door.needed :]]
         findings = left_out + findings
         roles = roles[: door.needed]
-    # Where a given vocabulary takes ints, integers in text may be ids in others, too.
-    given_of_ints = [name for name, each in given.items() if each.words is None]
-    roles_of_argument: dict[str, list[str]] = {}
-    for role in roles:
-        roles_of_argument.setdefault(door.vocabularies.get(role, role), []).append(role)
-    names_of_further = next((table.form.further for table in tables if table.form.further), ())
-    vocabularies: dict[str, Any] = dict.fromkeys(roles)  # Both are in the order of the roles.
-    ids: dict[str, Any] = dict.fromkeys(roles)
-    for argument, shared in roles_of_argument.items():
-        if argument in given:
-            vocabulary = given[argument]
-        elif argument in orders:
-            text_has_ids = has_ids or "entities" in given_of_ints
-            vocabulary = make_vocabulary(argument, tables, shared, text_has_ids=text_has_ids)
-            vocabulary = replace(vocabulary, has_ids=has_ids)
-        else:  # A further column has a vocabulary of its own, and perhaps a name.
-            [role] = shared
-            name = role
-            if names_of_further:
-                name = names_of_further[roles.index(role) - door.needed]
-            text_has_ids = has_ids or len(given_of_ints) > 0
-            vocabulary = make_further_vocabulary(name, tables, role, text_has_ids=text_has_ids)
-            vocabulary = replace(vocabulary, has_ids=has_ids)
-        vocabularies.update(dict.fromkeys(shared, vocabulary))
-        ids.update(align_columns(tables, shared, vocabulary))
+    vocabularies, ids = _align_roles(tables, roles, door, orders, given, has_ids=has_ids)
     answers = tables[0].without_rows()
     return SplitTables.join(splits, ids, vocabularies, findings, answers=answers)
 
 
-def _read_each(
+def _align_roles(
+    tables: Sequence[IdTable],
+    roles: Sequence[str],
+    door: Door,
+    orders: Iterable[str],
+    given: Mapping[str, Vocabulary],
+    *,
+    has_ids: bool,
+) -> tuple[dict[str, Vocabulary], dict[str, list[IntArray]]]:
+    """Return by role its vocabulary, which is given or made of all labels, and its ids by table."""
+    # Where a given vocabulary takes ints, integers in text may be ids in others, too.
+    takes_ints = [argument for argument, vocabulary in given.items() if vocabulary.words is None]
+    names_of_further = next((table.form.further for table in tables if table.form.further), ())
+    name_of_role = dict(zip(roles[door.needed :], names_of_further, strict=False))
+    roles_of_argument: dict[str, list[str]] = {}
+    for role in roles:
+        roles_of_argument.setdefault(door.vocabularies.get(role, role), []).append(role)
+    vocabularies: dict[str, Vocabulary] = {}
+    ids: dict[str, list[IntArray]] = {}
+    for argument, sharing_roles in roles_of_argument.items():
+        if argument in given:
+            vocabulary = given[argument]
+        elif argument in orders:
+            text_has_ids = has_ids or "entities" in takes_ints
+            vocabulary = make_vocabulary(argument, tables, sharing_roles, text_has_ids=text_has_ids)
+            vocabulary = replace(vocabulary, has_ids=has_ids)
+        else:  # A further column has a vocabulary of its own, and perhaps a name.
+            [role] = sharing_roles
+            name = name_of_role.get(role, role)
+            text_has_ids = has_ids or len(takes_ints) > 0
+            vocabulary = make_further_vocabulary(name, tables, role, text_has_ids=text_has_ids)
+            vocabulary = replace(vocabulary, has_ids=has_ids)
+        vocabularies |= dict.fromkeys(sharing_roles, vocabulary)
+        ids |= align_columns(tables, sharing_roles, vocabulary)
+    return {role: vocabularies[role] for role in roles}, {role: ids[role] for role in roles}
+
+
+def _read_splits(
     splits: Splits,
     door: Door,
     columns: Mapping[str, str | int] | None,
     header: bool | None,
     has_further: bool,
 ) -> list[IdTable]:
-    """Read splits, which share their names, as tables that have the same columns.
+    """Read splits as tables that share the names of their labels and have the same columns.
 
-    Their further columns have the same names, if any; one without rows takes them from others.
+    Further columns have the same names in all splits, if any; a split without rows has them, too.
     """
     names: dict[str, _core.Names] = {}
     tables: list[IdTable] = []
@@ -237,35 +250,38 @@ def _read_each(
             got = ", ".join(table.form.further)
             raise InputValueError(table.title, expected=expected, got=got)
     roles = [*door.needed_roles, *map(str, range(door.needed, width))]
+    no_rows = dict.fromkeys(roles, Column(np.zeros(0, np.int64)))
+    tables = [table if table.columns else replace(table, columns=no_rows) for table in tables]
     for table in tables:
-        if not table.columns:
-            table.columns.update(dict.fromkeys(roles, Column(np.zeros(0, np.int64))))
         if len(table.columns) != width:
             expected = f"{width} columns, as in another split"
             raise InputValueError(table.title, expected=expected, got=len(table.columns))
     return tables
 
 
-def _refuse_unsaid_header(
-    table: IdTable, others: Sequence[IdTable], door: Door, given: Mapping[str, Vocabulary]
+def _refuse_undeclared_header(
+    table: IdTable, tables: Sequence[IdTable], door: Door, given: Mapping[str, Vocabulary]
 ) -> None:
-    """Refuse the first line of a file of facts if it looks like a header of unknown names.
+    """Refuse the first line of a file if it looks like a header of unknown names.
 
-    None of its fields is in a vocabulary that was given, or occurs below the first line of any
-    file; and most lines of the file have a relation that another line has, too.
+    Most lines of the file share their second element, the relation of facts, with another line, but
+    the first one does not; and none of its fields is in a vocabulary that was given, or occurs
+    below the first line of any file.
     """
-    relations = list(table.columns.values())[1].ids
-    if (relations[1:] == relations[0]).any():  # Most files end the search here.
+    second_role = door.needed_roles[1]
+    ids = table.columns[second_role].ids
+    if (ids[1:] == ids[0]).any():  # Most files end the search here.
         return
-    numbers = occurrences_of(relations)[1]
-    if 2 * numbers[numbers > 1].sum() <= len(relations):
+    counts = occurrences_of(ids).numbers
+    n_sharing = counts[counts > 1].sum()
+    if 2 * n_sharing <= len(ids):
         return
     for role, column in table.columns.items():
-        word = column.entry(0)
+        first_field = column.entry(0)
         vocabulary = given.get(door.vocabularies.get(role, role))
-        if vocabulary is not None and vocabulary.find_labels([word], is_text=True)[0] >= 0:
+        if vocabulary is not None and vocabulary.find_labels([first_field], is_text=True)[0] >= 0:
             return
-        if _occurs_elsewhere(column, others):
+        if _occurs_elsewhere(column, tables):
             return
     line = "\t".join(column.entry(0) for column in table.columns.values())
     raise unsaid_header(table.title, line, "its fields occur nowhere else")
@@ -276,17 +292,19 @@ def _occurs_elsewhere(column: Column, tables: Sequence[IdTable]) -> bool:
 
     All files may begin with the same header.
     """
-    word = column.entry(0)
+    field = column.entry(0)
     for table in tables:
         first_row = 1 if table.path else 0
         for other in table.columns.values():
-            if other.labels is column.labels:
-                number = int(column.ids[0])
-            elif other.labels is None and is_integer_text(word):
-                number = int(word)
+            shares_labels = other.labels is column.labels
+            has_ints = other.labels is None
+            if shares_labels:
+                id_of_field = int(column.ids[0])
+            elif has_ints and is_integer_text(field):
+                id_of_field = int(field)
             else:
                 continue
-            if (other.ids[first_row:] == number).any():
+            if (other.ids[first_row:] == id_of_field).any():
                 return True
     return False
 
@@ -309,16 +327,17 @@ def _findings_of_files(tables: Sequence[IdTable]) -> list[FindingParts]:
     return findings
 
 
-def _refuse_several_values(tables: Sequence[IdTable], role: str) -> FindingParts:
-    """Say that a further column is left out, as it has one value; one of several is refused."""
+def _leave_out_column(tables: Sequence[IdTable], role: str) -> FindingParts:
+    """Say that a further column is left out, as it has one value; refuse one of several values."""
     filled = [table for table in tables if len(table)]
     name = f"column {role}"
     for table in filled:
         if table.form.names is not None:
             name = repr(table.form.names[table.form.places[role]])
     columns = [table.columns[role] for table in filled]
-    has_one_value = all((column.ids == column.ids[0]).all() for column in columns)
-    if len({column.entry(0) for column in columns}) > 1 or not has_one_value:
+    values = {column.entry(0) for column in columns}
+    are_constant = all((column.ids == column.ids[0]).all() for column in columns)
+    if len(values) > 1 or not are_constant:
         ways = [
             Option("keys", [3], "says that queries have it"),
             Option("columns", {"head": 0, "relation": 1, "tail": 2}, "leaves it out"),
@@ -369,12 +388,12 @@ def _could_be_split(value: object) -> bool:
 
 
 def name_splits(
-    split: object, rows: Any, known: Any, *, has_whole: bool = False
+    split: object, rows: Any, known: Any, *, allows_whole: bool = False
 ) -> dict[str, tuple[str, Any]]:
     """Give the evaluated split and then the known ones a name and a title for messages.
 
-    If there `has_whole`, one of them may have the name of the evaluated split: the whole, of which
-    a sample is ranked. It comes second, by the name `WHOLE`.
+    With `allows_whole`, a known split may have the name of the evaluated one: it is the whole, of
+    which a sample is ranked. It comes second, by the name `WHOLE`.
 
     >>> name_splits("test", "test.txt", {"train": "train.txt"})
     {'test': ('test', 'test.txt'), 'train': ('known["train"]', 'train.txt')}
@@ -384,7 +403,7 @@ def name_splits(
         expected = "the name of the evaluated split, as 'test' or 'valid'"
         raise InputValueError("split", expected=expected, got=repr(split))
     whole = {}
-    if has_whole and split in others:
+    if allows_whole and split in others:
         whole[WHOLE] = others.pop(split)
     if split in others:
         expected = "a name that no known split has"
@@ -438,92 +457,98 @@ def audit_split(
     noun: str,
     more_cases: Mapping[str, tuple[Mask, str]] | None = None,
     *,
-    has_whole: bool = False,
+    allows_whole: bool = False,
 ) -> tuple[IntArray, list[FindingParts]]:
     """Find duplicates, leaks and the other cases of a protocol, and keep, drop or refuse them.
 
     Two rows are equal if all of `columns` are, each of which has the rows of all splits. `noun` is
-    what rows are called. `more_cases`, by the name of the rule, have the rows and what these do, as
-    in "repeat an earlier one"; nobody is warned of them, as of duplicates and leaks that are kept.
-    If there `has_whole`, a known split may be the whole of the evaluated one. It returns which rows
-    of the evaluated split stay, int64, and findings of the rows and of each case.
+    what rows are called. `more_cases`, by the name of the rule, have a mask of rows and what these
+    rows do, as in "repeat an earlier one". Of rows that are kept, only duplicates and leaks make a
+    warning. With `allows_whole`, a known split may be the whole of the evaluated one. It returns
+    which rows of the evaluated split stay, int64, and findings of the rows and of each case.
     """
     split = splits.evaluated
-    tested = splits.tested
     first, leaks = find_leaks(splits, columns)
-
-    def in_words(mask: Mask) -> str:
-        rows = np.flatnonzero(mask)
-        examples = np.sort(codes_of(first[rows]).first())[:MAX_EXAMPLES]
-        return count_in_words(len(rows), splits.labels_of(rows[examples]))
-
-    _check_whole(split, noun, leaks.pop(WHOLE, np.ones(tested, dtype=bool)), in_words)
-    is_leak = np.any([np.zeros(tested, dtype=bool), *leaks.values()], axis=0)
-    description_of_leaks, ways_of_leaks = _describe_leaks(leaks, split, has_whole=has_whole)
-    ways_of = {"leaks": ways_of_leaks}
+    in_words = partial(_rows_in_words, splits, first)
+    _check_whole(split, noun, leaks.pop(WHOLE, None), in_words)
+    no_rows = np.zeros(splits.tested, dtype=bool)
+    description_of_leaks, ways_of_leaks = _describe_leaks(leaks, split, allows_whole=allows_whole)
     cases = {
-        "duplicates": (first != np.arange(tested), "repeat an earlier one"),
-        "leaks": (is_leak, description_of_leaks),
+        "duplicates": (first != np.arange(splits.tested), "repeat an earlier one"),
+        "leaks": (np.any([no_rows, *leaks.values()], axis=0), description_of_leaks),
         **(more_cases or {}),
     }
     findings = []
     warnings = []
-    is_dropped = np.zeros(tested, dtype=bool)
+    is_dropped = no_rows.copy()
     for name, (mask, description) in cases.items():
         if not mask.any():
             findings.append((name, 0, NOTHING))
             continue
         words = in_words(mask)
         problem = f"{words} {noun} {description}"
-        ways = list(ways_of.get(name, ()))
+        ways = list(ways_of_leaks) if name == "leaks" else []
         if rules[name] == "raise":
             raise InputValueError(split, problem, remedies=ways)
         if rules[name] == "drop":
             is_dropped |= mask
         elif name in ("duplicates", "leaks"):
-            # Of nothing but leaks it would leave nothing.
-            ways += [] if mask.all() else [Option(name, "drop", "leaves them out")]
+            if not mask.all():  # To drop all rows would leave no test.
+                ways.append(Option(name, "drop", "leaves them out"))
             warnings.append((f"{problem}; they are ranked like the others", ways))
         if name == "leaks":
             words = "; ".join(f"in {known} {in_words(rows)}" for known, rows in leaks.items())
         findings.append((name, int(np.count_nonzero(mask)), words + _OUTCOMES[rules[name]]))
     kept = np.flatnonzero(~is_dropped)
     if not len(kept):
-        raise InputValueError(split, f"nothing is left: {tested} {noun} were dropped")
+        raise InputValueError(split, f"nothing is left: {splits.tested} {noun} were dropped")
     for problem, ways in warnings:
         warn_user(split, problem, ways)
-    others = list(splits.sizes.items())[1:]
-    sizes = ", ".join(f"{name or split} {size:,}" for name, size in others) or "none"
-    facts = format_count(tested, noun.removesuffix("s"))
-    ranked = f"{facts}, {len(kept):,} ranked; known: {sizes}"
-    return kept, [(split, len(kept), ranked), *findings]
+    return kept, [_count_rows(splits, len(kept), noun), *findings]
 
 
-def _check_whole(split: str, noun: str, is_there: Mask, in_words: Callable[[Mask], str]) -> None:
-    """Refuse a known split of the evaluated one's name, unless all rows that are ranked are there.
+def _rows_in_words(splits: SplitTables, first: IntArray, mask: Mask) -> str:
+    """Write the number of rows of a mask, and as examples a few that differ."""
+    rows = np.flatnonzero(mask)
+    examples = np.sort(codes_of(first[rows]).first())[:MAX_EXAMPLES]
+    return count_in_words(len(rows), splits.labels_of(rows[examples]))
+
+
+def _count_rows(splits: SplitTables, n_kept: int, noun: str) -> FindingParts:
+    """Say how many rows the evaluated split and the known ones have."""
+    split = splits.evaluated
+    known = list(splits.sizes.items())[1:]
+    sizes = ", ".join(f"{name or split} {size:,}" for name, size in known) or "none"
+    facts = format_count(splits.tested, noun.removesuffix("s"))
+    return split, n_kept, f"{facts}, {n_kept:,} ranked; known: {sizes}"
+
+
+def _check_whole(
+    split: str, noun: str, is_in_whole: Mask | None, in_words: Callable[[Mask], str]
+) -> None:
+    """Refuse a known split of the evaluated one's name, unless it has all rows that are ranked.
 
     It may be that another split is evaluated, and that its name was forgotten.
     """
-    if not is_there.all():
+    if is_in_whole is not None and not is_in_whole.all():
         expected = f"the name of a known split that has all {noun} that are ranked, or another name"
-        got = f"{split!r}, whose known {noun} lack {in_words(~is_there)}"
+        got = f"{split!r}, whose known {noun} lack {in_words(~is_in_whole)}"
         raise InputValueError("split", expected=expected, got=got)
 
 
-def findings_of_reading(splits: SplitTables, noun: str, is_asked: Mask) -> list[FindingParts]:
+def count_shared_queries(splits: SplitTables, noun: str, is_asked: Mask) -> list[FindingParts]:
     """Say how many rows of a known split share a query with the test, where not all of them do.
 
-    Which rows of all splits do is known; what was found while files were read stands behind.
+    `is_asked` is a mask of the rows of all splits: those that share a query with the test.
     """
-    split = splits.evaluated
     findings: list[FindingParts] = []
     for name in splits.known:
         size = splits.sizes[name]
         count = int(np.count_nonzero(is_asked[splits.bounds[name]]))
         if count < size:
-            words = f"{count:,} of {size:,} {noun} share a query with {split}"
+            words = f"{count:,} of {size:,} {noun} share a query with {splits.evaluated}"
             findings.append((name, count, words))
-    return [*findings, *splits.findings]
+    return findings
 
 
 def warn_of_unused(splits: SplitTables, is_filtering: Mask, used: Sequence[str] = ()) -> None:
@@ -549,46 +574,45 @@ def warn_of_strangers(
 def find_leaks(
     splits: SplitTables, columns: Sequence[IntArray]
 ) -> tuple[IntArray, dict[str, Mask]]:
-    """Return the first row that equals each row of the evaluated split, and which rows leak.
+    """Return the first equal row of each row of the evaluated split, and by known split who leaks.
 
-    The whole of the evaluated split, if it is there, has a row of its own.
+    The mask of a split has the rows of the evaluated one that are in it, too; a split without such
+    rows has no mask, unless it is the whole of the evaluated split.
     """
     keys = RowKeys(columns)
     tested_keys = keys.of(slice(0, splits.tested))
     first = first_equals(tested_keys)
     leaks = {}
     for name in list(splits.sizes)[1:]:
-        is_leak = np.zeros(splits.tested, dtype=bool)
+        is_found = np.zeros(splits.tested, dtype=bool)
         _, positions = look_up(tested_keys, keys.of(splits.bounds[name]))
-        is_leak[positions] = True
-        if name == WHOLE or is_leak.any():
-            leaks[name] = is_leak[first]  # Of equal rows only one was found.
+        is_found[positions] = True
+        if name == WHOLE or is_found.any():
+            leaks[name] = is_found[first]  # Of equal rows `look_up` finds only the first.
     return first, leaks
 
 
 def _describe_leaks(
-    leaks: Mapping[str, Mask], split: str, *, has_whole: bool
+    leaks: Mapping[str, Mask], split: str, *, allows_whole: bool
 ) -> tuple[str, list[Option]]:
-    """Say that rows are in known splits, and where all are in one, that it may be the same split.
+    """Say that rows are in known splits, and if all are in one, that it may be the same split.
 
-    If there `has_whole`, a known split of the evaluated one's name may be that of which the rows
-    are a sample.
+    With `allows_whole`, it may also be the whole, of which the rows are a sample.
     """
     description = "are in a known split, too"
     name = next((name for name, mask in leaks.items() if mask.all()), None)
     if name is None:
         return description, []
+    description += f" (all are in {name})"
     if name.startswith(UNNAMED):
         effect = "gives the others by name"
-        if has_whole:
+        if allows_whole:
             effect += f", and {split} only if this is a sample of it"
-        ways = [Option("", effect=effect, call='known={"train": ..., "valid": ...}')]
-    else:
-        effect = "says that it is the evaluated split, not a known one"
-        ways = [Option("split", name, effect)]
-        if has_whole:
-            ways = [
-                Option("split", name, "says that it is the evaluated split, or the whole of it"),
-                Option("", effect="ranks a sample of it", call=f"Task({name}, ...)[positions]"),
-            ]
-    return f"{description} (all are in {name})", ways
+        return description, [Option("", effect=effect, call='known={"train": ..., "valid": ...}')]
+    if allows_whole:
+        effect = "says that it is the evaluated split, or the whole of it"
+        call = f"Task({name}, ...)[positions]"
+        sample = Option("", effect="ranks a sample of it", call=call)
+        return description, [Option("split", name, effect), sample]
+    effect = "says that it is the evaluated split, not a known one"
+    return description, [Option("split", name, effect)]
