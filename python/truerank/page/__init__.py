@@ -160,13 +160,20 @@ def save(
     for name, text in (("title", title), ("command", command)):
         if text is not None:
             instance(name, text, str)
+    first = next(iter(models.values()))
     if title is None:
-        first = next(iter(models.values()))
         title = ", ".join(filter(None, models))
         title = title or f"Evaluation of {first.protocol.split or 'ranks'}"
     keys = None if metrics is None else unique_keys(metrics)
     options = {"unit": unit, "level": confidence(level), "allow_unlike": allow_unlike}
-    results, text, numbers = _results(models, keys, options, kinds)
+    has_groups = _can_show_groups(models, keys, unit)
+    results = _result_tables(models, keys, options, kinds, has_groups)
+    comparison = _compare_models(models, keys, options)
+    if comparison is not None:
+        results.append(comparison)
+    text = _tables(results)
+    if len(models) > 1 and first.by is not None and not has_groups:
+        text += _paragraphs([f"The values of the groups by {first.by} are in the JSON below."])
     findings = {name: list(map(str, report.audit())) for name, report in models.items()}
     notes_below_tables = [note for result in results for note in result.table().notes]
     doubts = dict.fromkeys(note for note in notes_below_tables if note.startswith(FEW.capitalize()))
@@ -181,7 +188,7 @@ def save(
         "findings": _paragraphs(lines_of_findings),
         "evaluated": _protocol_table(models),
         "last_heading": "Reproduce" if command else "Numbers",
-        "reproduce": _reproduce(numbers, command),
+        "reproduce": _reproduce(_numbers(models, comparison), command),
         "style": (parts / "page.css").read_text(encoding="utf-8"),
         "script": script,
         # The page's policy lets this script alone run, with the line break that is before it there.
@@ -193,12 +200,15 @@ def save(
         file.write(ILLEGAL.sub("\ufffd", frame.substitute(content)).encode())
 
 
-def _results(
-    models: Mapping[str, Report], keys: list[str] | None, options: Mapping[str, Any], kinds: Names
-) -> tuple[list[Any], str, str]:
-    """Return the tables, their HTML, and all numbers as JSON."""
-    results: list[Any] = []
-    has_groups = _can_show_groups(models, keys, options["unit"])
+def _result_tables(
+    models: Mapping[str, Report],
+    keys: list[str] | None,
+    options: Mapping[str, Any],
+    kinds: Names,
+    has_groups: bool,
+) -> list[Any]:
+    """Make the table of the models, if there are several or keys, and that of a single report."""
+    tables: list[Any] = []
     if len(models) > 1 or keys is not None:
         models_by_name = {name or "all tasks": report for name, report in models.items()}
         models_table = table(
@@ -209,30 +219,37 @@ def _results(
             kinds=None if is_auto(kinds) else kinds,
             groups=has_groups,
         )
-        results.append(models_table)
-    first = next(iter(models.values()))
+        tables.append(models_table)
     if len(models) == 1:
+        [report] = models.values()
+        unit, level = options["unit"], options["level"]
         report_table = table_of_report(
-            first,
-            kinds=kinds,
-            interval=True,
-            level=options["level"],
-            unit=options["unit"],
-            all_intervals=False,
+            report, kinds=kinds, interval=True, level=level, unit=unit, all_intervals=False
         )
-        results.append(report_table)
-        return results, _tables(results), _json(first)
+        tables.append(report_table)
+    return tables
 
-    numbers = {"models": {name: json.loads(_json(report)) for name, report in models.items()}}
+
+def _compare_models(
+    models: Mapping[str, Report], keys: list[str] | None, options: Mapping[str, Any]
+) -> Any:
+    """Compare several models by the keys that allow it; None: there is nothing to compare."""
+    first = next(iter(models.values()))
     compared = [key for key in keys or ["mrr"] if not why_incomparable(first.read_key(key))]
-    if compared and _have_tasks(models):
-        comparison = compare(models, metric=compared, **options)
-        results.append(comparison)
+    if len(models) == 1 or not compared or not _have_tasks(models):
+        return None
+    return compare(models, metric=compared, **options)
+
+
+def _numbers(models: Mapping[str, Report], comparison: Any) -> str:
+    """Write all numbers as JSON: those of a single report, or of each model and the comparison."""
+    if len(models) == 1:
+        [report] = models.values()
+        return _json(report)
+    numbers = {"models": {name: json.loads(_json(report)) for name, report in models.items()}}
+    if comparison is not None:
         numbers["comparisons"] = json.loads(comparison.to_json())
-    text = _tables(results)
-    if first.by is not None and not has_groups:
-        text += _paragraphs([f"The values of the groups by {first.by} are in the JSON below."])
-    return results, text, json.dumps(numbers, allow_nan=False)
+    return json.dumps(numbers, allow_nan=False)
 
 
 def _can_show_groups(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -73,13 +73,15 @@ _MIN_BAND = 1e-9  # Thinner bands are rounding and not drawn.
 
 @dataclass(frozen=True)
 class Steps:
-    """The curves of one model over common cutoffs, nan where there are no tasks, and its words."""
+    """The curves of one model over common cutoffs, nan where there are no tasks, and its facts."""
 
     line: FloatArray  # shape (m,), as the others
     low: FloatArray  # the ends of its band
     high: FloatArray
     chance: FloatArray
-    words: tuple[str, ...]  # of its tasks, their candidates, and perhaps their weights
+    tasks: str  # how many they are, as the legend says it
+    candidates: str  # how many each task has; "": it is not known
+    weighting: str = ""
 
 
 def draw_steps(
@@ -95,15 +97,17 @@ def draw_steps(
 ) -> None:
     """Draw the steps of each model from `x` on, its band, chance, the legend, and the log axis.
 
-    A model without a name has the label. The title of the legend has the words that all models
+    A model without a name has the label. The title of the legend has the facts that all models
     share, and the note. Models that share the last colour, the grey, share a line of the legend.
     """
+    flag("band", band)
+    flag("chance", chance)
     bands = []
     handles = []
     names = []
     last = len(COLOURS) - 1
     colours = [COLOURS[min(i, last)] for i in range(len(models))]
-    have_equal_tasks = len({steps.words[0] for steps in models.values()}) == 1
+    have_equal_tasks = len({steps.tasks for steps in models.values()}) == 1
     for i, (name, steps) in enumerate(models.items()):
         style: dict[str, Any] = {"linestyle": DASHES[i % len(DASHES)], "drawstyle": "steps-post"}
         if i >= last:  # It stays behind the others.
@@ -111,11 +115,9 @@ def draw_steps(
         elif len(models) > 1 and len(x) <= _MOST_MARKED:  # Outlines that cross are told apart.
             style |= {"marker": MARKERS[i % len(MARKERS)], "markersize": 4}
         handles += ax.plot(x, steps.line, color=colours[i], **style)
-        name = shorten(name) or label
-        if not have_equal_tasks:
-            name += f" ({steps.words[0]})"
-        names.append(name)
-        if flag("band", band) and (steps.high - steps.low > _MIN_BAND).any():
+        own_tasks = "" if have_equal_tasks else f" ({steps.tasks})"
+        names.append((shorten(name) or label) + own_tasks)
+        if band and (steps.high - steps.low > _MIN_BAND).any():
             filled = {"color": colours[i], "alpha": 0.2, "linewidth": 0}
             bands.append(ax.fill_between(x, steps.low, steps.high, step="post", **filled))
     if len(names) > len(COLOURS):
@@ -124,14 +126,14 @@ def draw_steps(
     if bands:
         handles.append(bands[0])
         names.append("from optimistic to pessimistic")
-    if flag("chance", chance):
-        handle, name = _draw_chance(ax, x, [steps.chance for steps in models.values()], colours)
-        handles.append(handle)
-        names.append(name)
+    if chance:
+        handle_of_chance, label_of_chance = _draw_chance(ax, x, list(models.values()), colours)
+        handles.append(handle_of_chance)
+        names.append(label_of_chance)
     ax.spines[["top", "right"]].set_visible(False)
-    columns = zip(*(steps.words for steps in models.values()), strict=True)
-    title = [words[0] for words in columns if len(set(words)) == 1]
-    draw_legend(ax, handles, names, ", ".join(filter(None, [*title, note])))
+    facts = [(steps.tasks, steps.candidates, steps.weighting) for steps in models.values()]
+    shared_facts = [values[0] for values in zip(*facts, strict=True) if len(set(values)) == 1]
+    draw_legend(ax, handles, names, ", ".join(filter(None, [*shared_facts, note])))
     ax.set_xscale("log")
     ax.set_xlim(1, x[-1])
     ax.set_xticks(ticks, [f"{k:,}" for k in ticks])
@@ -139,9 +141,10 @@ def draw_steps(
 
 
 def _draw_chance(
-    ax: Axes, x: IntArray, curves: Sequence[FloatArray], colours: Sequence[str]
+    ax: Axes, x: IntArray, models: Sequence[Steps], colours: Sequence[str]
 ) -> tuple[Any, str]:
     """Draw chance of each model, in one line if it is the same; return handle and label."""
+    curves = [steps.chance for steps in models]
     label = "chance, in the colour of each"
     if all(np.allclose(curve, curves[0], equal_nan=True) for curve in curves):
         curves = curves[:1]
@@ -312,13 +315,13 @@ def hits_curve(
 
 
 def mean_of_runs(runs: Sequence[Steps]) -> Steps:
-    """Return the mean curves of several runs of a model, with the words of the first."""
+    """Return the mean curves of several runs of a model, with the facts of the first."""
     if len(runs) == 1:
         return runs[0]
     curves = [(run.line, run.low, run.high, run.chance) for run in runs]
     line, low, high, chance = np.mean(curves, axis=0)
-    tasks, *others = runs[0].words
-    return Steps(line, low, high, chance, (f"{tasks} in each of {len(runs)} runs", *others))
+    tasks = f"{runs[0].tasks} in each of {len(runs)} runs"
+    return replace(runs[0], line=line, low=low, high=high, chance=chance, tasks=tasks)
 
 
 def _success(report: Report, kind: str, cutoffs: IntArray) -> Steps:
@@ -334,41 +337,48 @@ def _success(report: Report, kind: str, cutoffs: IntArray) -> Steps:
         low=report.success_at(cutoffs, "pessimistic"),
         high=report.success_at(cutoffs, "optimistic"),
         chance=chance,
-        words=(format_count(report.tasks(), "query"), _format_candidates(report.candidates)),
+        tasks=format_count(report.tasks(), "query"),
+        candidates=_format_candidates(report.candidates),
     )
 
 
 def _hits(report: Report, side: str | None, kind: str, cutoffs: IntArray) -> Steps:
     """Compute hits at the cutoffs."""
     sample = ranks_to_draw(report, side, kind)
-    tasks = format_count(len(sample.ranks), "task")
     return Steps(
         line=hits_at(sample, cutoffs),
         low=hits_at(ranks_to_draw(report, side, "pessimistic"), cutoffs),
         high=hits_at(ranks_to_draw(report, side, "optimistic"), cutoffs),
         chance=chance_hits(sample, cutoffs),
-        words=(tasks, _format_candidates(sample.candidates), report.weighting),
+        tasks=format_count(len(sample.ranks), "task"),
+        candidates=_format_candidates(sample.candidates),
+        weighting=report.weighting,
     )
 
 
 def _shares(report: Report, side: str | None, kind: str, cutoffs: IntArray) -> Steps:
-    """Compute the shares of tasks with a rank between two cutoffs, the last one also at the end."""
+    """Compute the share of tasks in each interval of ranks, which a cutoff ends.
+
+    The last share is there twice, as it ends its step.
+    """
     hits = _hits(report, side, kind, cutoffs)
-    # Over all ways to break ties the least share is that of the tasks whose tie lies between both,
-    # the greatest that of the tasks whose tie reaches between them.
     best = ranks_to_draw(report, side, "optimistic")
     worst = ranks_to_draw(report, side, "pessimistic")
-    first, last = (np.searchsorted(cutoffs, sample.ranks) for sample in (best, worst))
-    no_interval = len(cutoffs)
-    intervals = np.where(first == last, first, no_interval)
+    # Over all ways to break ties, the least share is that of tasks whose tie lies within the
+    # interval, and the greatest that of tasks whose tie reaches into it.
+    intervals_of_best = np.searchsorted(cutoffs, best.ranks)
+    intervals_of_worst = np.searchsorted(cutoffs, worst.ranks)
+    left_out = len(cutoffs)  # an interval that has no sum
+    is_within_one = intervals_of_best == intervals_of_worst
+    intervals = np.where(is_within_one, intervals_of_best, left_out)
     sums, total = _sums_within(intervals, best.weights, len(cutoffs))
     reached = np.clip(hits.high - np.append(0.0, hits.low[:-1]), 0.0, 1.0)
-    return Steps(
+    return replace(
+        hits,
         line=_with_end(np.diff(hits.line, prepend=0.0)),
         low=_with_end(sums / total),
         high=_with_end(reached),
         chance=_with_end(np.diff(hits.chance, prepend=0.0)),
-        words=hits.words,
     )
 
 
@@ -503,32 +513,21 @@ def groups(
     confidence(level)
     values = report.group_values(metric)
     tasks = report.group_tasks(key.side)
-    labels = [label for label, number in tasks.items() if number]
-    labels.sort(key=tasks.__getitem__, reverse=True)
-    if order == "value":  # The best come first, and those without a value last.
-        sign = 1 if key.increasing is False else -1
-        labels.sort(key=lambda label: (math.isnan(values[label]), sign * values[label]))
+    labels = _order_groups(values, tasks, order, lower_is_better=key.increasing is False)
     shown = labels[:most]
     ax = axes_for("truerank.plot.groups", ax, 1.5 + _ROW_HEIGHT * max(len(shown), 2))
     widths = np.array([values[label] for label in shown])
     ax.barh(range(len(shown)), widths, height=0.68, color=COLOURS[5], zorder=1)
-    for place in np.flatnonzero(np.isnan(widths)).tolist():
-        ax.text(0, place, " no value", va="center", fontsize="small")
+    for row in np.flatnonzero(np.isnan(widths)).tolist():
+        ax.text(0, row, " no value", va="center", fontsize="small")
     handles, names = _draw_averages(ax, report, metric)
     if flag("interval", interval) and not why_no_interval(key):
-        known = {}
-        for place, label in enumerate(shown):
-            ends = report.groups[label].interval(metric, level=level)
-            if not math.isnan(ends.low + ends.high):
-                known[place] = ends.low, ends.high
-        if known:
-            low, high = zip(*known.values(), strict=True)
-            line = ax.hlines(list(known), low, high, colors="black", linewidth=1.8, zorder=3)
-            handles.append(line)
-            names.append(f"{100 * level:g} % interval")
-    width = len(f"{max(tasks.values(), default=0):,}")
+        handles_of_intervals = _draw_intervals(ax, report, shown, metric, level)
+        handles += handles_of_intervals
+        names += [f"{100 * level:g} % interval" for _ in handles_of_intervals]
+    digits = len(f"{max(tasks.values(), default=0):,}")
     # These spaces are as wide as digits are.
-    numbers = [f"{tasks[label]:\u2007>{width},}" for label in shown]
+    numbers = [f"{tasks[label]:\u2007>{digits},}" for label in shown]
     _write_rows(ax, list(map(label_text, shown)), numbers, report.grammar.units)
     ax.set_xlabel(key.title)
     title = f"{format_count(len(labels), 'group')} by {escape_formulas(report.by)}"
@@ -536,6 +535,34 @@ def groups(
         title = f"{len(shown):,} of {title}"
     draw_legend(ax, handles, names, title)
     return ax
+
+
+def _order_groups(
+    values: Mapping[Any, float], tasks: Mapping[Any, int], order: str, lower_is_better: bool
+) -> list[Any]:
+    """Return the labels of groups that have tasks, the largest or the best group first."""
+    labels = [label for label, number in tasks.items() if number]
+    by_tasks = sorted(labels, key=tasks.__getitem__, reverse=True)
+    if order == "tasks":
+        return by_tasks
+    sign = 1 if lower_is_better else -1
+    # Groups without a value come last, and those of equal values stay ordered by tasks.
+    return sorted(by_tasks, key=lambda label: (math.isnan(values[label]), sign * values[label]))
+
+
+def _draw_intervals(
+    ax: Axes, report: Report, labels: Sequence[Any], metric: str, level: float
+) -> list[Any]:
+    """Draw the interval of each group that has one; return their handle, if there are any."""
+    ends_of_row = {}
+    for row, label in enumerate(labels):
+        interval = report.groups[label].interval(metric, level=level)
+        if not math.isnan(interval.low + interval.high):
+            ends_of_row[row] = interval.low, interval.high
+    if not ends_of_row:
+        return []
+    low, high = zip(*ends_of_row.values(), strict=True)
+    return [ax.hlines(list(ends_of_row), low, high, colors="black", linewidth=1.8, zorder=3)]
 
 
 def _draw_averages(ax: Axes, report: Any, metric: str) -> tuple[list[Any], list[str]]:

@@ -48,8 +48,11 @@ _PLAIN = {str, int, bool, type(None)}  # JSON holds these as they are.
 
 def marked_cells(
     table: Table, escape: Callable[[str], str], bold_form: str, dagger: str = DAGGER
-) -> tuple[list[list[str]], bool]:
-    """Return the heading and the rows, escaped and marked, and whether some cells are in bold."""
+) -> tuple[list[str], list[list[str]], bool]:
+    """Return the escaped heading and rows, and whether some cells are the best of their column.
+
+    The best cells are in bold, those that differ have a dagger; left out rows are a row of words.
+    """
     rows = [list(map(escape, row)) for row in table.texts()]
     best, differing = table.marks()
     for i, j in best:
@@ -57,11 +60,11 @@ def marked_cells(
     for i, j in differing:
         rows[i][j] += dagger
     heading = [escape(printable(column.title)) for column in table.shown_columns]
-    more = table._layout.more
-    if more:
-        line = escape(f"{format_count(more, 'more row')} in JSON")
+    n_left_out = table._layout.more
+    if n_left_out:
+        line = escape(f"{format_count(n_left_out, 'more row')} in JSON")
         rows.append([line] + [""] * (len(heading) - 1))
-    return [heading, *rows], bool(best)
+    return heading, rows, bool(best)
 
 
 # -- plain text ------------------------------------------------------------------------------------
@@ -69,7 +72,7 @@ def marked_cells(
 
 def text(table: Table) -> str:
     """Write columns of text, the points of numbers at one place, an asterisk behind the best."""
-    (heading, *rows), has_best = marked_cells(table, str, "{}*")
+    heading, rows, has_best = marked_cells(table, str, "{}*")
     names = table.shown_names
     columns = []
     for j, title in enumerate(heading):
@@ -128,7 +131,7 @@ def markdown_cell(text: str) -> str:
 
 def markdown(table: Table) -> str:
     """Write a pipe table, the lines above it as a paragraph and the notes as a list."""
-    (heading, *rows), _ = marked_cells(table, markdown_cell, "**{}**")
+    heading, rows, _ = marked_cells(table, markdown_cell, "**{}**")
     alignment = [":---"] * table.shown_names
     alignment += ["---:"] * (len(heading) - table.shown_names)
     lines = [f"| {' | '.join(cells)} |" for cells in (heading, alignment, *rows) if cells]
@@ -165,7 +168,7 @@ def latex_cell(text: str) -> str:
 def latex(table: Table) -> str:
     """Write a tabular with the rules of the package booktabs, its lines above as comments."""
     # Daggers take no room, so that the points of numbers stand below each other.
-    (heading, *rows), _ = marked_cells(table, latex_cell, "\\textbf{{{}}}", "\\rlap{$^{\\dagger}$}")
+    heading, rows, _ = marked_cells(table, latex_cell, "\\textbf{{{}}}", "\\rlap{$^{\\dagger}$}")
     before, notes = table._lines(are_shown=False)
     lines = [f"% {' '.join(line.split())}" for line in before]
     alignment = "l" * table.shown_names
@@ -196,7 +199,7 @@ def html_text(text: str) -> str:
 def html(table: Table) -> str:
     """Write a table with headings that screen readers find, and a paragraph for each line."""
     dagger = f'<sup style="position: absolute">{DAGGER}</sup>'  # It takes no room.
-    (heading, *rows), _ = marked_cells(table, escape, "<strong>{}</strong>", dagger)
+    heading, rows, _ = marked_cells(table, escape, "<strong>{}</strong>", dagger)
     styles = ["text-align: left"] * table.shown_names
     styles += ["text-align: right"] * (len(heading) - table.shown_names)
     titles = "".join(
