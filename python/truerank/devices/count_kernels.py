@@ -62,17 +62,18 @@ def _columns(indices, end, place, first_column, width):
 
 @triton.jit
 def _holds(indices, begin, end, column):
-    """Whether lists in ascending order hold columns: a binary search for each."""
-    low = begin + column * 0
-    high = end + column * 0
-    size = tl.max(end - begin)
-    while size > 0:
+    """Whether lists in ascending order hold columns: a binary search for each column."""
+    zeros_of_columns = column * 0
+    low = begin + zeros_of_columns
+    high = end + zeros_of_columns
+    longest_range = tl.max(end - begin)
+    while longest_range > 0:
         middle = (low + high) // 2
         is_open = low < high
         is_below = tl.load(indices + middle, mask=is_open, other=0) < column
         low = tl.where(is_open & is_below, middle + 1, low)
         high = tl.where(is_open & ~is_below, middle, high)
-        size = size // 2
+        longest_range = longest_range // 2
     return (low < end) & (tl.load(indices + low, mask=low < end, other=0) == column)
 
 
@@ -94,8 +95,8 @@ def _read(place, inside, is_whole, IS_BFLOAT16: tl.constexpr):
 
 @triton.jit
 def _count_compared(
-    row_starts, true, task, is_task, indptr, indices, begin, end, first_column, width, listed,
-    column_stride, first, last, is_whole, axis: tl.constexpr, COLUMNS: tl.constexpr,
+    row_starts, true, task, is_task, indptr, indices, begin, end, first_column, width, n_columns,
+    column_stride, first_tile, end_tile, is_whole, axis: tl.constexpr, COLUMNS: tl.constexpr,
     IS_BFLOAT16: tl.constexpr,
 ):  # fmt: skip
     """Count candidates, as if nothing were filtered: above, tied, NaN and all, the target too."""
@@ -104,20 +105,21 @@ def _count_compared(
     tied = above
     nan = above
     candidates = above
-    for turn in range(first, last):
-        place = begin + turn * COLUMNS + across
+    for tile in range(first_tile, end_tile):
+        place = begin + tile * COLUMNS + across
         column, inside = _columns(indices, end, place, first_column, width)
-        is_full = (indptr is None) & is_whole & ((turn + 1) * COLUMNS <= listed)
-        place = row_starts + column * column_stride
-        score = _read(place, inside & is_task, is_full, IS_BFLOAT16)
+        is_full = (indptr is None) & is_whole & ((tile + 1) * COLUMNS <= n_columns)
+        pointer = row_starts + column * column_stride
+        score = _read(pointer, inside & is_task, is_full, IS_BFLOAT16)
         above += ((score > true) & inside).to(tl.int32)
         tied += ((score == true) & inside).to(tl.int32)
         nan += ((score != score) & inside).to(tl.int32)
         if indptr is not None:
             candidates += inside.to(tl.int32)
     n_candidates = _count(candidates, axis)
-    if indptr is None:
-        n_candidates += tl.minimum(last * COLUMNS, listed) - tl.minimum(first * COLUMNS, listed)
+    if indptr is None:  # All tasks have the columns of these tiles.
+        first_place = tl.minimum(first_tile * COLUMNS, n_columns)
+        n_candidates += tl.minimum(end_tile * COLUMNS, n_columns) - first_place
     return _count(above, axis), _count(tied, axis), _count(nan, axis), n_candidates
 
 
@@ -129,14 +131,17 @@ def _take_out_filtered(
 ):  # fmt: skip
     """Return the counts without the candidates that are filtered, but for the target."""
     few = tl.expand_dims(tl.arange(0, FEW), 1 - axis)
-    first, last = _list_of(filter_indptr, filter_lists, task)
-    tiles = tl.cdiv(tl.max(last - first), FEW)
-    for turn in range(tl.program_id(1), tiles, tl.num_programs(1)):
-        place = first + turn * FEW + few
-        column, inside = _columns(filter_indices, last, place, first_column, width)
+    filter_begin, filter_end = _list_of(filter_indptr, filter_lists, task)
+    zeros_of_tasks = task * 0
+    candidates_begin = zeros_of_tasks + begin
+    candidates_end = zeros_of_tasks + end
+    tiles = tl.cdiv(tl.max(filter_end - filter_begin), FEW)
+    for tile in range(tl.program_id(1), tiles, tl.num_programs(1)):
+        place = filter_begin + tile * FEW + few
+        column, inside = _columns(filter_indices, filter_end, place, first_column, width)
         inside &= is_task & (column != target)
         if indices is not None:
-            inside &= _holds(indices, task * 0 + begin, task * 0 + end, column + first_column)
+            inside &= _holds(indices, candidates_begin, candidates_end, column + first_column)
         score = _read(row_starts + column * column_stride, inside, False, IS_BFLOAT16)
         above -= _count((score > true) & inside, axis)
         tied -= _count((score == true) & inside, axis)
@@ -160,11 +165,11 @@ def _store_counts(
 
 # Of the sizes only the strides are looked at when a kernel is compiled: else it would be compiled
 # again for other tasks.
-@triton.jit(do_not_specialize=["tasks", "width", "first_column", "listed"])
+@triton.jit(do_not_specialize=["tasks", "width", "first_column", "n_columns"])
 def count_tasks(
     scores, true_scores, order, rows, targets,
     filter_indptr, filter_indices, filter_lists, indptr, indices, lists,
-    counts, own_scores, tasks, width, first_column, listed, row_stride, column_stride,
+    counts, own_scores, tasks, width, first_column, n_columns, row_stride, column_stride,
     TASKS: tl.constexpr, COLUMNS: tl.constexpr, FEW: tl.constexpr, BY_COLUMNS: tl.constexpr,
     IS_BFLOAT16: tl.constexpr,
 ):  # fmt: skip
@@ -182,18 +187,18 @@ def count_tasks(
     - true_scores: they are those of the targets, which go to `own_scores`
     - order: the tasks are in the order of their rows
     - rows: task i reads row i
-    - indptr: all tasks have the `listed` indices
+    - indptr: all tasks have the `n_columns` indices
     - indices: these are all columns, of which there are as many
     - lists: task i has list i
     """
     axis: tl.constexpr = 0 if BY_COLUMNS else 1
-    place = tl.expand_dims(tl.program_id(0) * TASKS + tl.arange(0, TASKS), axis)
-    is_task = place < tasks
-    task = tl.minimum(place, tasks - 1)
+    position = tl.expand_dims(tl.program_id(0) * TASKS + tl.arange(0, TASKS), axis)
+    is_task = position < tasks
+    task = tl.minimum(position, tasks - 1)
     if order is not None:
         task = tl.load(order + task)
     counts += tl.program_id(1).to(tl.int64) * 5 * tasks + task
-    row = place.to(tl.int64) if rows is None else tl.load(rows + task)
+    row = position.to(tl.int64) if rows is None else tl.load(rows + task)
     row_starts = scores + row * row_stride
     target = tl.load(targets + task) - first_column
     is_own = is_task & (target >= 0) & (target < width)
@@ -202,18 +207,18 @@ def count_tasks(
     true = _comparable(true, IS_BFLOAT16)
 
     begin = 0
-    end = listed
-    tiles = tl.cdiv(listed, COLUMNS)
+    end = n_columns
+    tiles = tl.cdiv(n_columns, COLUMNS)
     if indptr is not None:
         begin, end = _list_of(indptr, lists, task)
         tiles = tl.cdiv(tl.max(end - begin), COLUMNS)
-    turns = tl.cdiv(tiles, tl.num_programs(1))
-    first = tl.program_id(1).to(tl.int64) * turns
-    last = tl.minimum(first + turns, tiles)
+    tiles_of_program = tl.cdiv(tiles, tl.num_programs(1))
+    first_tile = tl.program_id(1).to(tl.int64) * tiles_of_program
+    end_tile = tl.minimum(first_tile + tiles_of_program, tiles)
     above, tied, nan, candidates = _count_compared(
-        row_starts, true, task, is_task, indptr, indices, begin, end, first_column, width, listed,
-        column_stride, first, last, (tl.program_id(0) + 1) * TASKS <= tasks, axis, COLUMNS,
-        IS_BFLOAT16,
+        row_starts, true, task, is_task, indptr, indices, begin, end, first_column, width,
+        n_columns, column_stride, first_tile, end_tile, (tl.program_id(0) + 1) * TASKS <= tasks,
+        axis, COLUMNS, IS_BFLOAT16,
     )  # fmt: skip
     # What follows takes few columns at a time, so that it needs few registers.
     if filter_indices is not None:

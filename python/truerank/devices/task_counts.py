@@ -38,6 +38,7 @@ ALIGNMENT = 16  # of arrays that are copied together, so that a kernel is compil
 TILE_BYTES = 16 << 20  # a tile's keys, masks and sums take up to ten times as much
 MOST_KERNEL_TASKS = 1 << 21  # counted by one kernel, which takes some 50 bytes for each
 MOST_TASKS = 1 << 17  # counted at once: each takes some 200 bytes meanwhile
+COLUMN_BITS = 32  # of an entry of a selection; the number of its list is above them
 MOST_ENTRIES = 1 << 18  # of selections, handled at once: each takes some 150 bytes meanwhile
 
 
@@ -132,19 +133,21 @@ def backends_of_devices() -> dict[str, str]:
 def count_parts(parts: Sequence[DeviceScores], tasks: Tasks) -> tuple[dict[str, IntArray], Array]:
     """Return partial counts of tasks, as the core gives them, and their true scores (see `driver`).
 
-    The parts of a matrix are rectangles on one device each, which all begin before one is waited
-    for. True scores that are not given are all in one part.
+    The parts of a matrix are rectangles on one device each. All of them begin to count before the
+    first is waited for. True scores that are not given are all in one part.
     """
     begun = list(_begin_parts(parts, tasks))
     count = len(tasks.targets)
-    total = np.zeros((len(NAMES), count), np.int64)
     true_scores: Any = tasks.true_scores
+    if len(begun) == 1 and isinstance(begun[0][0], slice):  # These are all tasks.
+        _, finish = begun[0]
+        counts, own_scores = finish()
+        if own_scores is not None:
+            true_scores = own_scores
+        return dict(zip(NAMES, counts, strict=True)), true_scores
+    total = np.zeros((len(NAMES), count), np.int64)
     for numbers, finish in begun:
         counts, own_scores = finish()
-        if len(begun) == 1 and isinstance(numbers, slice):  # These are all tasks.
-            if own_scores is not None:
-                true_scores = own_scores
-            return dict(zip(NAMES, counts, strict=True)), true_scores
         total[:, numbers] += counts
         if own_scores is not None:
             if true_scores is None:
@@ -158,31 +161,32 @@ def _begin_parts(
 ) -> Iterator[tuple[slice | IntArray, Finish]]:
     """Begin to count all parts; yield the numbers of some tasks, and what waits for their counts.
 
-    It waits for what the stream was given until then alone. One kernel counts a limited number of
-    tasks; operations of torch count fewer at a time, in the order of their rows.
+    That waits only for the work that the stream was given before. One kernel counts a limited
+    number of tasks; operations of torch count fewer at a time, in the order of their rows.
     """
     all_tasks = slice(0, len(tasks.targets))
     for scores in parts:
-        numbers: slice | IntArray = all_tasks
+        tasks_of_part: slice | IntArray = all_tasks
         if len(parts) > 1:
-            numbers = _tasks_of_rows(tasks, scores.top, scores.top + scores.shape[0])
+            tasks_of_part = _tasks_of_rows(tasks, scores.top, scores.top + scores.shape[0])
         most = MOST_KERNEL_TASKS
         if scores.backend == "torch":
             most = MOST_TASKS
             if tasks.rows is not None:
-                numbers = np.arange(all_tasks.stop)[numbers]
-                numbers = numbers[np.argsort(tasks.rows[numbers], kind="stable")]
+                numbers = np.arange(all_tasks.stop)[tasks_of_part]
+                tasks_of_part = numbers[np.argsort(tasks.rows[numbers], kind="stable")]
+        begin = begin_kernel if scores.backend == "triton" else begin_operations
         with scores.stream.current():
-            for some in _split(numbers, most):
-                part = tasks
-                is_all = isinstance(some, slice) and some == all_tasks
-                if not is_all or scores.top or scores.left:
-                    part = tasks.part(some, tasks.all_rows[some] - scores.top, scores.left)
-                if scores.backend == "triton":
-                    counts, true_scores = begin_kernel(scores, part)
+            for numbers_at_once in _split(tasks_of_part, most):
+                is_all = isinstance(numbers_at_once, slice) and numbers_at_once == all_tasks
+                if is_all and not scores.top and not scores.left:
+                    tasks_at_once = tasks
                 else:
-                    counts, true_scores = begin_operations(scores, part)
-                yield some, partial(_finish, scores.stream.record(), counts, true_scores)
+                    rows = tasks.all_rows[numbers_at_once] - scores.top
+                    tasks_at_once = tasks.part(numbers_at_once, rows, scores.left)
+                counts, true_scores = begin(scores, tasks_at_once)
+                wait = scores.stream.record()
+                yield numbers_at_once, partial(_finish, wait, counts, true_scores)
 
 
 def _finish(
@@ -225,7 +229,7 @@ def _split(numbers: slice | IntArray, most: int) -> Iterator[slice | IntArray]:
 class SelectedColumns:
     """The lists of a selection of some tasks, each in ascending order, copied to a device.
 
-    An entry is the number of a list and, in the 32 bits below, a column: all entries ascend.
+    An entry is the number of a list and, in the bits below, a column: all entries ascend.
     """
 
     def __init__(self, selection: Selection, scores: DeviceScores, tasks: int) -> None:
@@ -242,7 +246,7 @@ class SelectedColumns:
         list_of_entry = torch.repeat_interleave(lists, lengths, output_size=total)
         # The last entry is above all, for what `hold` looks for.
         self._entries = scores.zeros(total + 1).fill_(np.iinfo(np.int64).max)
-        self._entries[:-1] = (list_of_entry << 32) + scores.upload(self._columns)
+        self._entries[:-1] = (list_of_entry << COLUMN_BITS) + scores.upload(self._columns)
 
     def columns_within(self, first: int, width: int) -> Tensor:
         """Return those columns of a shared list that are in a part, as numbered there."""
@@ -256,18 +260,19 @@ class SelectedColumns:
         lengths = self._lengths[self._list_of_task]
         ends = np.cumsum(lengths)
         total = int(lengths.sum())
-        # Column i of all these, in the list of task t, is in entry i + shifts[t].
+        # The lists of all tasks, end to end, have `total` places. Where place i is of task t, it
+        # has entry i + shifts[t].
         shifts = scores.upload(self._starts[self._list_of_task] - (ends - lengths))
         ends_on_device = scores.upload(ends)
         for first in range(0, total, MOST_ENTRIES):
-            numbers = scores.arange(first, min(first + MOST_ENTRIES, total))
-            tasks = torch.searchsorted(ends_on_device, numbers, right=True)
-            entries = self._entries[shifts[tasks] + numbers]
-            yield tasks, entries & 0xFFFFFFFF
+            places = scores.arange(first, min(first + MOST_ENTRIES, total))
+            tasks = torch.searchsorted(ends_on_device, places, right=True)
+            entries = self._entries[shifts[tasks] + places]
+            yield tasks, entries & ((1 << COLUMN_BITS) - 1)
 
     def hold(self, tasks: Tensor, columns: Tensor) -> Tensor:
         """Whether the lists of some tasks have these columns."""
-        wanted = (self._scores.upload(self._list_of_task)[tasks] << 32) + columns
+        wanted = (self._scores.upload(self._list_of_task)[tasks] << COLUMN_BITS) + columns
         return self._entries[sys.modules["torch"].searchsorted(self._entries, wanted)] == wanted
 
 
@@ -278,14 +283,14 @@ def begin_operations(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor
     The counts, (1, 5, tasks) in the order of `NAMES`, and the true scores, (tasks,), or None if
     these were given, are on the host once the stream has come so far.
     """
-    counts, true = count_chunk(scores, tasks)
+    counts, true = count_by_operations(scores, tasks)
     counts = scores.stream.copy_to_host(counts)[None]
     if tasks.true_scores is not None:
         return counts, None
     return counts, scores.stream.copy_to_host(true)
 
 
-def count_chunk(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor]:
+def count_by_operations(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor]:
     """Return the counts and the true scores of tasks, on the device."""
     rows = tasks.all_rows
     first_column = tasks.first_column
@@ -301,8 +306,9 @@ def count_chunk(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor]:
     counts = scores.zeros(len(NAMES), len(rows))
     if not width:
         return counts, true
-    of_candidates = counts[:4]  # views of all but `differing`, and of all but that and the number
-    of_comparisons = counts[:3]
+    # These are views of the counts.
+    above_tied_nan, n_candidates, differing = counts[:3], counts[3], counts[4]
+    counts_of_candidates = counts[:4]
 
     def compare_pairs(numbers: Tensor, columns: Tensor, where: bool | Tensor = True) -> Any:
         """Compare the score of each pair of a task and a column with the task's true score.
@@ -322,21 +328,20 @@ def count_chunk(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor]:
 
     candidates = None
     if tasks.candidates is None:
-        of_comparisons[:] = scores.compare(rows, true, None)
-        counts[3] = width
+        above_tied_nan[:] = scores.compare(rows, true, None)
+        n_candidates[:] = width
     else:
         candidates = SelectedColumns(tasks.candidates, scores, len(rows))
         if candidates.shared:
             columns = candidates.columns_within(first_column, width)
-            of_comparisons[:] = scores.compare(rows, true, columns)
-            counts[3] = len(columns)
+            above_tied_nan[:] = scores.compare(rows, true, columns)
+            n_candidates[:] = len(columns)
         else:
             for numbers, columns in candidates.columns_of_tasks():
                 compared, _ = compare_pairs(numbers, columns - first_column)
-                of_candidates.index_add_(1, numbers, compared)
-    compared_targets, differing = compare_pairs(scores.arange(0, len(rows)), targets)
-    of_candidates -= compared_targets
-    counts[4] = differing
+                counts_of_candidates.index_add_(1, numbers, compared)
+    compared_targets, differing[:] = compare_pairs(scores.arange(0, len(rows)), targets)
+    counts_of_candidates -= compared_targets
     if tasks.filter is not None:
         filtered = SelectedColumns(tasks.filter, scores, len(rows))
         for numbers, columns in filtered.columns_of_tasks():
@@ -344,7 +349,7 @@ def count_chunk(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor]:
             if candidates is not None:
                 is_candidate &= candidates.hold(numbers, columns)
             compared, _ = compare_pairs(numbers, columns - first_column, is_candidate)
-            of_candidates.index_add_(1, numbers, compared, alpha=-1)
+            counts_of_candidates.index_add_(1, numbers, compared, alpha=-1)
     return counts, true
 
 
@@ -360,13 +365,12 @@ def begin_kernel(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor | N
     from . import count_kernels as kernels
 
     torch = sys.modules["torch"]
-    height = len(tasks.targets)
-    width = scores.shape[1]
+    height, width = len(tasks.targets), scores.shape[1]
     order = None
     if tasks.rows is not None and (tasks.rows[1:] < tasks.rows[:-1]).any():
         order = np.argsort(tasks.rows, kind="stable")
     n_columns, candidate_arrays = _candidates(tasks, width)
-    true, order, *arrays = scores.upload_together(
+    true, order, rows, targets, *selections = scores.upload_together(
         tasks.true_scores,
         order,
         tasks.rows,
@@ -381,22 +385,21 @@ def begin_kernel(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor | N
     elif true is not None:
         true = true.view(scores.dtype)
     grid, tile = _tiling(tasks, n_columns, tensor.stride())
-    # The counts come first, and then the scores of the targets, if they are asked for.
-    counts_size = grid[1] * len(NAMES) * height * 8
-    own_start = _aligned(counts_size)
-    own_size = 0 if tasks.true_scores is not None else height * tensor.element_size()
-    out = scores.empty((own_start + own_size,), torch.uint8)
-    own = None
-    if tasks.true_scores is None:
-        own = out[own_start:].view(tensor.dtype)
+    # One buffer has the counts and, if no true scores are given, those of the targets behind them.
+    bytes_of_counts = grid[1] * len(NAMES) * height * 8
+    start_of_own = _aligned(bytes_of_counts)
+    end_of_own = start_of_own + (height * tensor.element_size() if true is None else 0)
+    buffer = scores.empty((end_of_own,), torch.uint8)
     if height:
         kernels.count_tasks[grid](
             tensor,
             true,
             order,
-            *arrays,
-            out[:counts_size].view(torch.int64),
-            own,
+            rows,
+            targets,
+            *selections,
+            buffer[:bytes_of_counts].view(torch.int64),
+            buffer[start_of_own:].view(tensor.dtype) if true is None else None,
             height,
             width,
             tasks.first_column,
@@ -406,11 +409,9 @@ def begin_kernel(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor | N
             IS_BFLOAT16=is_bfloat16,
             enable_fp_fusion=False,
         )
-    host = scores.stream.copy_to_host(out)
-    counts = host[:counts_size].view(torch.int64).view(grid[1], len(NAMES), height)
-    if own is not None:
-        own = host[own_start:].view(scores.dtype)
-    return counts, own
+    host = scores.stream.copy_to_host(buffer)
+    counts = host[:bytes_of_counts].view(torch.int64).view(grid[1], len(NAMES), height)
+    return counts, host[start_of_own:].view(scores.dtype) if true is None else None
 
 
 def _lists(selection: Selection | None) -> list[Array | None]:
@@ -437,20 +438,10 @@ def _tiling(
     """Return the programs down and across, and the options of the kernel for their tiles."""
     from . import count_kernels as kernels
 
-    height = len(tasks.targets)
     by_columns = strides[0] < strides[1]
-    if by_columns:
-        tile_tasks = kernels.ROWS
-    else:
-        # as many narrow rows as fill the tile; of wide ones, as many tasks as read one on average
-        tile_tasks = kernels.TILE // _power_of_two_from(max(1, min(kernels.TILE, columns)))
-        tile_tasks = min(kernels.MOST_ROWS, tile_tasks)
-        if tasks.rows is not None and tile_tasks < kernels.MOST_TASKS:
-            repeats = int(np.count_nonzero(tasks.rows[1:] == tasks.rows[:-1]))
-            average = _power_of_two_from(height // max(1, height - repeats))
-            tile_tasks = max(tile_tasks, min(kernels.MOST_TASKS, average))
+    tile_tasks = kernels.ROWS if by_columns else _tasks_of_tile(tasks, columns)
     tile_columns = kernels.TILE // tile_tasks
-    down = _ceil_div(height, tile_tasks)
+    down = _ceil_div(len(tasks.targets), tile_tasks)
     tiles = _ceil_div(columns, tile_columns)
     # A program takes several tiles where there would be more programs than are needed.
     programs_across = max(1, kernels.PROGRAMS // max(1, down))
@@ -463,6 +454,20 @@ def _tiling(
         "BY_COLUMNS": by_columns,
     }
     return (down, across), tile
+
+
+def _tasks_of_tile(tasks: Tasks, columns: int) -> int:
+    """Return how many tasks a tile has: its narrow rows fill it, its wide rows are mostly equal."""
+    from . import count_kernels as kernels
+
+    row_columns = _power_of_two_from(max(1, min(kernels.TILE, columns)))
+    n_rows = min(kernels.MOST_ROWS, kernels.TILE // row_columns)
+    if tasks.rows is None or n_rows >= kernels.MOST_TASKS:
+        return n_rows
+    height = len(tasks.targets)
+    repeats = int(np.count_nonzero(tasks.rows[1:] == tasks.rows[:-1]))
+    tasks_of_row = _power_of_two_from(height // max(1, height - repeats))
+    return max(n_rows, min(kernels.MOST_TASKS, tasks_of_row))
 
 
 def _ceil_div(number: int, divisor: int) -> int:
@@ -569,16 +574,16 @@ class DeviceScores:
         true_keys = true_keys_of(true_scores)[:, None]
         counts = self.zeros(3, len(rows))
         width = self.shape[1] if columns is None else len(columns)
-        most = max(1, TILE_BYTES // self.dtype.itemsize)
-        tile_height = max(1, most // max(1, min(width, math.isqrt(most))))
-        tile_width = max(1, most // tile_height)
+        scores_of_tile = max(1, TILE_BYTES // self.dtype.itemsize)
+        widest = math.isqrt(scores_of_tile)  # A tile of many columns is a square.
+        tile_height = max(1, scores_of_tile // max(1, min(width, widest)))
+        tile_width = max(1, scores_of_tile // tile_height)
         for top in range(0, len(rows), tile_height):
             tasks = slice(top, min(top + tile_height, len(rows)))
             for left in range(0, width, tile_width):
-                part: slice | Tensor = slice(left, min(left + tile_width, width))
-                if columns is not None:
-                    part = columns[part]
-                keys, nan = keys_of(self.block(rows[tasks], part))
+                span = slice(left, min(left + tile_width, width))
+                tile = self.block(rows[tasks], span if columns is None else columns[span])
+                keys, nan = keys_of(tile)
                 flags = (keys > true_keys[tasks], keys == true_keys[tasks], nan)
                 counts[:, tasks] += torch.stack([flag.sum(1, dtype=torch.int32) for flag in flags])
         return counts
