@@ -121,7 +121,7 @@ def test_restrictions_equal_those_of_pykeen() -> None:
     for key, value in mine.items():
         assert key in undefined or value == pytest.approx(other_values[key], rel=1e-5, abs=1e-5)
     for name in ("entities", "relations"):
-        words = r"^mapped_triples: expected triples of the restr"
+        words = r"^mapped_triples: expected only triples of the restr"
         other = {f"restrict_{name}_to": {0}}
         refusal(ValueError, words, evaluated, RankEvaluator(), model, data, **other)
 

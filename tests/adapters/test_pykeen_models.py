@@ -220,7 +220,7 @@ def test_models_score_as_they_predict(
             for relation in np.unique(relations):
                 some = relations == relation
                 candidates, scoring = vectors.candidate_vectors(relation)
-                of_queries = vectors.queries(queries[some])
+                of_queries = vectors.make_queries(queries[some])
                 ours[some] = tr.score_embeddings(of_queries, candidates, **scoring)
         width = 1e-11 if inverse else 1e-5
         assert np.abs(centred(ours) - centred(theirs)).max() < width * np.abs(theirs).max()

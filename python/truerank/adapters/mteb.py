@@ -166,41 +166,47 @@ class ExactSearchIndex:
             for i in range(len(embeddings)):
                 names = top_ranked.get(query_idx_to_id[i], ())
                 candidates.append([number_of[name] for name in names])
-        documents = self.documents
-
-        has_vectors = np.array(self.lengths) > 0
-        searched = np.flatnonzero(has_vectors)
-        empty = np.flatnonzero(~has_vectors).tolist()
-        searched_candidates: Any = candidates
-        if empty and candidates is not None:
-            place_in_searched = np.cumsum(has_vectors) - 1
-            searched_candidates = []
-            for each in candidates:
-                searched_candidates.append([place_in_searched[i] for i in each if has_vectors[i]])
-        if self.options["similarity"] == "maxsim":
-            tokens, lengths = join_tokens(embeddings)
-            embeddings = (tokens, np.cumsum([0, *lengths]))
-            documents = (documents, np.cumsum([0, *filter(None, self.lengths)]))
+        # Documents without tokens are not searched; they follow the others in each list.
+        has_tokens = np.array(self.lengths) > 0
+        without_tokens = np.flatnonzero(~has_tokens).tolist()
         width = min(top_k, len(self.names))
-        top = topk_embeddings(
-            embeddings, documents, width + 1, candidates=searched_candidates, **self.options
-        )
+        top = self._search_tokens(embeddings, candidates, has_tokens, width + 1)
+        searched = np.flatnonzero(has_tokens)
         self.tied = (top.scores[:, 1:] == top.scores[:, :-1]).any(axis=1)
         sizes = (top.ids >= 0).sum(axis=1)  # A query may have fewer candidates.
         scores: list[list[float]] = []
         indices: list[list[int]] = []
         for row, size in enumerate(sizes.tolist()):
-            last = empty
+            last = without_tokens
             if candidates is not None:
-                last = [i for i in candidates[row] if not has_vectors[i]]
-            self.tied[row] |= min(len(last), width + 1 - size) > 1
+                last = [i for i in candidates[row] if not has_tokens[i]]
+            n_last_shown = min(len(last), width + 1 - size)
+            self.tied[row] |= n_last_shown > 1
             scores.append([*top.scores[row, :size].tolist(), *[-np.inf] * len(last)][:width])
-            numbers = [*searched[top.ids[row, :size]].tolist(), *last][:width]
+            documents = [*searched[top.ids[row, :size]].tolist(), *last][:width]
             if candidates is not None:
-                place_of = {number: place for place, number in enumerate(candidates[row])}
-                numbers = [place_of[number] for number in numbers]
-            indices.append(numbers)
+                place_of = {document: place for place, document in enumerate(candidates[row])}
+                documents = [place_of[document] for document in documents]
+            indices.append(documents)
         return scores, indices
+
+    def _search_tokens(
+        self,
+        embeddings: Any,
+        candidates: list[list[int]] | None,
+        has_tokens: npt.NDArray[np.bool_],
+        k: int,
+    ) -> Any:
+        """Return the first k documents of each query by their numbers among those with tokens."""
+        if candidates is not None and not has_tokens.all():
+            number_of = np.cumsum(has_tokens) - 1
+            candidates = [[number_of[i] for i in ids if has_tokens[i]] for ids in candidates]
+        documents = self.documents
+        if self.options["similarity"] == "maxsim":
+            tokens, lengths = join_tokens(embeddings)
+            embeddings = (tokens, np.cumsum([0, *lengths]))
+            documents = (documents, np.cumsum([0, *filter(None, self.lengths)]))
+        return topk_embeddings(embeddings, documents, k, candidates=candidates, **self.options)
 
 
 def join_tokens(embeddings: Any) -> tuple[Any, list[int]]:

@@ -114,9 +114,7 @@ def similarity_of(interaction: Any, role: str) -> str | None:
     # ProjE's activation may round different scores to ties.
     activation = getattr(interaction, "outer_activation", None)
     is_plain = activation is None or isinstance(activation, torch.nn.Identity)
-    if is_plain and role in PRODUCTS.get(kind, ""):
-        return "dot"
-    return None
+    return "dot" if is_plain and role in PRODUCTS.get(kind, "") else None
 
 
 # Queries are made in parts of so many bytes, for each may have a matrix of its relation.
@@ -129,6 +127,7 @@ SCORING_METHODS += ("_get_representations", "forward")
 COLUMNS = {"tail": [0, 1], "head": [1, 0]}
 # Scores of vectors may differ from the model's by this share of the largest one.
 TOLERANCE = 1e-3
+SAMPLED_QUERIES, SAMPLED_CANDIDATES = 4, 100
 
 
 @dataclass(frozen=True)
@@ -160,8 +159,8 @@ class Vectors:
         """Rank the tasks of a side, in their order; `options` are those of `rank_embeddings`."""
         relations = side.query_ids[:, self.columns[1]]
         _, map_candidates, _ = self.distance or (entity, entity, None)
-        if map_candidates is entity:
-            relations = 0 * relations  # Candidates have the same vectors for all relations.
+        if map_candidates is entity:  # Candidates have the same vectors for all relations.
+            relations = np.zeros_like(relations)
         parts = []
         order = []
         for relation in np.unique(relations):  # by numpy: few values
@@ -170,7 +169,7 @@ class Vectors:
             order.append(tasks)
             vectors, scoring = self.candidate_vectors(relation)
             ranks = tr.rank_embeddings(
-                self.queries(side.query_ids[queries]),
+                self.make_queries(side.query_ids[queries]),
                 vectors,
                 side.targets[tasks],
                 rows=np.searchsorted(queries, side.rows[tasks]),
@@ -182,12 +181,14 @@ class Vectors:
             parts.append(ranks)
         return tr.concatenate(parts)[np.argsort(np.concatenate(order))]
 
-    def queries(self, pairs: Any) -> Any:
-        """Make the vectors of queries, in batches."""
+    def make_queries(self, pairs: Any) -> Any:
+        """Make the vectors of queries, pairs (q, 2) of an entity and a relation, in batches."""
         width = sum(math.prod(x.shape) for x in self.entities)
+        bytes_of_query = 4 * width**2  # where its relation is a matrix of float32
+        batch_size = 1 + QUERY_BYTES // bytes_of_query
         vectors = []
-        for part in torch.from_numpy(pairs.copy()).split(1 + QUERY_BYTES // (4 * width**2)):
-            entities, relations = part.to(self.ids.device).T[self.columns]
+        for batch in torch.from_numpy(pairs.copy()).split(batch_size):
+            entities, relations = batch.to(self.ids.device).T[self.columns]
             of_entities = at(self.entities, entities)
             of_relations = at(self.relations, self.ids[relations])
             vectors.append(self.query_vectors(of_entities, of_relations))
@@ -202,16 +203,16 @@ class Vectors:
         if self.distance is not None:
             map_queries, _, shift = self.distance
             vectors = map_queries(self.interaction, entities, relations)
-            if shift is not None and self.role == "t":
-                vectors = vectors + relations[shift]
-            elif shift is not None:
-                vectors = vectors - relations[shift]
+            if shift is not None:
+                shifts = relations[shift]
+                vectors = vectors + shifts if self.role == "t" else vectors - shifts
             return joined([vectors])
         count = len(entities[0])
         zeros = [x.new_zeros(count, *x.shape[1:]).requires_grad_() for x in self.candidates]
-        parts = {"h": entities, "t": entities, "r": relations, self.role: zeros}
+        query_role = "h" if self.role == "t" else "t"
+        representations_by_role = {query_role: entities, self.role: zeros, "r": relations}
         arguments: dict[str, Any] = {}
-        for name, representations in parts.items():
+        for name, representations in representations_by_role.items():
             # An interaction takes a single representation without a list.
             arguments[name] = representations[0] if len(representations) == 1 else representations
         with torch.enable_grad():
@@ -234,14 +235,15 @@ class Vectors:
     def has_scores_of(self, model: Any, side: Side) -> bool:
         """Whether some vectors score as a model does, which a hook or a later PyKEEN may change."""
         relations = side.query_ids[:, self.columns[1]]
-        queries = side.query_ids[relations == relations[0]][:4]
-        ids = torch.linspace(0, side.n_candidates - 1, 100, dtype=torch.float64).long().unique()
-        options = {"full_batch": False, "ids": ids.to(model.device)}
+        queries = side.query_ids[relations == relations[0]][:SAMPLED_QUERIES]
+        places = torch.linspace(0, side.n_candidates - 1, SAMPLED_CANDIDATES, dtype=torch.float64)
+        sampled_ids = places.long().unique()
+        options = {"full_batch": False, "ids": sampled_ids.to(model.device)}
         pairs = torch.from_numpy(queries).to(model.device)
         theirs = joined([model.predict(pairs, target=side.name, **options)]).cpu().numpy()
-        sample = replace(self, candidates=[x[ids] for x in self.candidates])
+        sample = replace(self, candidates=[x[sampled_ids] for x in self.candidates])
         vectors, scoring = sample.candidate_vectors(relations[0])
-        ours = tr.score_embeddings(sample.queries(queries), vectors, **scoring)
+        ours = tr.score_embeddings(sample.make_queries(queries), vectors, **scoring)
         # Vectors leave out what is the same for all candidates of a query.
         with np.errstate(invalid="ignore"):
             differences = np.ptp(np.ma.masked_invalid(ours - theirs), axis=1)
@@ -275,11 +277,9 @@ def vectors_of(model: Any, side: Side, mode: Any) -> Vectors | str:
     if similarity_of(interaction, role) is None:
         name = type(interaction).__name__
         return f"{name} with its settings is not a dot product, L1 or L2 distance of two vectors"
-    of_candidates = interaction.head_indices
-    of_queries = interaction.tail_indices
-    if role == "t":
-        of_candidates = interaction.tail_indices
-        of_queries = interaction.head_indices
+    of_queries, of_candidates = interaction.head_indices, interaction.tail_indices
+    if role == "h":
+        of_queries, of_candidates = of_candidates, of_queries
     candidates = [model.entity_representations[i](indices=None) for i in of_candidates]
     # Narrower vectors would round scores at every step.
     for x in candidates:
@@ -310,9 +310,7 @@ def joined(parts: Sequence[Any]) -> Any:
         if real.is_complex():
             real = torch.view_as_real(real)
         vectors.append(real.reshape(len(real), -1))
-    if len(vectors) == 1:
-        return vectors[0]
-    return torch.cat(vectors, dim=1)
+    return vectors[0] if len(vectors) == 1 else torch.cat(vectors, dim=1)
 
 
 def rank_own_scores(
@@ -325,7 +323,7 @@ def rank_own_scores(
     **rules: Any,
 ) -> tr.Ranks:
     """Rank the tasks of a side by the model's scores; batches are halved if memory runs out."""
-    most = determine_maximum_batch_size(batch_size, model.device, len(side.query_ids))
+    largest_batch = determine_maximum_batch_size(batch_size, model.device, len(side.query_ids))
     options = {"target": side.name, "full_batch": False, "mode": mode}
 
     def predict(queries: Any, batch_size: int, slice_size: int) -> Any:
@@ -333,14 +331,16 @@ def rank_own_scores(
         parts = [model.predict(batch, slice_size=slice_size, **options) for batch in batches]
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
-    halve = maximize_memory_utilization(parameter_name=("batch_size", "slice_size"))(predict)
+    within_memory = maximize_memory_utilization(parameter_name=("batch_size", "slice_size"))
+    predict_within_memory = within_memory(predict)
 
     def score(queries: Any) -> Any:
         width = slice_size or side.n_candidates
-        return halve(queries, batch_size=min(most, len(queries)), slice_size=width)
+        size = min(largest_batch, len(queries))
+        return predict_within_memory(queries, batch_size=size, slice_size=width)
 
     # By default there are as many queries as `rank_batches` asks for.
-    queries_at_once = None if batch_size is None else most
+    queries_at_once = None if batch_size is None else largest_batch
     return rank_batches(score, side, batch_size=queries_at_once, device=model.device, **rules)
 
 
@@ -409,7 +409,7 @@ def evaluate_model(
     if not isinstance(model, Model):
         raise tr.InputTypeError("model", expected="a pykeen Model", got=type(model).__name__)
     count = model.num_entities if mode is None else model._get_entity_len(mode=mode)
-    names = vocabularies(triples, known, entities=count, relations=model.num_real_relations)
+    names = read_vocabularies(triples, known, entities=count, relations=model.num_real_relations)
     names |= {"sides": sides, "candidates": candidates, "split": split}
     task = Task(ids_of(triples), ids_of(known), ids=True, **names)
     if "relation" in task.sides:  # PyKEEN's models differ in the candidates of relations.
@@ -421,28 +421,30 @@ def evaluate_model(
     may_use_vectors = fused or (fused is None and model.device.type == "cpu")
     model.eval()
     with torch.no_grad():
-        vectors = {}
-        for name, side in task.sides.items():  # What lacks vectors is refused before a long count.
-            if may_use_vectors:
-                vectors[name] = vectors_of(model, side, mode)
-            if fused and isinstance(vectors[name], str):
-                expected = f"a model whose {name}s can be scored by vectors, but {vectors[name]}"
+        vectors: dict[str, Vectors] = {}
+        sides_to_try = task.sides if may_use_vectors else {}
+        for name, side in sides_to_try.items():  # One that must have vectors is refused at once.
+            vectors_or_why_none = vectors_of(model, side, mode)
+            if isinstance(vectors_or_why_none, Vectors):
+                vectors[name] = vectors_or_why_none
+            elif fused:
+                expected = f"a model whose {name}s can be scored by vectors, but "
+                expected += vectors_or_why_none
                 raise tr.InputValueError("fused", expected=expected)
-        parts = []
+        ranks_of_sides = []
         for i, (name, side) in enumerate(task.sides.items()):
-            part = watch_of_part(watch, heights, i)
-            of_side = vectors.get(name)
-            if isinstance(of_side, Vectors):
-                part(0)
-                ranks = of_side.rank(side, **rules)
-                part(len(side.query_ids))
+            report = watch_of_part(watch, heights, i)
+            if name in vectors:
+                report(0)
+                ranks = vectors[name].rank(side, **rules)
+                report(len(side.query_ids))
             else:
-                ranks = rank_own_scores(model, side, report_progress=part, **predicting, **rules)
-            parts.append(ranks)
+                ranks = rank_own_scores(model, side, report_progress=report, **predicting, **rules)
+            ranks_of_sides.append(ranks)
     origin = task.origin
     if task.entities is None:  # Ids are those of PyKEEN's factories, which also have the names.
         origin = replace(origin, queries=0)
-    return tr.Report(join_sides(task.sides.values(), parts, task.protocol, (origin,)))
+    return tr.Report(join_sides(task.sides.values(), ranks_of_sides, task.protocol, (origin,)))
 
 
 def ids_of(triples: Any) -> Any:
@@ -458,20 +460,20 @@ def ids_of(triples: Any) -> Any:
     return triples
 
 
-def vocabularies(triples: Any, known: Any, **sizes: int) -> dict[str, Any]:
+def read_vocabularies(triples: Any, known: Any, **sizes: int) -> dict[str, Any]:
     """Return labels of entities and relations if triples have them; ids of factories must agree."""
     if not isinstance(triples, TriplesFactory):
         return sizes
+    named_splits = known
+    if not isinstance(known, Mapping):
+        named_splits = dict(enumerate(known if isinstance(known, (list, tuple)) else [known]))
     names: dict[str, Any] = {}
     for kind, label in (("entities", "entity"), ("relations", "relation")):
         labels = getattr(triples, f"{label}_id_to_label")
         if labels.keys() != set(range(sizes[kind])):
             expected = f"a factory with the model's {sizes[kind]} {kind}"
             raise tr.InputValueError("triples", expected=expected, got=len(labels))
-        splits = known
-        if not isinstance(known, Mapping):
-            splits = dict(enumerate(known if isinstance(known, (list, tuple)) else [known]))
-        for name, split in splits.items():
+        for name, split in named_splits.items():
             for i, theirs in getattr(split, f"{label}_id_to_label", {}).items():
                 if labels.get(i, theirs) != theirs:
                     expected = f"the ids of triples, whose {label} {i} is {labels[i]!r}"

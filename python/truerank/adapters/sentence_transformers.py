@@ -216,7 +216,7 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
     def _evaluate(self, name: str, similarity: Any, queries: Any, documents: Any) -> Report:
         has_tokens = isinstance(documents, tuple)  # (tokens, indptr), as `join_tokens` returns it
         if has_tokens and not np.diff(documents[1]).all():
-            return self._evaluate_some(queries, *documents)
+            return self._evaluate_with_empty_documents(queries, *documents)
         if similarity is not None:
             return self.task.evaluate_embeddings(
                 queries, documents, similarity=similarity, **self.rules
@@ -228,20 +228,23 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
             **self.rules,
         )
 
-    def _evaluate_some(self, queries: Any, tokens: Any, indptr: npt.NDArray[np.int64]) -> Report:
-        """Rank documents of which some have no tokens: they score -inf, and are warned of."""
+    def _evaluate_with_empty_documents(
+        self, queries: Any, tokens: Any, indptr: npt.NDArray[np.int64]
+    ) -> Report:
+        """Rank documents of which some have no tokens; warn of these, which score -inf."""
         has_tokens = np.diff(indptr) > 0
         names = [self.corpus_ids[i] for i in np.flatnonzero(~has_tokens)]
         which = f"{len(names):,} of {len(has_tokens):,} documents, first {names[0]!r}"
         warnings.warn(f"corpus: {which}, have no tokens, and score -inf", stacklevel=4)
-        documents = tokens, np.append(0, indptr[1:][has_tokens])
+        ends = indptr[1:][has_tokens]  # An empty document ends where the one before it does.
+        documents = tokens, np.append(0, ends)
         options: Any = {"similarity": "maxsim", "threads": self.rules["threads"]}
 
         def score(rows: Any) -> Any:
-            scores = score_embeddings(queries, documents, rows=rows[:, 0], **options)
-            whole = np.full((len(rows), len(has_tokens)), -np.inf, scores.dtype)
-            whole[:, has_tokens] = scores
-            return whole
+            scores_of_tokens = score_embeddings(queries, documents, rows=rows[:, 0], **options)
+            scores = np.full((len(rows), len(has_tokens)), -np.inf, scores_of_tokens.dtype)
+            scores[:, has_tokens] = scores_of_tokens
+            return scores
 
         return self.task.evaluate(score, **self.rules)
 

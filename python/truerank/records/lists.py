@@ -491,11 +491,10 @@ def read_lists(
     queries = _number_keys(table, key_roles)
     documents = _number_names(table, listed_role)
     values = _read_numbers(argument, value, table)
+    ranks = _ranks_beside_scores(argument, table, queries.ids) if "score" in values else None
     contradiction = ""
-    if "score" in values:
-        ranks = _ranks_beside_scores(argument, table, queries.ids)
-        if ranks is not None:
-            contradiction = describe_rising_ranks(queries.ids, values["score"], ranks)
+    if ranks is not None:
+        contradiction = describe_rising_ranks(queries.ids, values["score"], ranks)
     table = replace(table, columns={"query": queries, "document": documents}, values=values)
     facts = {"contradiction": contradiction, "pooled": _describe_pooled(table)}
     return _group_by_query(argument, table, duplicates, rules, **facts)
@@ -584,7 +583,7 @@ def _read_scores(argument: str, value: Any, scores: Any) -> npt.NDArray[Any]:
 
 
 def _group_by_query(
-    argument: str, table: IdTable, duplicates: str | None, rules: Rules, **facts: str
+    argument: str, table: IdTable, duplicates: str | None, rules: Rules, **facts: Any
 ) -> Lists:
     """Group the rows of a table, in any order, as lists that have each document once.
 
@@ -602,19 +601,9 @@ def _group_by_query(
         entries = entries.select_once(rows)
         indptr = indptr_of(np.bincount(entries.columns["query"].ids, minlength=len(queries)))
     _refuse_equal_ranks(argument, entries)
-    return Lists(
-        queries,
-        names,
-        indptr,
-        entries.columns["document"].ids,
-        entries.values.get("score"),
-        path=table.path,
-        source=entries.source,
-        file=table.file,
-        form=table.form,
-        has_greatest=has_greatest,
-        **facts,
-    )
+    documents, scores = entries.columns["document"].ids, entries.values.get("score")
+    facts |= {"path": table.path, "source": entries.source, "file": table.file, "form": table.form}
+    return Lists(queries, names, indptr, documents, scores, has_greatest=has_greatest, **facts)
 
 
 def _sort_by_query(table: IdTable) -> IdTable:
