@@ -116,7 +116,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         ("naming.py", "return _UNPRINTABLE.sub(escape, text)", "return text"),
     ],
     "reports": [
-        ("reporting/reports.py", "Rankings(tasks, self", "Rankings(self.ranks, self"),
+        ("reporting/reports.py", "Rankings(weighted, self", "Rankings(self.ranks, self"),
         ("metrics/contributions.py", "np.diff(bounds))", "np.diff(bounds[2:]))"),
         ("ranks/protocol.py", "COMPARABLE\n            if", "COMPARABLE[1:]\n            if"),
     ],

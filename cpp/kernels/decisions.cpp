@@ -139,15 +139,15 @@ void decide_sums(const LevelForm& form, const std::int32_t* sums, std::size_t bl
     const std::size_t of_block = form.queries * lanes;
     for (std::size_t i = 0; i < rows; ++i, sums += lanes) {
         for (std::int64_t task = first[i]; task < first[i + 1]; ++task, ++masks) {
-            const Ints greater = Ints{} + above[task], least = Ints{} + below[task];
+            const Ints above_sums = Ints{} + above[task], below_sums = Ints{} + below[task];
             *masks = {};
             for (std::size_t block = 0; block < blocks; ++block) {
                 TRUERANK_UNROLL
                 for (std::size_t at = 0; at < lanes; at += size) {
                     using Unaligned = typename Simd<std::int32_t>::unaligned;
                     const Ints sum = *reinterpret_cast<const Unaligned*>(sums + block * of_block + at);
-                    put_bits<size>(masks->above, block * lanes + at, I::lanes_greater(sum, greater));
-                    put_bits<size>(masks->not_below, block * lanes + at, I::lanes_greater(sum, least));
+                    put_bits<size>(masks->above, block * lanes + at, I::lanes_greater(sum, above_sums));
+                    put_bits<size>(masks->not_below, block * lanes + at, I::lanes_greater(sum, below_sums));
                 }
             }
         }

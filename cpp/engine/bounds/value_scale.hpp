@@ -103,6 +103,7 @@ class ValueScale {
             const double sine = std::sinh(std::sqrt(std::max(0.0, square)) / 2);
             return 2 * sine * sine;
         };
+        // Of t, and of y computed from it in double precision: both round.
         const double share = 2 * kSlack + 0x1p-40;
         const double near = y(-t * (1 - share)), far = y(-t * (1 + share));
         return {-near * (1 - 2 * gamma_ - share) + tiny_, -far * (1 + 2 * gamma_ + share) - tiny_};

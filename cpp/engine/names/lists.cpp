@@ -139,7 +139,8 @@ void lower_to(std::atomic<std::int64_t>& least, std::int64_t number) {
     }
 }
 
-// Appends what a chunk of lists, from `first` up to but not including `last`, filters.
+// Appends what a chunk of lists, from `first` up to but not including `last`, filters. So far, `shared` has the number
+// of a task's list in the chunk.
 void append_filtered(const ListCall& call, std::int64_t first, std::int64_t last, const FilteredPlaces& of_chunk,
                      FilteredPlaces& filtered) {
     const std::int64_t places_before = filtered.indptr.back(), lists_before = std::ssize(filtered.indptr) - 1;

@@ -144,7 +144,7 @@ class TopScoresSink : public Sink<C>, public BoundedTasks<C> {
                 if (row[j] == row[j]) {
                     row_lists_.offer(query, row[j]);
                     column_lists_.offer(begin + j, row[j]);
-                } else if (shared_.nan_rule == NanRule::raise) {
+                } else if (shared_.nan_rule == NanRule::raise) {  // A NaN reaches every threshold.
                     const auto position = static_cast<std::size_t>(cell_->first_query + query);
                     fault_.take({.kind = Fault::Kind::nan_score,
                                  .row = shared_.sorted.queries[position].row,

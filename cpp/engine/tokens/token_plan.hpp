@@ -86,7 +86,7 @@ struct TokenPlan {
         }
         return batches;
     }
-    // Where a block of at most so many documents ends.
+    // Where a block of at most so many documents ends: earlier if more numbers of tokens would not stay in the caches.
     std::size_t block_end(const Embeddings& embeddings, std::size_t first, std::size_t most) const {
         const std::size_t end = std::min(documents.size(), first + most);
         std::int64_t numbers = 0;

@@ -120,17 +120,18 @@ class RankedRuns(base.Evaluator):
         self.reports: dict[Any, Report] = {}
 
     def _iter_calc(self, run: Any) -> Iterator[Any]:
-        """Yield the value of each query that a report has; that of others is 0."""
+        """Yield the value of each query that a report has; ir_measures gives others 0."""
         run = ir_measures.util.RunConverter(run).as_dict_of_dict()
         documents = list(dict.fromkeys(chain(*self.qrels.values(), *run.values())))
         reports: dict[tuple[str, ...], Report | None] = {}
         self.reports = {}
         for measure in self.measures:
+            # Measures with the same values of these parameters share a report.
             names = [name for name in PARAMETERS_READ if name in measure.SUPPORTED_PARAMS]
-            reading = tuple(repr(measure[name]) for name in names)
-            if reading not in reports:
-                reports[reading] = self._report(measure, run, documents)
-            report = reports[reading]
+            values_read = tuple(repr(measure[name]) for name in names)
+            if values_read not in reports:
+                reports[values_read] = self._report(measure, run, documents)
+            report = reports[values_read]
             if report is None:
                 continue
             self.reports[measure] = report

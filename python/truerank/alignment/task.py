@@ -430,7 +430,7 @@ def as_candidates(
 ) -> tuple[str, Candidates | None]:
     """Check the argument `candidates` of some sides; return its name in the protocol, and the ids.
 
-    These are left and right ones, ascending, which hold the pairs that are ranked, or None for all.
+    The left ids and the right ids ascend, and have those of all ranked pairs; None: all entities.
     """
     tested = read_only(distinct(test[:, 0])), read_only(distinct(test[:, 1]))
     if isinstance(value, str):
@@ -451,7 +451,8 @@ def as_candidates(
     for graph, tested_ids in zip(GRAPHS, tested, strict=True):
         side = side_of_answer[graph]
         vocabulary = splits.vocabularies[graph]
-        entities = value.get(side, vocabulary.names or range(vocabulary.size))
+        all_entities = vocabulary.names or range(vocabulary.size)
+        entities = value.get(side, all_entities)  # A side that is not evaluated is not named.
         ids = align_set(f"candidates: {side}", entities, vocabulary)
         missing = without(tested_ids, ids)
         if len(missing):

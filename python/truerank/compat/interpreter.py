@@ -450,7 +450,8 @@ def places(counts: IntArray, convention: Convention) -> tuple[FloatArray, FloatA
         "pessimistic": (tied, tied),
         "rounded": (rounded, rounded),
     }
-    first, last = in_tie.get(convention.rank, (1, tied))
+    anywhere = (1, tied)  # "any", and those by the column
+    first, last = in_tie.get(convention.rank, anywhere)
     return (above + first).astype(np.float64), (above + unsettled + last).astype(np.float64)
 
 

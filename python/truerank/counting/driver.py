@@ -421,11 +421,12 @@ def count_on_device(
     parts = devices.task_counts.parts_on_device(scores)
     if parts is None:
         return None
-    if job.true_scores is None:
+    has_targets_in_scores = job.true_scores is None  # Else the scores are a part of a counter's.
+    if has_targets_in_scores:
         job.check_targets()
     report_progress(0)
     job_of_parts = job
-    if job.true_scores is None and len(parts) > 1:  # A part would find only those that it has.
+    if has_targets_in_scores and len(parts) > 1:  # A part would find only those that it has.
         job_of_parts = replace(job, true_scores=scores.take(job.all_rows, job.targets))
     arrays, true_array = devices.task_counts.count_parts(parts, job_of_parts)
     true_scores = native_scores(true_array, scores.dtype)
@@ -434,7 +435,7 @@ def count_on_device(
     if job.rules.nan == "raise" and arrays["nan"].any():
         return None
     report_progress(scores.nbytes)
-    if job.true_scores is None:
+    if has_targets_in_scores:
         arrays = final_counts(arrays, true_scores, job.rules)
     return Counts(arrays, place=f"{scores.device}, {parts[0].backend}")
 

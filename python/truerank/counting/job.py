@@ -131,13 +131,13 @@ class Job(Tasks):
     def mark_masked(self, ranks: Ranks, scores: _core.Scores | Store) -> Ranks:
         """Mark tasks whose true score is -inf (inf if lower ones are better), if any is.
 
-        Only true scores that no candidate is below are read. None is read of few tasks, of those
-        that were marked before, or where a device has counted.
+        Only true scores that no candidate is below are read. Few tasks are not worth it, others
+        were marked before, and true scores on a device are not read.
         """
-        if len(self.targets) <= FEW_TASKS or ranks.masked is not None:
-            return ranks
-        has_host_counted = ranks.protocol.device in (None, getattr(scores, "host_place", None))
-        if not has_host_counted:
+        is_worth_it = len(self.targets) > FEW_TASKS
+        were_marked = ranks.masked is not None
+        places_of_host = (None, getattr(scores, "host_place", None))
+        if not is_worth_it or were_marked or ranks.protocol.device not in places_of_host:
             return ranks
         last_tasks = _tasks_with_last_ranks(ranks)
         masked_tasks = []

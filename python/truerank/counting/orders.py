@@ -111,13 +111,13 @@ def refuse_doubtful_lists(
     if _only_rise(indptr, scores, is_long):
         problem = f"scores rise in {lists}, {entries:,} entries, and fall in none"
         raise InputValueError(argument, problem, remedies=RISE)
-    starts = _starts_of_lists(indptr, scores, is_long)
-    if not starts:
+    first_places = _first_places_of_lists(indptr, scores, is_long)
+    if not first_places:
         return
     rises, _ = _steps(indptr, scores, len(scores.array))
     if rises.any():  # Permutations that rise nowhere are points, with the best first.
-        ends = {0: "its length - 1", 1: "its length"}
-        ranges = " or ".join(f"{start} to {ends[start]}" for start in sorted(starts))
+        last_places = {0: "its length - 1", 1: "its length"}
+        ranges = " or ".join(f"{first} to {last_places[first]}" for first in sorted(first_places))
         problem = f"scores of {lists}, each a permutation of {ranges}"
         raise InputValueError(argument, problem + _OF_PLACES, remedies=PLACES)
 
@@ -135,7 +135,7 @@ def _only_rise(indptr: IntArray, scores: Scores, is_long: Flags) -> bool:
     return bool(rises_in_each and not falls.any())
 
 
-def _starts_of_lists(indptr: IntArray, scores: Scores, is_long: Flags) -> set[int]:
+def _first_places_of_lists(indptr: IntArray, scores: Scores, is_long: Flags) -> set[int]:
     """Return `permutation_starts` of long lists; a look at the first one rules most scores out."""
     lengths = np.diff(indptr)
 

@@ -134,7 +134,7 @@ def count_parts(parts: Sequence[DeviceScores], tasks: Tasks) -> tuple[dict[str, 
     """Return partial counts of tasks, as the core gives them, and their true scores (see `driver`).
 
     The parts of a matrix are rectangles on one device each. All of them begin to count before the
-    first is waited for. True scores that are not given are all in one part.
+    first is waited for. If true scores are not given, one part has all of them.
     """
     begun = list(_begin_parts(parts, tasks))
     count = len(tasks.targets)

@@ -164,7 +164,7 @@ class Embeddings(Store):
         else:
             self._entities_as_read = like._entities_as_read
         entity_vectors, entity_starts, entity_files, entity_device = self._entities_as_read
-        self.vector_shapes = (  # as they were handed over
+        self.vector_shapes = (  # as they were handed over: queries may be one vector
             shape_of_lists(query_vectors, query_starts),
             shape_of_lists(entity_vectors, entity_starts),
         )
@@ -194,7 +194,7 @@ class Embeddings(Store):
         self.entities = entity_vectors
 
     def _check_vectors(self, left: Scores, right: Scores) -> None:
-        """Refuse vectors of unlike scales or lengths, and a layout of what has none.
+        """Refuse vectors of unlike scales or lengths, and a layout that does not belong to them.
 
         A complex number is as long as two real ones.
         """

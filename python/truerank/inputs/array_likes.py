@@ -345,15 +345,14 @@ def as_scores(value: object, dtype: object = None, dtypes: tuple[str, ...] = DTY
     if type(value) is Scores:
         return value
     are_scores = dtypes == DTYPES
-    array, known = _read_numbers(value, are_scores=are_scores)
+    array, known_name = _read_numbers(value, are_scores=are_scores)
     name = None
-    if dtype is None and known is None and are_scores:  # This is the usual case.
+    if dtype is None and known_name is None and are_scores:  # This is the usual case.
         name = _NATIVE_NAMES.get(array.dtype)
     if name is None:
-        name = dtype_name(array.dtype, dtype, dtypes, known=known)
+        name = dtype_name(array.dtype, dtype, dtypes, known=known_name)
     check_dimensions(array.shape)
-    # One row or column has this limit; files may have more in all.
-    if array.size > MOST_ENTRIES:
+    if array.size > MOST_ENTRIES:  # Each row or column has this limit, not the whole.
         check_size("scores", max(array.shape))
     return Scores(array, name, not array.dtype.isnative)
 

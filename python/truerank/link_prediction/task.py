@@ -348,15 +348,16 @@ class Task(SidedTask):
         return tuple(vocabulary.names for vocabulary in further)
 
     def _warn_of_orders(self, *, are_asked: bool = False) -> None:
-        """Warn, once, that labels are in an order of our own, unless the user has read it.
+        """Warn, once, that labels are in ascending order, unless the user knows the order.
 
-        Columns are in it, and so are ids in queries, if callables are asked and nobody read the
-        queries.
+        It is the order of columns; if callables are asked and nobody has read the queries, also of
+        the ids in queries.
         """
         nouns_of_columns = {self._vocabulary(name).of for name in self.sides}  # as "entities"
         nouns_of_queries: set[str] = set()
         for name, side in self.sides.items():
-            if are_asked and "queries" not in side.reads:
+            have_been_read = "queries" in side.reads
+            if are_asked and not have_been_read:
                 nouns_of_queries.update(self.names[role].of for role in self.roles[name][:-1])
         vocabularies = {vocabulary.of: vocabulary for vocabulary in self.names.values()}
         for noun in sorted((nouns_of_columns | nouns_of_queries) - self._known_orders):

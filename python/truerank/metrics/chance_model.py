@@ -128,7 +128,7 @@ _BLOCK = 1 << 14  # The terms of so many ranks are in memory at once.
 
 
 def moments_of_tasks(metric: Metric, parameter: Parameter, tasks: Tasks) -> Moments:
-    """Return mean and variance of a metric that is a mean over tasks, or a product of them.
+    """Return mean and variance of a metric: a mean over tasks, or a product over them.
 
     They are nan without tasks.
 
@@ -144,7 +144,7 @@ def moments_of_tasks(metric: Metric, parameter: Parameter, tasks: Tasks) -> Mome
         mean = math.exp(float(tasks.multiplicities @ log_means))
         return mean, mean**2 * math.expm1(float(tasks.multiplicities @ log_ratios))
     means, variances = moments_of_ranks(metric, parameter, tasks.sizes)
-    if not variances.any():  # Chance has one value, as for hits@k where k reaches all candidates.
+    if not variances.any():  # f has one value for every rank, as hits@k where k reaches all.
         return float(means[0]), 0.0
     shares = tasks.weights * tasks.multiplicities
     return float((shares * means).sum()), float((shares * (tasks.weights * variances)).sum())

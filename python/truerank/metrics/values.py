@@ -47,8 +47,8 @@ class Sample(NamedTuple):
     weights: FloatArray | None = None  # finite and >= 0; only their ratios matter
     # Of the kind "expected" the number of positions of each tie; other kinds have single positions.
     tied: IntArray | None = None
-    # Of the kind "realistic" that of the tie whose middle a rank is; None for other kinds.
-    middle_of: IntArray | None = None
+    # Of the kind "realistic" that of the tie in whose middle a rank is; None for other kinds.
+    tied_around: IntArray | None = None
 
     def take(self, index: npt.NDArray[Any] | None) -> Sample:
         """Take tasks by positions or a mask; None takes all."""
@@ -68,8 +68,8 @@ def values_of_tasks(metric: Metric, sample: Sample, parameter: Parameter = 0) ->
     ranks = sample.ranks
     candidates = sample.candidates
     has_cutoff = metric.is_cut and parameter
-    if sample.middle_of is not None and metric.of_middle is not None:
-        return metric.of_middle(ranks, sample.middle_of, candidates, parameter)
+    if sample.tied_around is not None and metric.of_middle is not None:
+        return metric.of_middle(ranks, sample.tied_around, candidates, parameter)
     if sample.tied is None:
         values = metric.of_rank(ranks, candidates, parameter)
         return values * (ranks <= min(parameter, MOST)) if has_cutoff else values
@@ -216,7 +216,7 @@ class Rankings:
             ranks.candidates,
             ranks.weights,
             tied=ranks.tied if kind == EXPECTED_KIND else None,
-            middle_of=ranks.tied if kind == DEFAULT_KIND else None,
+            tied_around=ranks.tied if kind == DEFAULT_KIND else None,
         )
         if len(self.side_counts) > 1:
             sample = sample.take(self.mask_of_side(side))

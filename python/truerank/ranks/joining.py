@@ -188,7 +188,8 @@ def _refuse_tasks_apart(parts: Sequence[Ranks]) -> None:
     first: set[int] = set()
     for i, part in enumerate(parts):
         tasks = {origin.number for origin in part.origins}
-        if not tasks and part.origin is not None:  # Units are the user's.
+        if not tasks and part.origin is not None:
+            # With units of the user's own, only the number of the Task stays with each rank.
             tasks = set(part.origin.tolist())
         first = first or tasks
         if tasks and tasks != first:

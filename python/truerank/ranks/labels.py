@@ -172,7 +172,8 @@ class Labels(Immutable):
         try:
             labels = as_labels("labels", other, len(self))
         except InputTypeError:
-            if isinstance(other, bool | float | bytes | np.generic):
+            is_single_value = isinstance(other, bool | float | bytes | np.generic)
+            if is_single_value:  # It is no label, and compares with nothing.
                 raise
             return NotImplemented  # Python asks the other operand then.
         self._check_type(labels, are_ids=labels.vocabulary is None)

@@ -205,11 +205,14 @@ def _pair_keys(table: IdTable) -> IntArray:
 
 def _refuse_other_than_trec(argument: str, table: IdTable, grades: npt.NDArray[Any]) -> None:
     """Refuse four columns without names whose second one does not look like TREC's iteration."""
+    # Each column lists its values once.
     iterations, documents = (table.columns[role].listed for role in ("iteration", "document"))
     if len(iterations) > 1:
         is_of_trec = len(iterations) < len(documents) and grades.max() < JUDGEMENTS.too_large
+    elif len(table) == 1:
+        is_of_trec = iterations[0] in ("0", "Q0")
     else:
-        is_of_trec = len(table) != 1 or set(iterations) <= {"0", "Q0"}
+        is_of_trec = True
     if not is_of_trec:
         ways = _ways_of_four_columns(documents, grades)
         problem = "four columns are TREC's (query, iteration, document, relevance) if the second "
@@ -903,6 +906,7 @@ def _run_fields(argument: str, values: Any) -> tuple[str, ...]:
     fields = distinct_names(argument, map(str, checked_names(argument, values)))
     for i, field in enumerate(fields):
         is_one_word = field.split() == [field]
+        # No printable character is half of a pair, which UTF-8 does not have.
         is_utf8 = field.isprintable() or field.encode(errors="ignore").decode() == field
         if not is_one_word or not is_utf8 or field.startswith("\ufeff"):
             expected = "names without blanks, at least one character each, in UTF-8"

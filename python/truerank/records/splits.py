@@ -249,7 +249,8 @@ def _read_splits(
             expected = f"further columns {', '.join(further)}, as another split has"
             got = ", ".join(table.form.further)
             raise InputValueError(table.title, expected=expected, got=got)
-    roles = [*door.needed_roles, *map(str, range(door.needed, width))]
+    numbers_of_further = map(str, range(door.needed, width))  # They are roles by their numbers.
+    roles = [*door.needed_roles, *numbers_of_further]
     no_rows = dict.fromkeys(roles, Column(np.zeros(0, np.int64)))
     tables = [table if table.columns else replace(table, columns=no_rows) for table in tables]
     for table in tables:
@@ -354,7 +355,7 @@ def _leave_out_column(tables: Sequence[IdTable], role: str) -> FindingParts:
 def name_known_splits(known: Any) -> dict[str, tuple[str, Any]]:
     """Give each known split a name, and a title for messages.
 
-    A list is several splits only where none of its members could be a row.
+    A list is several splits only if each of its members has rows of its own.
 
     >>> list(name_known_splits(["train.txt", "valid.txt"]))
     ['known_0', 'known_1']

@@ -278,7 +278,8 @@ class Vocabulary:
         labels = f"labels of {self.of}, as {self.names[0]!r:.80}"
         if self.is_of_facts:
             labels += f", of the test and the known facts, as no list names all {self.of}"
-        takes_positions = not self.holds_ints and not self.expected_for_int
+        are_ints_refused = self.holds_ints or bool(self.expected_for_int)
+        takes_positions = not are_ints_refused
         return f"{labels}, or ids {ids}" if takes_positions else labels
 
     @cached_property

@@ -520,7 +520,7 @@ def _missing_sides(report: Report) -> Measure:
     if not ranks.origins or not len(ranks) or ranks.side is None:
         return NOTHING
     _, noun = metrics.contributions.unit_codes(ranks, "unit")
-    unit_rows, codes = codes_of(ranks._labels["unit"].codes)
+    unit_rows, codes = codes_of(ranks._labels["unit"].codes)  # Units of a Task are its rows.
     sides = ranks.side.vocabulary or ()
     has_side = np.zeros((len(unit_rows), len(sides)), np.bool_)
     has_side[codes, ranks.side.codes] = True
@@ -532,8 +532,9 @@ def _missing_sides(report: Report) -> Measure:
         if len(ranks.origins) == 1:
             text += f": {describe_rows(rows, ranks.origins[0].rows)}"
         texts.append(text)
-    number = int(np.count_nonzero(lacks_side.any(axis=1)))
-    return number, number, "; ".join(texts)
+    count = int(np.count_nonzero(lacks_side.any(axis=1)))
+    grade = count
+    return grade, count, "; ".join(texts)
 
 
 def describe_rows(rows: IntArray, number: int) -> str:

@@ -145,16 +145,16 @@ class Report(Mapping[str, float], AsTable):
             if self.ranks.protocol.candidates is None:  # Adjusted ranks depend on them.
                 expected = "'query', as the Task of these lists has no number of candidates"
                 raise InputValueError("unit", expected=expected, got="'task'")
-            tasks, self.weighting = _weigh_tasks(self.ranks, weights)
-            self.model = Rankings(tasks, self.seed)  # with the weights that are in force
+            weighted, self.weighting = _weigh_tasks(self.ranks, weights)
+            self.model = Rankings(weighted, self.seed)
         # By the text of a key, since a Key cannot be pickled.
         self._values: dict[str, float] = {}
         self._values_of_groups: dict[str, FloatArray] = {}
         if by is not None:
             self.group_labels, self._labels = group_codes(self.ranks, by)
             self._group_of_unit = self.model.labels(self.group_labels, "by")
-            no_name = "group" if unit == "query" else "label"
-            self.by = by if isinstance(by, str) else no_name
+            word_for_labels = "group" if unit == "query" else "label"
+            self.by = by if isinstance(by, str) else word_for_labels
 
     # -- what was measured -------------------------------------------------------------------------
 

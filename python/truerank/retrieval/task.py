@@ -586,6 +586,7 @@ def make_answers(
     )
     query_ids = side.query_ids[:, 0]
     query_of_task = query_ids[side.rows]
+    # Integers that are not counted may be any: units are then numbers in this task.
     units = side.rows if query_names == ANY_INTEGERS else query_of_task
     labels = {
         "queries": query_names.labels(query_of_task),
@@ -597,11 +598,11 @@ def make_answers(
     without_answers = np.zeros(len(side), np.int64)
     # One task alone carries the number, so that parts add up.
     without_answers[0] = n_queries - len(query_ids)
-    known_alone = _without_right(side) if splits.known else None
+    filter = _without_right(side) if splits.known else None  # Only what other splits know.
     return replace(
         side,
         units=units,
-        filter=known_alone,
+        filter=filter,
         candidates=_candidates_of_answers(candidates, side, splits),
         gains=None if gains is None else gains[ranked],
         labels=labels,

@@ -162,7 +162,7 @@ def find_layout(file: IO[bytes], path: str, of_bin: np.dtype[Any]) -> NpyHeader 
         return _layout_of_rows(file, size, np.dtype(OF_ROWS[ending]))
     shape = _read_header(file, size)
     dtype = np.dtype(OF_WHOLE.get(ending, of_bin))
-    may_be_of_bytes = ending == ".bin" and dtype.kind == "f"
+    may_be_of_bytes = ending == ".bin" and dtype.kind == "f"  # No dtype was given.
     bytes_of_numbers = math.prod(shape) * dtype.itemsize
     fitting_sizes = [_HEADER_BYTES + bytes_of_numbers]
     if dtype == ID:  # As many distances may follow the ids.

@@ -129,7 +129,7 @@ class AsTable(ABC):
         table = self._table_with(metrics, options)
         rows = [tuple(column.name for column in table.columns), *table.rows]
         text = tables.forms.csv_text(rows, spreadsheet=flag("spreadsheet", spreadsheet))
-        before, notes = table._lines(are_shown=False)
+        before, notes = table._lines(shown_by_default=False)
         return text + "".join(f"# {line}\n" for line in before + notes)
 
     def to_json(self, metrics: Names = None, *, indent: int | None = 2) -> str:

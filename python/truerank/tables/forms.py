@@ -92,7 +92,7 @@ def text(table: Table) -> str:
     if has_best:
         has_groups = len(set(table._layout.comparable)) > 1
         note_on_best = [BEST_OF_COMPARABLE if has_groups else BEST]
-    before, notes = table._lines(note_on_best, are_shown=True)
+    before, notes = table._lines(note_on_best, shown_by_default=True)
     above = "\n".join(before)
     below = "\n".join(notes)
     return "\n\n".join(filter(None, [above, lines, below]))
@@ -135,7 +135,7 @@ def markdown(table: Table) -> str:
     alignment = [":---"] * table.shown_names
     alignment += ["---:"] * (len(heading) - table.shown_names)
     lines = [f"| {' | '.join(cells)} |" for cells in (heading, alignment, *rows) if cells]
-    before, notes = table._lines(are_shown=True)
+    before, notes = table._lines(shown_by_default=True)
     above = "\n".join(map(markdown_cell, before))
     below = "\n".join(f"- {markdown_cell(line)}" for line in notes)
     return "\n\n".join(filter(None, [above, "\n".join(lines), below]))
@@ -169,7 +169,7 @@ def latex(table: Table) -> str:
     """Write a tabular with the rules of the package booktabs, its lines above as comments."""
     # Daggers take no room, so that the points of numbers stand below each other.
     heading, rows, _ = marked_cells(table, latex_cell, "\\textbf{{{}}}", "\\rlap{$^{\\dagger}$}")
-    before, notes = table._lines(are_shown=False)
+    before, notes = table._lines(shown_by_default=False)
     lines = [f"% {' '.join(line.split())}" for line in before]
     alignment = "l" * table.shown_names
     alignment += "r" * (len(heading) - table.shown_names)
@@ -206,7 +206,7 @@ def html(table: Table) -> str:
         f'<th scope="col" style="{style}">{title}</th>'
         for title, style in zip(heading, styles, strict=True)
     )
-    before, notes = table._lines(are_shown=True)
+    before, notes = table._lines(shown_by_default=True)
     lines = [f"<p>{escape(line)}</p>" for line in before]
     lines += ["<table>", f"<thead><tr>{titles}</tr></thead>", "<tbody>"]
     for cells in rows:

@@ -330,10 +330,11 @@ class Table(AsTable):
                 best |= {i for i in numbers if column.text(cells[i], i, self._digits) == text}
         return best
 
-    def _lines(self, first: Iterable[str] = (), *, are_shown: bool) -> tuple[list[str], list[str]]:
-        """Return the lines above and below, some notes first, as a form shows them by default."""
-        if self._notes_shown is not None:
-            are_shown = self._notes_shown
+    def _lines(
+        self, first: Iterable[str] = (), *, shown_by_default: bool
+    ) -> tuple[list[str], list[str]]:
+        """Return the lines above and below, some notes first; none where they are not shown."""
+        are_shown = shown_by_default if self._notes_shown is None else self._notes_shown
         if not are_shown:
             return [], []
         return list(map(printable, self.before)), list(map(printable, [*first, *self.notes]))

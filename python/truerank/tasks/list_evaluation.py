@@ -223,8 +223,9 @@ def rank_lists_of_side(
         return ranks
     listed: Any = ranks.listed
     lengths: Any = ranks.lengths
-    is_last = listed & (ranks.above >= lengths)  # Its score is NaN, which is the worst.
-    check_number(not is_last.any(), "nan", "the rank of a right answer whose score is NaN")
+    is_behind_its_list = listed & (ranks.above >= lengths)  # A NaN that is the worst is the last.
+    are_ranks_known = not is_behind_its_list.any()
+    check_number(are_ranks_known, "nan", "the rank of a right answer whose score is NaN")
     tied = np.where(listed, ranks.tied, 0)
     return ranks._with({"candidates": np.zeros_like(tied), "tied": tied})
 

@@ -361,27 +361,32 @@ def score_beside_last(
 
 
 def refuse_truth_that_lacks(
-    embeddings: Embeddings, rows: IntArray, ids: IntArray, scores: FloatArray, limits: FloatArray
+    embeddings: Embeddings,
+    rows: IntArray,
+    ids: IntArray,
+    scores: FloatArray,
+    last_scores: FloatArray,
 ) -> None:
     """Refuse a truth if a candidate that it lacks is more similar than its last id.
 
-    By more than single precision may round, in any order of additions, also in those of |q|^2 +
-    |e|^2 - 2 q e. Only those are looked at that are most above it, of the usual similarities.
+    The difference must be more than single precision may round, in any order of additions, also in
+    those of |q|^2 + |e|^2 - 2 q e. Of the usual similarities, the largest differences are tested.
     """
-    above = np.flatnonzero(scores > limits)
-    above = above[np.argsort(limits[above] - scores[above], kind="stable")[:_EXAMPLES]]
+    above = np.flatnonzero(scores > last_scores)
+    above = above[np.argsort(last_scores[above] - scores[above], kind="stable")[:_EXAMPLES]]
     if not len(above) or embeddings.similarity not in ("dot", "cosine", "l2", "sql2"):
         return
-    gaps = scores[above] - limits[above]
+    gaps = scores[above] - last_scores[above]
     if embeddings.similarity == "l2":  # Roots of small numbers differ more: squares are compared.
-        gaps *= -scores[above] - limits[above]
-    roundings = rounding_of_floats(embeddings, rows[above], ids[above], limits[above])
+        sums_of_distances = -scores[above] - last_scores[above]
+        gaps *= sums_of_distances
+    roundings = rounding_of_floats(embeddings, rows[above], ids[above], last_scores[above])
     are_beyond = gaps > roundings
     if are_beyond.any():
         i = above[are_beyond.argmax()]
         problem = f"query {rows[i]}: entity {ids[i]} is missing, but more similar than the "
         problem += (
-            f"last id ({scores[i]:.6g} against {limits[i]:.6g}): the truth has other vectors, "
+            f"last id ({scores[i]:.6g} against {last_scores[i]:.6g}): the truth has other vectors, "
         )
         problem += "candidates or similarity, or less than single precision"
         raise InputValueError("truth", problem)
@@ -503,12 +508,10 @@ def facts_of_search(embeddings: Embeddings, job: Job) -> dict[str, Any]:
     tokens_of_queries, tokens_of_entities = embeddings.tokens or (None, None)
     facts: dict[str, Any] = {"similarity": embeddings.similarity, "precision": embeddings.dtype}
     facts |= {"queries": len(job.targets), "entities": embeddings.shape[-1]}
+    addends_and_layout = (embeddings.bias, embeddings.layout)
     content = {
         "queries": (embeddings.queries.array, tokens_of_queries),
-        "entities": (
-            *(embeddings.entities.array, tokens_of_entities),
-            *(embeddings.bias, embeddings.layout),
-        ),
+        "entities": (embeddings.entities.array, tokens_of_entities, *addends_and_layout),
         "candidates": (job.candidates, job.filter, job.rules.nan),
     }
     for name in index_files.DIGESTS:
