@@ -169,7 +169,7 @@ class TokenWorker {
     bool score(const Panel& panel, Sink<C>& sink, const Poll& poll) {
         if (!take_cell(poll)) return false;
         const std::int64_t lanes = scoring_.lanes(), rows = kTileQueries;
-        const auto queries = static_cast<std::int64_t>(wanted_.documents.size());
+        const auto queries = static_cast<std::int64_t>(wanted_.documents.size());  // Each has a mask of documents.
         scores_.resize(static_cast<std::size_t>(rows * lanes));
         for (std::int64_t begin = 0; begin < panel.width; begin += lanes) {
             const std::int64_t width = std::min(lanes, panel.width - begin);

@@ -273,7 +273,7 @@ def vectors_of(model: Any, side: Side, mode: Any) -> Vectors | str:
     if type(interaction) is modules.ClampedInteraction and interaction.clamp_score is None:
         interaction = interaction.base  # PyKEEN wraps SimplE so.
     is_inverse = side.name == "head" and model.use_inverse_triples
-    role = "t" if side.name == "tail" or is_inverse else "h"
+    role = "t" if side.name == "tail" or is_inverse else "h"  # of the candidates, to PyKEEN
     if similarity_of(interaction, role) is None:
         name = type(interaction).__name__
         return f"{name} with its settings is not a dot product, L1 or L2 distance of two vectors"

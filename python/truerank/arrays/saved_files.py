@@ -61,7 +61,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             os.fsync(file.fileno())
             has_name = file.name == temporary
             if not has_name:
-                # Python follows a link only if a folder is given, which the path does not need.
+                # Python follows a link only if `src_dir_fd` is given; a whole path ignores it.
                 source = f"/proc/self/fd/{file.fileno()}"
                 os.link(source, temporary, src_dir_fd=file.fileno())
         if replaced is None:
@@ -239,7 +239,7 @@ def read_npz(
 ) -> tuple[list[str], dict[str, npt.NDArray[Any]]]:
     """Return the names of all arrays of an `.npz` file, and the named arrays (default: all).
 
-    `what` is expected, for the message that the file is no archive. If arrays may not be
+    The message says `what` was expected if the file is not an archive. If arrays may not be
     compressed, none takes more memory than its file has bytes.
     """
     import zipfile

@@ -468,10 +468,10 @@ def _with_unlisted(
 ) -> dict[str, IntArray]:
     """Return the counts of lists with the unlisted candidates, worse than all that are listed.
 
-    All unlisted candidates of a task are tied, its target among them if it is not listed either.
-    `candidates` has the number of all candidates of each task, its target included.
+    All unlisted candidates of a task are tied; so is its target, if it is not listed. `candidates`
+    has the number of all candidates of each task, its target included; counts leave the target out.
     """
-    others = candidates - 1
+    others = candidates - 1  # without the target
     unlisted = others - counts["candidates"]
     if rules.is_ascending:  # "above" counts the greater scores, which are the worse ones.
         above_listed_target = counts["above"] + unlisted

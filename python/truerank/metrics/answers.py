@@ -434,8 +434,8 @@ def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> An
         expected = "ranks without filtered right answers"
         raise InputValueError("ranks", expected=expected, got=f"ones filtered by {protocol.split}")
     answers = Answers(ranks)
-    cut, problem = answers.describe_lack(ignores_cuts=True)
-    if cut:
+    n_incomplete, problem = answers.describe_lack(ignores_cuts=True)
+    if n_incomplete:
         warn_user("ranks", problem, [WHOLE_QUERIES])
     if has_groups and answers.zeros:
         queries = format_count(answers.zeros, "query")

@@ -155,8 +155,8 @@ def moments_of_ranks(
 ) -> tuple[FloatArray, FloatArray]:
     """Return mean and variance of f(r), of r uniform on 1..N for each N; float64, shape (d,) both.
 
-    f may be 0 beyond a cutoff k. Of N ranks q = min(k / N, 1) are within it, where f has the mean m
-    and the variance v of as many candidates: the mean is q m, the variance q v + q (1 - q) m^2.
+    f may be 0 beyond a cutoff k. The share q = min(k / N, 1) of the N ranks is within it. With the
+    mean m and the variance v of f there, the mean is q m, the variance q v + q (1 - q) m^2.
     """
     has_cutoff = metric.is_cut and parameter
     within = np.minimum(sizes, min(parameter, MOST)) if has_cutoff else sizes

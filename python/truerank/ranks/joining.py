@@ -294,7 +294,8 @@ def _first_positions(ranks: Ranks, identity: Mapping[str, Labels]) -> IntArray:
     first_row = np.arange(len(keys))
     if len(distinct(keys)) < len(keys):
         first_row = first_equals(keys)
-    if len(ranks.origins) < 2 and ranks.origin is None:
+    is_of_one_task = len(ranks.origins) < 2 and ranks.origin is None
+    if is_of_one_task:
         return first_row
     fact = {name: codes for name, codes in columns.items() if name != "unit"}
     are_numbers = any(identity[name].vocabulary is None for name in ("queries", "targets"))

@@ -654,8 +654,8 @@ def joined_rows(
 def refuse_matrix_of_grades(argument: str, lengths: IntArray, column: Column) -> None:
     """Refuse rows of a matrix that has a grade for each document, which would be read as ids.
 
-    They are lists of one length whose integers are below it, and of which some has one twice, as
-    `joined_rows` returns them.
+    Such rows have one length, their integers are below it, and a row has an integer twice. The
+    arguments are what `joined_rows` returns.
 
     >>> rows = joined_rows("qrels", [[0, 1, 1], [0, 0, 2]], "ids")
     >>> refuse_matrix_of_grades("qrels", *rows)  # doctest: +ELLIPSIS

@@ -348,8 +348,8 @@ def find_right_answers(
 ) -> tuple[IntArray, int, list[FindingParts]]:
     """Keep, drop or refuse leaks, right answers that a known split has, too.
 
-    Those in the split of `exclude` are no leaks, and are always dropped: a query is no answer of
-    itself. Returned are the rows of the right answers that are ranked, how many leak, and findings.
+    Right answers in the split of `exclude` are not leaks, and are always dropped: a query does not
+    answer itself. Return the rows of the answers that are ranked, how many leak, and findings.
     """
     if len(splits.sizes) == 1 and splits.tested:  # No other split has anything.
         return np.arange(splits.tested), 0, []

@@ -200,9 +200,9 @@ def _open(
         pattern = os.fsdecode(source)
         # A pattern may be the name of a file that exists.
         if any(wildcard in pattern for wildcard in _WILDCARDS) and not os.path.lexists(pattern):
-            numbers = matching_files(pattern)
-            store = ShardStore(list(map(open_one, numbers)), axis)
-            _refuse_missing_shard(pattern, numbers, store)
+            number_of_file = matching_files(pattern)
+            store = ShardStore(list(map(open_one, number_of_file)), axis)
+            _refuse_missing_shard(pattern, number_of_file, store)
             return store
     return open_one(source)
 

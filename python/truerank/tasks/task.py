@@ -323,7 +323,7 @@ class Task:
     ) -> reporting.Report:
         """Rank each side by its source; all sources were checked before one is counted.
 
-        `open_watch`, given the size of all sources, opens what is told how much of it is done.
+        `open_watch` opens the watch of a count, given the size of all sources.
         """
         sizes = [size for size, _ in sources.values()]
         ranks_of_sides = []
@@ -373,7 +373,7 @@ class Task:
         row_queries: Any = None,
         title: str = "",
     ) -> reporting.Report:
-        """Rank by vectors of queries, and those of candidates by what they are, as "entities".
+        """Rank by vectors of queries, by side, and of candidates, by their noun, as "entities".
 
         Parameters
         ----------

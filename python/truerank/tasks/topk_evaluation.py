@@ -217,8 +217,10 @@ def _read_ids(
         value = value.ids
     elif isinstance(value, PATHS):
         place = path_name(argument, value)
-        value = index_files.read_ids(argument, place, None if keys else n_entities)
-        if keys is not None:
+        if keys is None:
+            value = index_files.read_ids(argument, place, n_entities)
+        else:
+            value = index_files.read_ids(argument, place)
             value = keys.find_keys(f"{argument}: {place}", value, n_entities)
     refuse_mask(argument, value)
     array = signed_ids(as_array(value, argument, "a list of ids for each query"), n_entities)
@@ -393,9 +395,13 @@ def refuse_truth_that_lacks(
 
 
 def rounding_of_floats(
-    embeddings: Embeddings, rows: IntArray, ids: IntArray, limits: FloatArray
+    embeddings: Embeddings, rows: IntArray, ids: IntArray, last_scores: FloatArray
 ) -> FloatArray:
-    """Return by how much float32 may round the scores of some pairs, or the squares of l2's."""
+    """Return by how much float32 may round the scores of some pairs; by l2, their squares.
+
+    A sum of d products has at most d roundings, |q|^2 + |e|^2 - 2 q e a few more; each is a share
+    eps of what is added, at most (|q| + |e|)^2.
+    """
     vectors = [
         as_floats(part.with_array(part.array[places]))
         for part, places in ((embeddings.queries, rows), (embeddings.entities, ids))
@@ -405,7 +411,9 @@ def rounding_of_floats(
     if embeddings.similarity == "cosine":
         largest_sums = np.ones(len(rows))
     n_roundings = 8 + vectors[0].shape[1]
-    roundings: FloatArray = np.finfo(np.float32).eps * n_roundings * (largest_sums + np.abs(limits))
+    roundings: FloatArray = (
+        np.finfo(np.float32).eps * n_roundings * (largest_sums + np.abs(last_scores))
+    )
     return roundings
 
 
