@@ -89,6 +89,8 @@ WRONG_RANKS: list[tuple[type[Exception], str, dict[str, Any]]] = [
     (V, "candidates: position 1: .* the last rank, 4 .* got 3", {"candidates": 3}),
     (V, "query", {"query": ["a"]}),
     (T, "target", {"target": 2.5}),
+    (T, "query: ", {"query": ([None, None], None)}),
+    (T, "target: ", {"target": ([0.5, 0.5], ["a"])}),
 ]
 
 
