@@ -69,8 +69,8 @@ def is_text(path: str) -> bool:
 
 def read_rows(path: str) -> list[tuple[int, list[str]]]:
     """Read the lines of a file of ranks, with their numbers; the first one names the columns."""
-    separator = "," if path.lower().removesuffix(".gz").endswith(".csv") else "\t"
-    return list(options.read_fields("scores", path, separator)) or [(0, [])]
+    between = "commas" if path.lower().removesuffix(".gz").endswith(".csv") else "tabs"
+    return list(options.read_fields("scores", path, between)) or [(0, [])]
 
 
 def check_names(path: str, names: Sequence[str], candidates: Any) -> None:

@@ -6,7 +6,6 @@ from it what the functions of truerank need; what nobody takes cannot apply, and
 
 from __future__ import annotations
 
-import csv
 import functools
 import json
 import os
@@ -216,24 +215,12 @@ def read_names(argument: str, path: str) -> Sequence[str] | Sequence[int]:
     return read_vocabulary(argument, path).names or ()
 
 
-def read_fields(argument: str, path: str, separator: str = "\t") -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of each line of text, and its fields; of commas, quotes are heeded."""
-    from ..records.text import text_lines  # Scores alone do not need it.
+def read_fields(argument: str, path: str, between: str = "tabs") -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of each line of text, and its fields, as `fields_of` reads them."""
+    from ..records.text import fields_of, text_lines  # Scores alone do not need it.
 
     for number, line in text_lines(argument, path):
-        try:
-            fields = read_csv_line(line) if separator == "," else line.split(separator)
-        except csv.Error as error:
-            expected = "csv with quotes that are closed in their line, and doubled inside"
-            got = f"{line!r} ({error})"
-            place = f"{path}: line {number}"
-            raise InputValueError(argument, expected=expected, got=got, place=place) from None
-        yield number, [field.strip(" \t") for field in fields]
-
-
-def read_csv_line(line: str) -> list[str]:
-    """Return the fields of a line, which may be in quotes."""
-    return next(csv.reader([line], strict=True, skipinitialspace=True))
+        yield number, fields_of(line, between, f"{argument}: {path}", number)
 
 
 def read_words(option: str, text: str) -> list[str]:
