@@ -369,10 +369,10 @@ def stable_pairs(scores: Array) -> Pairs:
         rows = free[order]
         columns = columns[order]
         offers = offers[order]
-        is_first = np.append(True, columns[1:] != columns[:-1])[: len(columns)]
         is_better = offers > highest[columns]
         is_better |= (offers == highest[columns]) & (rows < partners[columns])
-        is_kept = is_first & is_better
+        is_kept = is_better
+        is_kept[1:] &= columns[1:] != columns[:-1]  # Only the first offer to a column.
         kept_by = columns[is_kept]
         displaced = partners[kept_by]
         partners[kept_by] = rows[is_kept]

@@ -430,10 +430,12 @@ def counts_by_convention(
         for block in blocks():
             for counted in block_counts:
                 block_counts[counted].append(count(*block, counted))
-    for convention, counted in counted_as.items():
-        # Without tasks there are no blocks.
-        counts[convention] = np.concatenate([exact_counts[:, :0], *block_counts[counted]], axis=1)
-    return counts
+    # Without tasks there are no blocks.
+    joined = {
+        counted: np.concatenate([exact_counts[:, :0], *parts], axis=1)
+        for counted, parts in block_counts.items()
+    }
+    return counts | {convention: joined[counted] for convention, counted in counted_as.items()}
 
 
 # -- numbers ---------------------------------------------------------------------------------------
@@ -479,7 +481,6 @@ def mean(key: str, ranks: FloatArray, arithmetic: str) -> float:
     >>> mean("mrr", np.array([1.0, 3.0, 3.0]), "float32")
     0.5555555820465088
     """
-    singles = ranks.astype(Single)
     match arithmetic:
         case "float32 sums":  # C adds a double to a float in this way.
             total = Single(0)
@@ -493,9 +494,9 @@ def mean(key: str, ranks: FloatArray, arithmetic: str) -> float:
         case "float32, from 0" if key == "mr":
             return float(per_task(key, (ranks - 1).astype(Single)).mean(dtype=Single))
         case "float32" | "float32, from 0":
-            return float(per_task(key, singles).mean(dtype=Single))
+            return float(per_task(key, ranks.astype(Single)).mean(dtype=Single))
         case "float32 reciprocals" if key == "mrr":
-            return float(per_task(key, singles).mean(dtype=np.float64))
+            return float(per_task(key, ranks.astype(Single)).mean(dtype=np.float64))
         case _:
             return float(per_task(key, ranks).mean(dtype=np.float64))
 

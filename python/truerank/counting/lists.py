@@ -630,7 +630,7 @@ def _counts_of_shared_list(
     """Count one list of other scores for all tasks, which is sorted once."""
     in_memory = in_one_array(scores)
     flat = in_memory.with_array(in_memory.array.reshape(-1))
-    keys, lowest, *_ = flat.keys()
+    keys, lowest, highest, are_floats = flat.keys()
     is_nan = keys < lowest
     n_nan = np.count_nonzero(is_nan)
     if n_nan and rules.nan == "raise":
@@ -639,10 +639,11 @@ def _counts_of_shared_list(
     # True scores in order find their places many times faster than in disorder.
     true_keys, *_ = true_scores.keys()
     order = np.argsort(true_keys)
+    ordered_keys = true_keys[order]
     n_below = np.empty_like(true_keys)
-    n_below[order] = np.searchsorted(sorted_keys, true_keys[order], side="left")
+    n_below[order] = np.searchsorted(sorted_keys, ordered_keys, side="left")
     n_not_above = np.empty_like(true_keys)
-    n_not_above[order] = np.searchsorted(sorted_keys, true_keys[order], side="right")
+    n_not_above[order] = np.searchsorted(sorted_keys, ordered_keys, side="right")
     is_number = ~are_nan(true_scores)
     counts = {
         "above": np.where(is_number, len(keys) - n_not_above, 0),
@@ -652,15 +653,16 @@ def _counts_of_shared_list(
         "differing": np.zeros_like(true_keys),
     }
     if rules.audit:
-        for name, number in _audit_of_list(flat, rules).items():
+        numbers = sorted_keys[n_nan:]  # The keys of NaN are below.
+        for name, number in _audit_of_list(numbers, lowest, highest, are_floats, rules).items():
             counts[name] = np.full_like(true_keys, number)
     return counts
 
 
-def _audit_of_list(scores: _core.Scores, rules: Rules) -> dict[str, int]:
+def _audit_of_list(
+    numbers: IntArray, lowest: int, highest: int, are_floats: bool, rules: Rules
+) -> dict[str, int]:
     """Return the key of the best score, and how many scores are that one, and infinite."""
-    keys, lowest, highest, are_floats = scores.keys()
-    numbers = keys[keys >= lowest]  # The keys of NaN are below.
     if rules.is_ascending:
         best = int(numbers.min(initial=highest))  # Without numbers, this is the worst key.
     else:

@@ -436,7 +436,9 @@ class Ranks(Immutable):
 
     def _check_ties(self) -> None:
         """Refuse ranks of misses that may be any, as nobody said how many candidates there are."""
-        check_number(self.tied.all(), "ranks", "the rank of a right answer that its list misses")
+        if self.listed is not None:
+            what = "the rank of a right answer that its list misses"
+            check_number(self.tied.all(), "ranks", what)
 
     # -- a sequence of tasks ---------------------------------------------------------------------
 
@@ -745,12 +747,14 @@ def checked_counts(
         one = as_array(candidates, "candidates").reshape(1)
         candidates = np.repeat(integers("candidates", one), n)
     candidates = count_array("candidates", candidates, n, least)
-    is_given = candidates > 0
-    is_wrong = (tied > 0) != (is_given | flags.get("listed", True))  # It ties with itself.
-    _refuse_first(is_wrong, "tied", "integers >= 1, and 0 of misses among 0 candidates", tied)
+    is_wrong = tied > candidates - above  # A sum could overflow.
+    if flags:
+        is_given = candidates > 0
+        is_unlike = (tied > 0) != (is_given | flags["listed"])  # It ties with itself.
+        _refuse_first(is_unlike, "tied", "integers >= 1, and 0 of misses among 0 candidates", tied)
+        is_wrong &= is_given
     expected = "at most 2**52, up to which every rank is a float64"
     _refuse_first(candidates > MOST_CANDIDATES, "candidates", expected, candidates)
-    is_wrong = is_given & (tied > candidates - above)  # A sum could overflow.
     if is_wrong.any():
         i = int(is_wrong.argmax())
         expected = f"at least the last rank, {int(above[i]) + int(tied[i])} (above + tied)"
