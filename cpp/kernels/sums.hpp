@@ -2,7 +2,7 @@
 //
 // A vector is quantised on a grid of equal steps, x = shift + step * level + residue, with one integer level for each
 // component. The sum over the levels of two vectors, of products or of distances, is exact, and differs from the sum
-// over the vectors themselves by no more than the residues allow. Sums are made of a tile of 6 queries and a block of
+// over the vectors themselves by no more than the residues allow. Sums are made of a tile of queries and a block of
 // candidates, whose levels lie side by side so that an instruction multiplies several at once: how, depends on the
 // processor, and a LevelForm says it. What sums decide is in decisions.hpp.
 #pragma once

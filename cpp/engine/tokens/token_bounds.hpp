@@ -106,9 +106,8 @@ class TokenBounds {
 
     // The grid of vectors, of which one has this extent, with a step of no less than this.
     LevelGrid grid_of(const Extent& extent, int greatest, float least_step) const {
-        const bool is_byte = form().bytes == 1;
-        const float most = is_byte ? static_cast<float>(greatest) : kWordNorm;
-        const float largest = is_byte ? extent.largest : static_cast<float>(q_.norm_of(extent));
+        const float most = has_bytes() ? static_cast<float>(greatest) : kWordNorm;
+        const float largest = has_bytes() ? extent.largest : static_cast<float>(q_.norm_of(extent));
         return q_.product_grid(std::max(q_.step_of(largest, most), least_step), most);
     }
 

@@ -98,10 +98,9 @@ def open_input(
     name = path_name(argument, path)
     try:
         # This is asked before the file is opened, which may wait for somebody to write into a pipe.
-        has_nul = "\0" in name  # No file has such a name.
-        mode = 0 if has_nul else os.stat(name).st_mode
+        mode = 0 if "\0" in name else os.stat(name).st_mode  # No file has a name with a NUL.
         is_special = not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
-        if has_nul or is_special:
+        if is_special:
             expected = "a regular file, no pipe, socket or device"
             raise InputValueError(argument, expected=expected, place=name)
         with open(name, "rb", buffering) as file:

@@ -383,7 +383,9 @@ def keep_common(
         return dict(models), unit, ()
     *others, last = models
     first = models[others[0]][0].ranks
-    is_common = _find_common(first, [run.ranks for name in others for run in models[name]])
+    keys = {name: [_join_keys(first, run.ranks) for run in runs] for name, runs in models.items()}
+    runs_of_others = [run.ranks for name in others for run in models[name]]
+    is_common = _find_common(runs_of_others, [pair for name in others for pair in keys[name]])
     if not is_common.any():
         expected = f"something that all runs except those of {last} have (compare folds one by one)"
         raise InputValueError("common", expected=expected)
@@ -391,8 +393,7 @@ def keep_common(
     kept: dict[str, list[Rankings]] = {name: [] for name in models}
     left_out = []
     for name, runs in models.items():
-        for run in runs:
-            keys_of_first, keys_of_run = _join_keys(first, run.ranks)
+        for run, (keys_of_first, keys_of_run) in zip(runs, keys[name], strict=True):
             part = run.part(np.flatnonzero(are_among(keys_of_run, keys_of_first[is_common])))
             kept[name].append(part)
             number = _count_units(run)
@@ -413,17 +414,22 @@ def _count_units(run: Rankings) -> int:
     return len(run.ranks) if run.answers is None else run.answers.counted
 
 
-def _find_common(first: Ranks, runs: Sequence[Ranks]) -> npt.NDArray[np.bool_]:
-    """Return which tasks of the first run all runs have, and have lists for, by whole units."""
+def _find_common(
+    runs: Sequence[Ranks], keys: Sequence[tuple[IntArray, IntArray]]
+) -> npt.NDArray[np.bool_]:
+    """Return which tasks of the first run all runs have, and have lists for, by whole units.
+
+    `keys` are those of the first run and of each run, as `_join_keys` returns them.
+    """
+    first = runs[0]
     is_common = np.ones(len(first), np.bool_)
-    for run in runs:
-        keys_of_first, keys_of_run = _join_keys(first, run)
+    for run, (keys_of_first, keys_of_run) in zip(runs, keys, strict=True):
         is_common &= are_among(keys_of_first, keys_of_run[~lacks_list(run)])
     # A unit, and then a query, that lacks a task is left out as a whole.
-    keys, _ = _join_keys(first, first)
-    units = keys if first.unit is None else first.unit.codes
+    own_keys, _ = keys[0]
+    units = own_keys if first.unit is None else first.unit.codes
     is_common &= ~are_among(units, units[~is_common])
-    is_common &= ~are_among(keys, keys[~is_common])
+    is_common &= ~are_among(own_keys, own_keys[~is_common])
     return is_common
 
 

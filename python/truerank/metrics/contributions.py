@@ -121,9 +121,10 @@ def contributions(model: Rankings, key: Key, codes: IntArray) -> Contributions:
     shift, scale = _shift_and_scale(model, key, counted)
     with np.errstate(all="ignore"):
         tops = sums_by_unit(units, weights * (_averaged(key, values, weights) - shift))
-        bases = sums_by_unit(units, weights * scale)
+        scaled_weights = weights * scale
+        bases = sums_by_unit(units, scaled_weights)
         mean = float(tops.sum() / bases.sum())
-        ends = _ends(model, key, counted, weights, shift, scale)
+        ends = _ends(model, key, counted, weights, shift, float(scaled_weights.sum()))
     is_adjusted_as_a_whole = key.adjustment != NO_ADJUSTMENT and not key.row.is_mean
     chance = model.chance(key) if is_adjusted_as_a_whole else None
     if not (math.isfinite(value) and math.isfinite(mean)):
@@ -200,7 +201,7 @@ def weighted_values(
 
 
 def _ends(
-    model: Rankings, key: Key, counted: Any, weights: FloatArray, shift: Any, scale: Any
+    model: Rankings, key: Key, counted: Any, weights: FloatArray, shift: Any, base: float
 ) -> tuple[float, float]:
     """Return the least and the greatest mean that the tasks allow; a variance has no bounds."""
     if key.row.average is variance:
@@ -208,7 +209,7 @@ def _ends(
     means = []
     for values in _units_at_ends(model, key, counted):
         tops = weights * (_averaged(key, values, weights) - shift)
-        means.append(float(tops.sum() / (weights * scale).sum()))
+        means.append(float(tops.sum() / base))
     low, high = sorted(means)
     return low, high
 

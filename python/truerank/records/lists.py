@@ -707,7 +707,7 @@ def _describe_pooled(table: IdTable) -> str:
         values = column.ids.astype(np.int64)
         n_values = len(column.listed)
         n_rows = _rows_of_each_value(queries, values, n_values)
-        if n_values < 2 or n_rows < 2:
+        if not n_rows:
             continue
         n_documents = len(distinct(documents))
         has_one_value_each = len(codes_of(documents, values).distinct) == n_documents
@@ -720,10 +720,11 @@ def _describe_pooled(table: IdTable) -> str:
 
 
 def _rows_of_each_value(queries: IntArray, values: IntArray, n_values: int) -> int:
-    """Return how many rows each list has of each value; 0: not all have as many."""
+    """Return how many rows each list has of each of some values; 0: one row, or not all as many."""
     counts = np.bincount(values[queries == queries[0]], minlength=n_values)
     n_rows = int(counts[0])
-    if n_rows < 2 or (counts != n_rows).any():  # The first list ends the search of most columns.
+    # The first list ends the search of most columns.
+    if n_values < 2 or n_rows < 2 or (counts != n_rows).any():
         return 0
     counts = codes_of(queries, values).counts()
     has_all_values = len(counts) == n_values * len(distinct(queries))

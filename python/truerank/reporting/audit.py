@@ -532,9 +532,8 @@ def _missing_sides(report: Report) -> Measure:
         if len(ranks.origins) == 1:
             text += f": {describe_rows(rows, ranks.origins[0].rows)}"
         texts.append(text)
-    count = int(np.count_nonzero(lacks_side.any(axis=1)))
-    grade = count
-    return grade, count, "; ".join(texts)
+    count = int(np.count_nonzero(lacks_side.any(axis=1)))  # It is the grade, too.
+    return count, count, "; ".join(texts)
 
 
 def describe_rows(rows: IntArray, number: int) -> str:
