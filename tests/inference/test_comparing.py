@@ -1,4 +1,4 @@
-"""`compare` against scipy and enumeration of all swaps of the units."""
+"""`compare` against scipy, and against three more units where few carry the difference."""
 
 from __future__ import annotations
 
@@ -21,13 +21,7 @@ from support.examples import examples
 from support.refusals import refusal, refused
 from truerank.inference import Comparisons, compare, interval
 from truerank.inference.comparing import corrected
-from truerank.inference.intervals import (
-    differences,
-    flip_probability,
-    note_on,
-    paired_test,
-    signed_sums,
-)
+from truerank.inference.intervals import differences, note_on, paired_test
 from truerank.metrics.contributions import mean_and_influences
 
 DIFFERENCES = ("mr", "mrr", "hits@3", "index.mr", "ratio.mrr")
@@ -43,24 +37,34 @@ def moved(ranks: tr.Ranks, seed: int, most: int = 4) -> tr.Ranks:
     return tr.Ranks(above, ranks.tied, ranks.candidates, weights=ranks.weights, labels=labels)
 
 
-def permutations(f: np.ndarray[Any, Any]) -> float:
-    """The p-value of scipy's permutation test of paired samples, over all swaps.
+def paired_by_definition(
+    x: np.ndarray[Any, Any], level: float, most: float
+) -> tuple[float, float, float, bool]:
+    """The p-value and interval of the mean of differences, and whether three more units count.
 
-    Sums are rounded: scipy takes those that are equal for unlike where they are much less than f.
+    These have the mean 0 and the mean square M^2. `most` is how far two values may be apart.
     """
-    options = {"permutation_type": "samples", "n_resamples": np.inf}
-    result = scipy.stats.permutation_test((f,), lambda x, axis: x.sum(axis).round(11), **options)
-    return float(result.pvalue)
-
-
-@examples(30)
-@given(st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=2, max_size=10))
-def test_p_is_that_of_the_permutation_test(pairs: list[tuple[int, int]]) -> None:
-    one, two = (np.array(x, float) for x in zip(*pairs, strict=True))
-    for key, apart in (("mr", one - two), ("mrr", 1 / one - 1 / two)):
-        result = compare(of_ranks(one.astype(int)), of_ranks(two.astype(int)), metric=key)
-        assert result.p_value == pytest.approx(permutations(apart))
-        assert result.method == "exact sign flips"
+    n = len(x)
+    square = np.square(x - x.mean())
+    carriers = square.sum() ** 2 / np.square(square).sum() if np.ptp(x) > 1e-12 else 0.0
+    k = np.count_nonzero(x)
+    size = np.abs(x).max()
+    more = 0
+    if carriers < min(30, n / 4):
+        more = 3
+        if k < n and most < math.inf:
+            size = max(size, most * min(1, 3 / max(k, 1)))
+        elif k < n:
+            size *= max(1, 20 / max(k, 1))
+    total = n + more
+    mean = x.sum() / total
+    squares = ((x - mean) ** 2).sum() + more * (size**2 + mean**2)
+    error = math.sqrt(squares / (total - 1) / total)
+    if not error:
+        return 1.0, math.nan, math.nan, True
+    low, high = scipy.stats.t.interval(level, total - 1, mean, error)
+    p_value = 2 * scipy.stats.t.sf(abs(mean) / error, total - 1)
+    return p_value, max(low, -most), min(high, most), more > 0
 
 
 VALUES = {
@@ -75,47 +79,70 @@ VALUES = {
 
 @pytest.mark.parametrize("key", VALUES)
 @examples(25)
-@given(st.integers(0, 2**32 - 1), st.integers(40, 300), st.sampled_from([0.9, 0.95]))
-def test_more_than_thirty_differences_are_scipys_paired_t(
-    key: str, seed: int, n: int, level: float
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(2, 300),
+    st.floats(0, 1),
+    st.sampled_from([0.1, 1.0, 3.0]),
+    st.sampled_from([0.9, 0.95]),
+)
+def test_a_comparison_by_definition(
+    key: str, seed: int, n: int, share: float, spread: float, level: float
 ) -> None:
+    """Of n units of which a share may differ; scipy's paired t where enough carry it."""
     rng = np.random.default_rng(seed)
-    a, b = np.exp(rng.normal(3, 1.5, (2, n)) + rng.normal(0, 1, n)).clip(1, 999).astype(int)
+    a, b = np.exp(rng.normal(2, 1, n) + spread * rng.normal(0, 1, (2, n))).clip(1, 999).astype(int)
+    b = np.where(rng.random(n) < share, b, a)
     result = compare(of_ranks(a), of_ranks(b), key, level=level)
     one, two = (np.array([VALUES[key](r) for r in ranks.tolist()]) for ranks in (a, b))
-    if np.count_nonzero(one - two) <= 30:
-        assert result.method == "exact sign flips"
-        return
-    expected = scipy.stats.ttest_rel(one, two)
-    assert result.p_value == pytest.approx(expected.pvalue, rel=1e-12)
+    most = 1.0 if key in ("mrr", "hits@10", "ndcg@10") else math.inf
+    p_value, low, high, is_few = paired_by_definition(one - two, level, most)
     assert result.method == "t"
-    ends = expected.confidence_interval(level)
+    assert result.p_value == pytest.approx(p_value, rel=1e-9)
     if key == "gmr":
-        assert (result.low, result.high) == pytest.approx(np.exp(ends), rel=1e-9)
+        low, high = np.exp([low, high])
         assert result.estimate == pytest.approx(result.value_a / result.value_b)
     else:
-        assert (result.low, result.high) == pytest.approx(tuple(ends), rel=1e-9, abs=1e-12)
         assert result.estimate == pytest.approx(result.value_a - result.value_b)
+    assert (result.low, result.high) == pytest.approx((low, high), rel=1e-9, abs=1e-12, nan_ok=True)
+    is_noted = any(note.startswith(("few units carry it", "no int")) for note in result.notes)
+    assert is_noted == is_few
+    if not is_few:
+        expected = scipy.stats.ttest_rel(one, two)
+        assert result.p_value == pytest.approx(expected.pvalue, rel=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("wins", "losses", "p"),
-    [(5, 0, 2.0**-4), (7, 1, 18 / 2**8), (13, 0, 2.0**-12), (30, 0, 2.0**-29), (60, 0, 2.0**-59)],
+    ("key", "plain"), [("hits@10", "ah@10"), ("mrr", "amrr"), ("hits@1", "ratio.hits@1")]
 )
-@pytest.mark.parametrize("key", ["hits@1", "mrr", "mr"])
-def test_no_p_is_smaller_than_sign_flips_can_tell(
-    wins: int, losses: int, p: float, key: str
-) -> None:
-    one = np.array([1] * wins + [2] * losses)
-    result = compare(of_ranks(one), of_ranks(3 - one), metric=key)
-    assert result.p_value == pytest.approx(p, rel=1e-9)
-    assert math.isnan(result.low) == (losses == 0)
-    assert (result.wins, result.losses) == (wins, losses)
+def test_an_adjusted_metric_has_the_p_of_its_plain_one(key: str, plain: str) -> None:
+    """Where all tasks have as many candidates, whether few units carry the difference or many."""
+    for n, losses in ((500, 0), (500, 5), (60, 30)):
+        a = of_ranks([1] * n)
+        b = of_ranks([20] * losses + [1] * (n - losses))
+        one, two = (compare(a, b, name) for name in (key, plain))
+        assert two.p_value == pytest.approx(one.p_value, rel=1e-9)
+        assert one.notes == tuple(note.replace(plain, key) for note in two.notes)
+
+
+def test_metrics_of_one_answer_have_one_p() -> None:
+    """A miss costs precision@10 as much of its range as success@10 of its own."""
+    qrels = {query: {0: 1} for query in range(300)}
+    task = tr.retrieval.Task(qrels, entities=20)
+    base = {query: {0: 2.0, 1: 1.0} for query in range(300)}
+    new = base | {query: {1: 1.0} for query in range(7)}
+    reports = [task.evaluate_lists(lists) for lists in (new, base)]
+    keys = ["success@10", "precision@10", "recall@10", "map", "ndcg", "dcg"]
+    pairs = compare(*reports, metric=keys)
+    assert {round(pair.p_value, 12) for pair in pairs} == {round(pairs[0].p_value, 12)}
+    assert 0.001 < pairs[0].p_value < 0.05
+    for pair in pairs:
+        assert pair.notes == ("few units carry it: " + pair.notes[0].partition(": ")[2],)
 
 
 @given(
     st.integers(0, 2**32 - 1),
-    st.sampled_from([2, 6, 10, 24, 60, 100]),
+    st.sampled_from([4, 6, 10, 24, 60, 100]),
     st.sampled_from((*DIFFERENCES, "gmr")),
     st.sampled_from([0.8, 0.95, 0.99]),
     st.sampled_from(["unit", "task", "relation"]),
@@ -134,7 +161,8 @@ def test_p_and_interval_never_contradict_each_other(
     assert back.p_value == pytest.approx(result.p_value, rel=1e-6)
     assert (back.wins, back.losses) == (result.losses, result.wins)
     if math.isnan(result.low):
-        assert result.notes[-1].startswith("no interval: ")
+        assert result.notes[-1].startswith("no interval: no ")
+        assert key in ("mr", "gmr", "index.mr")
         return
     slack = 1e-9 * (1 + abs(result.estimate))
     assert result.low - slack <= result.estimate <= result.high + slack
@@ -146,18 +174,39 @@ def test_p_and_interval_never_contradict_each_other(
         )
 
 
-def test_five_units_refuse_nothing() -> None:
-    a = of_ranks([1, 1, 2, 1, 1], 100)
-    b = of_ranks([7, 9, 9, 8, 50], 100)
-    for key in ("mrr", "mr", "gmr"):  # The whole range of a metric would be no interval.
-        result = compare(a, b, metric=key)
-        assert result.p_value == pytest.approx(max(0.0625, result.p_value))
-        assert math.isnan(result.low)
-        assert math.isnan(result.high)
-        assert result.notes[-1] == "no interval: 5 of 5 tasks differ, too few to tell"
-    assert compare(a, b, metric="mrr", level=0.9).low > 0
-    one = compare(of_ranks([1] * 20), of_ranks([1] * 19 + [2]), metric="mrr")
-    assert one.notes[-1] == "no interval: 1 of 20 tasks differs, too few to tell"
+def test_few_units_have_intervals() -> None:
+    """They had none where five and fewer differ, or all that differ do so by the same."""
+    none = compare(of_ranks([1] * 500), of_ranks([1] * 500), "hits@1")
+    assert (none.p_value, round(none.low, 4), round(none.high, 4)) == (1.0, -0.0068, 0.0068)
+    assert none.notes[1:] == ("few units carry it: none of 500 tasks differs",)
+    five = compare(of_ranks([9] * 5 + [1] * 495), of_ranks([1] * 500), "hits@1")
+    assert (round(five.low, 4), round(five.high, 4)) == (-0.021, 0.0011)
+    assert round(five.p_value, 3) == 0.077
+    assert five.notes[1:] == ("few units carry it: hits@1 rests on about 5 of 500 tasks",)
+    lost = compare(of_ranks([9] * 12 + [1] * 108), of_ranks([1] * 120), "hits@1")
+    assert lost.low < lost.high < 0
+    assert lost.notes[1:] == (
+        "few units: 120 tasks",
+        "few units carry it: hits@1 rests on about 15 of 120 tasks",
+    )
+    alike = compare(of_ranks([1] * 40), of_ranks([2] * 40), "mrr")
+    assert 0 < alike.low < 0.5 < alike.high <= 1
+    assert alike.notes[-1] == "few units carry it: all 40 tasks differ by the same"
+    two = compare(of_ranks([1, 1]), of_ranks([1, 2]), "mrr")
+    assert -1 <= two.low < two.estimate < two.high <= 1
+    one = compare(of_ranks([1]), of_ranks([2]), "mrr")
+    assert math.isnan(one.low)
+    assert one.notes[-1] == "no interval: 1 task"
+
+
+def test_bounds_are_cut_to_the_range_of_the_metric_and_not_past_the_estimate() -> None:
+    pair = compare(of_ranks([1, 1, 1]), of_ranks([900, 900, 900]), "hits@1")
+    assert (pair.estimate, pair.high) == (1, 1)
+    pair = compare(of_ranks([1] * 3, 900), of_ranks([900] * 3, 900), "amri")
+    assert pair.estimate == pytest.approx(2)
+    assert pair.high == 2
+    pair = compare(of_ranks([1] * 3, 900), of_ranks([900] * 3, 900), "mr")
+    assert pair.low < pair.estimate == -899 < pair.high
 
 
 def test_decimals_and_methods_in_print() -> None:
@@ -171,7 +220,7 @@ def test_decimals_and_methods_in_print() -> None:
     a = drawn(0, 300)
     b = moved(drawn(0, 300), 1, most=20)
     assert "(t, 150 units, one run each)" in str(compare(a, b, metric="mrr"))
-    assert compare(a, b, metric="mrr").notes[-1] == "few units: 150 units"
+    assert "few units: 150 units" in compare(a, b, metric="mrr").notes
     reports = []
     for lists in ({q: [q, 9] for q in range(8)}, {q: [9, q] for q in range(8)}):
         shown = {q: [q, 9] if q else [q] for q in range(8)}
@@ -230,12 +279,11 @@ def test_models_without_any_difference() -> None:
         pair = compare(ranks, ranks, metric=key)
         equal = 0.0 if pair.effect == "difference" else 1.0
         assert (pair.p_value, pair.estimate, pair.ties) == (1.0, equal, 60)
-        assert pair.notes[-1] == "no interval: no task differs"
-    for units in (6, 13, 60):
-        pair = compare(of_ranks([1] * units, 100), of_ranks([2] * units, 100), metric="gmr")
-        assert (pair.p_value, math.isnan(pair.low)) == (2.0 ** (1 - units), True)
-        note = f"no interval: the {units} tasks that differ have one difference"
-        assert pair.notes[-1] == note
+        if key in ("mrr", "hits@1"):
+            assert pair.high == -pair.low > 0
+            assert pair.notes[-1] == "few units carry it: none of 60 tasks differs"
+        else:  # Without a range nothing says how far a task may differ.
+            assert pair.notes[-1] == "no interval: no task differs"
 
 
 def test_unlike_tasks_are_noted_if_allowed() -> None:
@@ -304,43 +352,6 @@ def test_metrics_that_cannot_be_compared(key: str, words: str) -> None:
 # -- what comparisons are made of ------------------------------------------------------------------
 
 
-def cumulated(steps: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The probabilities of flipped sums of at most 0, 1, ... of whole sizes, by convolution."""
-    law = np.zeros(int(steps.sum()) + 1)
-    law[0] = 1.0
-    for step in steps.tolist():
-        moved = np.zeros_like(law)
-        moved[step:] = law[: len(law) - step]
-        law = (law + moved) / 2
-    return np.cumsum(law)
-
-
-@examples(20)
-@given(st.integers(0, 2**32 - 1), st.integers(24, 30))
-def test_halves_are_whole_laws(seed: int, n: int) -> None:
-    rng = np.random.default_rng(seed)
-    apart = rng.integers(1, 500, n) * rng.choice([-1, 1, 1], n)
-    law = cumulated(np.abs(apart))
-    smaller = int(np.abs(apart)[apart * np.sign(apart.sum()) < 0].sum())
-    expected = 1.0 if apart.sum() == 0 else 2 * law[smaller]
-    assert flip_probability(*signed_sums(apart / 7)) == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("apart", "p"),
-    [
-        ([0.1, 0.2, -0.3], 1.0),
-        ([0.3, 0.1, 0.1, 0.1, -0.3], 20 / 32),
-        ([1.0, 1.0 + 1e-7, -1.0], 0.75),
-        ([1.0, 1.0 + 1e-10, -1.0], 1.0),
-        ([1.0, 1.0, 1e-8], 0.25),
-        ([1.0, 1.0, 1e-10], 0.5),
-    ],
-)
-def test_equal_sums_count_within_a_billionth_of_the_total(apart: list[float], p: float) -> None:
-    assert flip_probability(*signed_sums(np.array(apart))) == p
-
-
 def test_units_that_weigh_unlike_have_t_on_influences() -> None:
     rng = np.random.default_rng(0)
     bases = rng.random(80) + 0.1
@@ -348,18 +359,19 @@ def test_units_that_weigh_unlike_have_t_on_influences() -> None:
     mean = apart.sum() / bases.sum()
     d = (apart - mean * bases) / bases.sum()
     t = mean / math.sqrt(80 / 79 * (d**2).sum())
-    p_value, *_ = paired_test(apart, bases, 0.95)
+    p_value, *_ = paired_test(apart, bases, 0.95, most=math.inf)
     assert p_value == pytest.approx(2 * scipy.stats.t.sf(abs(t), 79), rel=1e-12)
 
 
-def test_only_units_that_differ_are_shifted() -> None:
-    apart = np.array([3.0, 1.0, 2.0, 5.0, 4.0, 2.5, -1.0])
-    _, *alone, _ = paired_test(apart, np.ones(7), 0.95)
-    _, *among, _ = paired_test(np.append(apart, np.zeros(21)), np.ones(28), 0.95)
-    assert among == pytest.approx(np.array(alone) / 4)
-    _, low, high, _ = paired_test(apart[:5], np.ones(5), 0.95)
-    assert math.isnan(low)
-    assert math.isnan(high)
+def test_a_heavy_unit_that_was_not_seen_may_differ() -> None:
+    """Of 500 units five lose by a tenth; one of weight 20 might lose all."""
+    apart = np.where(np.arange(500) < 5, -0.1, 0.0)
+    bases = np.ones(500)
+    _, low, _, is_few = paired_test(apart, bases, 0.95, most=1.0)
+    bases[-1] = 20
+    _, low_of_heavy, _, _ = paired_test(apart, bases, 0.95, most=20.0)
+    assert is_few
+    assert low_of_heavy < 10 * low < 0
 
 
 def test_rounding_is_no_difference() -> None:
@@ -380,4 +392,5 @@ def test_thirty_units_carry_a_result(carriers: int, notes: int) -> None:
     ones = np.ones(1000)
     few = np.where(np.arange(1000) < carriers, 1.0, 0.0)
     assert len(note_on("mr", "task", few, ones)) == notes
-    assert len(note_on("hits@1", "task", ones, few, is_share=True)) == notes
+    assert len(note_on("hits@1", "task", ones, few, by_weights_alone=True)) == notes
+    assert note_on("hits@1", "task", few, ones, by_weights_alone=True) == ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
@@ -70,8 +71,7 @@ def numerical(ranks: tr.Ranks, key: str) -> np.ndarray[Any, Any]:
     st.sampled_from(SMOOTH), st.sampled_from(["", "expected.", "tail.", "random."]), st.booleans()
 )
 def test_influences_are_derivatives(name: str, kind: str, weighted: bool) -> None:
-    if name == "index.gmr" and weighted:
-        return  # Its chance hangs on the weights, too, and is taken as it is.
+    assume(name != "index.gmr")  # The number of tasks, on which its chance hangs, does not change.
     assume(kind != "expected." or parse(name).row.has_expectation)
     ranks = drawn(1, weighted=weighted)
     key = kind + name
@@ -83,12 +83,50 @@ def test_influences_are_derivatives(name: str, kind: str, weighted: bool) -> Non
     step = 1e-5 * (1 + abs(sums.mean))
     slope = (sums.metric_at(sums.mean + step) - sums.metric_at(sums.mean - step)) / (2 * step)
     counted = np.unique(ranks.unit.codes[weights_of(ranks) > 0])
-    if name != "index.gmr":
-        slopes = numerical(ranks, key)[counted]
-        np.testing.assert_allclose(influences * slope, slopes, rtol=1e-4, atol=1e-7)
+    slopes = numerical(ranks, key)[counted]
+    np.testing.assert_allclose(influences * slope, slopes, rtol=1e-4, atol=1e-7)
     assert sums.metric_at(sums.mean) == pytest.approx(sums.value, rel=1e-12)
     assert sums.tops.sum() / sums.bases.sum() == pytest.approx(sums.mean)
     assert influences.sum() == pytest.approx(0, abs=1e-9 * np.abs(influences).max())
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("exponent", [1, -1])
+def test_chance_is_part_of_the_influence_where_candidates_vary(
+    exponent: int, weighted: bool
+) -> None:
+    """Of v / E and (v - E) / (1 - E), where log v and log E are sums over the tasks."""
+    rng = np.random.default_rng(2)
+    n = 60
+    candidates = rng.integers(2, 900, n)
+    shares = rng.integers(1, 4, n) / 1.0 if weighted else np.ones(n)
+    ranks = tr.Ranks(
+        rng.integers(0, candidates), np.ones(n, int), candidates, unit=np.arange(n) // 2
+    )
+    ranks = ranks.with_weights(shares)
+    shares /= shares.sum()
+    logs = exponent * np.log(ranks.realistic)
+    powers = [
+        math.log(np.mean(np.arange(1.0, N + 1) ** (exponent * share)))
+        for N, share in zip(candidates.tolist(), shares.tolist(), strict=True)
+    ]
+    value = math.exp(shares @ logs)
+    expectation = math.exp(sum(powers))
+    of_value = np.bincount(np.arange(n) // 2, shares * (logs - shares @ logs))
+    of_chance = np.bincount(np.arange(n) // 2, powers - shares * sum(powers))
+    metric = "gmr" if exponent == 1 else "igmr"
+    index = (value * of_value - (1 - value) * expectation * of_chance / (1 - expectation)) / (
+        1 - expectation
+    )
+    expected = {"ratio": value / expectation * (of_value - of_chance), "index": index}
+    for adjustment, influences in expected.items():
+        key = f"{adjustment}.{metric}"
+        sums = contributions(Rankings(ranks), parse(key), unit_codes(ranks, "unit")[0])
+        step = 1e-6
+        slope = (sums.metric_at(sums.mean + step) - sums.metric_at(sums.mean - step)) / (2 * step)
+        _, found = mean_and_influences(sums.tops, sums.bases)
+        np.testing.assert_allclose(found * slope, influences, rtol=1e-6, atol=1e-12)
+        assert sums.metric_at(sums.mean) == pytest.approx(tr.report(ranks)[key], rel=1e-12)
 
 
 @pytest.mark.parametrize("key", ["mad", "median", "power_mean:inf", "power_mean:-11", "count"])

@@ -170,7 +170,8 @@ def test_brackets_and_deviations_of_runs_are_named() -> None:
     both = "6 runs, 40 tasks (t of runs and units), or 40 tasks, or 4 runs, 40 tasks (t of runs "
     assert f"Brackets hold 95 % intervals over {both}and units)." in made.notes
     made = table({"A": folds}, ["mrr"], interval=True)
-    assert "Brackets hold 95 % intervals over 5 runs, 160 tasks (t of folds)." in made.notes
+    assert "Brackets hold 95 % intervals over 5 folds (t of folds)." in made.notes
+    assert "Few units: 5 folds." in made.notes
     made = table({"A": runs, "B": runs[0], "C": runs[:4]}, ["mrr"])
     assert "± is the standard deviation of 4 runs or 6 runs." in made.notes
     assert made.to_dict()["mrr std"][0] == pytest.approx(np.std([x["mrr"] for x in runs], ddof=1))
@@ -354,7 +355,7 @@ def test_marks_are_those_of_all_comparisons(most: list[int], given_one: bool, le
 def test_marks_say_how_they_were_tested() -> None:
     made = table(models_of(4, 50, 5), ["mrr", "hits@3"], against="best")
     note = (
-        f"{DAGGER} differs from the best of its column: t and exact sign flips, "
+        f"{DAGGER} differs from the best of its column: t, "
         "p <= 0.05 by Holm's rule over 6 comparisons."
     )
     assert note in made.notes
@@ -368,7 +369,7 @@ def test_marks_say_how_they_were_tested() -> None:
 def test_notes_say_what_was_not_tested_and_by_which_units() -> None:
     same = {name: report(ranks_of(0, 9)) for name in "ab"}
     made = table(same, ["mrr", "count"], against="a")
-    assert made.notes[0] == "Nothing differs from a: exact sign flips, p <= 0.05."
+    assert made.notes[0] == "Nothing differs from a: t, p <= 0.05."
     models = models_of(4, 50)
     made = table(models, ["std", "count"], against="best")
     assert made.notes == ("No column has values that can be tested.",)

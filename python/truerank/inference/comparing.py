@@ -27,17 +27,15 @@ from ..tables import AsTable, Column, Table
 from ..tables.table import Layout
 from .intervals import (
     FEW,
-    FEW_CARRIERS,
     FEW_UNITS,
-    FLIPS,
     OF_FOLDS,
+    T,
     add_up_runs,
     check_bases,
+    count_carriers,
     decimals_within,
     differences,
     error_rate,
-    fewest_carriers,
-    fewest_differing,
     method_of_runs,
     note_kind,
     note_on,
@@ -58,12 +56,12 @@ from .pairing import (
     pair_ranks,
     pair_runs,
     read_models,
-    weigh_alike,
 )
 
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from ..arrays.types import FloatArray
     from ..metrics.contributions import Contributions
     from ..metrics.keys import Grammar
     from ..metrics.values import Rankings
@@ -102,9 +100,9 @@ class Comparison:
     estimate : float
         The difference a - b, or the ratio a / b, as `effect` says.
     low, high : float
-        Its interval. It holds equality exactly if the p-value exceeds 1 - level. nan where too few
-        units differ for the test to reject (fewer than 6 at 95 %), and where all that differ do so
-        by the same.
+        Its interval, which holds equality exactly if the p-value exceeds 1 - level. nan for fewer
+        than 2 units, and where nothing varies: no unit differs by a metric without a greatest value
+        (mr, gmr), or all runs are alike.
     level : float
     p_value : float
         The two-sided p-value.
@@ -112,11 +110,10 @@ class Comparison:
         The numbers of units in which a is better than b by this metric, as good, and worse; for
         folds, the numbers of folds.
     method : str
-        "exact sign flips", where at most 30 units differ, or all by one size; "t" where more do;
-        for several runs "t of runs and units", for folds "t of folds".
+        "t"; for several runs "t of runs and units", for folds "t of folds".
     units : int
     unit : str
-        The name of a unit, as in an interval: "triple", "pair", "query", "task", ...
+        The name of a unit, as in an interval: "triple", "pair", "query", "task", ..., "fold".
     pairing : str
         How the tasks were matched: "query and target names" (where entities have names, in another
         order), "query and target ids", "query ids", "target ids" or
@@ -137,7 +134,7 @@ class Comparison:
         How many are printed, or more where the bounds are close.
     deviation : float
         The standard deviation s of the differences of the u units: s / sqrt(u) is the standard
-        error of the estimate; for gmr, that of its logarithm.
+        error of the estimate, but where few units carry it; for gmr, that of its logarithm.
     """
 
     metric: str
@@ -209,7 +206,7 @@ class Comparison:
         if self.runs_a == 1 and self.runs_b == 1:
             return f"{units}, one run each"
         if self.method == OF_FOLDS:
-            return f"{self.runs_a} folds, {units}"
+            return units
         return f"{self.runs_a} runs of {self.name_a} and {self.runs_b} of {self.name_b}, {units}"
 
 
@@ -221,8 +218,8 @@ class Comparisons(list[Comparison], AsTable):
     --------
     >>> from truerank import Ranks, compare
     >>> a, b = Ranks([0, 1, 0], [1, 1, 1], 10), Ranks([3, 1, 2], [1, 1, 1], 10)
-    >>> [pair.p_value for pair in compare({"a": a, "b": b})]
-    [0.5]
+    >>> [round(pair.p_value, 3) for pair in compare({"a": a, "b": b})]
+    [0.2]
     """
 
     def __repr__(self) -> str:
@@ -354,10 +351,10 @@ def compare(
 ) -> Comparison | Comparisons:
     """Compare a metric of two models over the same tasks, unit by unit.
 
-    Where at most 30 units differ, the test flips the signs of their differences in all ways: the
-    p-value is the share of ways in which the difference is as large. Where more differ, it is the
-    paired t test, `scipy.stats.ttest_rel` over the values of the units. The interval holds the
-    differences that the test does not reject.
+    The test is the paired t test, `scipy.stats.ttest_rel` over the values of the units, and the
+    interval is its own. Where few units carry the difference, so that (sum of e^2)^2 / sum of e^4
+    is below min(30, n / 4) for the influences e of n units, three units more are counted, of mean 0
+    and as large as the difference of a unit that the sample lacks may be; a note says so.
 
     For several runs of each model, the variance over runs (Welch) and that over units add, with
     Satterthwaite's degrees of freedom. For runs over unlike tasks (folds), it is the paired t test
@@ -525,12 +522,11 @@ def compare_pair(
     allow_unlike: bool = False,
     may_lack: str | None = None,
     notes: tuple[str, ...] = (),
-    has_bounds: bool = True,
 ) -> list[Comparison]:
     """Compare two of several models by named keys.
 
     The model that may lack lists of queries is not refused where the other has them. Notes on all
-    models come first. Bounds take longer, and are left out unless they are asked for.
+    models come first.
     """
     name_a, name_b = names
     are_folds = align_runs(models[name_a]) is None
@@ -545,15 +541,16 @@ def compare_pair(
         counts_candidates=any(map(counts_candidates, keys.values())),
     )
     codes, unit_name = units_of_runs(runs_a, unit, are_folds=are_folds)
-    method = method_of_runs(runs_a, are_folds=are_folds) or FLIPS
+    method = method_of_runs(runs_a, are_folds=are_folds) or T
     fields: dict[str, Any] = {"level": level, "unit": unit_name, "pairing": pairing}
     fields |= {"name_a": name_a, "name_b": name_b, "runs_a": len(runs_a), "runs_b": len(runs_b)}
     comparisons = []
     for metric, key in keys.items():
-        a, fields["units"] = add_up_runs(runs_a, key, codes, "b", are_folds=are_folds)
-        b, _ = add_up_runs(runs_b, key, codes, "b", are_folds=are_folds)
+        a = add_up_runs(runs_a, key, codes, "b", are_folds=are_folds)
+        b = add_up_runs(runs_b, key, codes, "b", are_folds=are_folds)
         check_bases([a.bases, b.bases], "b")
-        comparison = _compare_sums(metric, a, b, method, fields, has_bounds=has_bounds)
+        most = runs_a[0].best_value(key) * a.heaviest
+        comparison = _compare_sums(metric, a, b, method, fields, most)
         notes_of_key = notes + notes_of_pair + note_on_depth(runs_a, runs_b, names, key)
         notes_of_key += note_on_sides(runs_a[0].ranks, unit, key) + comparison.notes
         comparisons.append(replace(comparison, notes=notes_of_key))
@@ -575,16 +572,17 @@ def _compare_sums(
     b: Contributions,
     method: str,
     fields: Mapping[str, Any],
-    *,
-    has_bounds: bool,
+    most: float,
 ) -> Comparison:
-    """Compare two models by what the units of their runs add to a metric.
+    """Compare two models by what the units of their runs add to a metric, of which one adds `most`.
 
-    The fields are those of a Comparison that the sums do not tell: the level, the units, and so on.
+    The fields are those of a Comparison that the sums do not tell: the level, and so on.
     """
     level = fields["level"]
     unit = fields["unit"]
     estimate = a.value - b.value
+    if a.key.metric == "gmr":  # What is compared are logarithms.
+        estimate = a.mean - b.mean
     with np.errstate(invalid="ignore"):  # Places of what lists miss may be infinite.
         deltas = differences(a.tops.mean(axis=0), b.tops.mean(axis=0))
     merits = deltas if a.key.row.increasing else -deltas
@@ -594,25 +592,24 @@ def _compare_sums(
     low = high = p_value = deviation = math.nan
     notes: tuple[str, ...] = ()
     if not math.isnan(estimate):
-        if method == FLIPS:
-            p_value, low, high, method = paired_test(deltas, a.bases, level, has_bounds=has_bounds)
-        else:
-            p_value, low, high = t_test([a.tops, b.tops], a.bases, level)
-        if not math.isnan(low):  # Bounds are within the range of the metric.
-            low = max(low, -a.extent)
-            high = min(high, a.extent)
         _, influences = mean_and_influences(deltas, a.bases)
         if number > 1:
             deviation = number * float(np.linalg.norm(influences)) / math.sqrt(number - 1)
-        if has_bounds and math.isnan(low):
-            name = "fold" if method == OF_FOLDS else unit
-            notes = (f"no interval: {why_no_bounds(wins + losses, number, name, level)}",)
-        elif method != OF_FOLDS:
-            notes = note_on(metric, unit, influences, a.bases, is_share=a.key.row.is_binary)
+        if method == T:
+            p_value, low, high, is_few = paired_test(deltas, a.bases, level, most)
+            notes = note_on_pair(metric, unit, deltas, influences, is_few=is_few)
+        else:
+            p_value, low, high = t_test([a.tops, b.tops], a.bases, level)
+            notes = note_on(metric, unit, influences, a.bases)
+        if math.isnan(low):
+            notes = (f"no interval: {why_no_bounds(wins + losses, number, unit)}",)
+        else:  # Bounds are within the range of the metric.
+            low = min(max(low, -a.extent), estimate)
+            high = max(min(high, a.extent), estimate)
     effect = DIFFERENCE
-    if a.key.metric == "gmr":  # What was compared are logarithms.
+    if a.key.metric == "gmr":
         effect = RATIO
-        estimate, low, high = map(math.exp, (a.mean - b.mean, low, high))
+        estimate, low, high = map(math.exp, (estimate, low, high))
     return Comparison(
         metric=metric,
         value_a=a.value,
@@ -625,6 +622,7 @@ def _compare_sums(
         ties=number - wins - losses,
         losses=losses,
         method=method,
+        units=number,
         effect=effect,
         notes=notes,
         title=a.key.heading,
@@ -634,18 +632,39 @@ def _compare_sums(
     )
 
 
-def why_no_bounds(differing: int, units: int, unit: str, level: float) -> str:
+def why_no_bounds(differing: int, units: int, unit: str) -> str:
     """Say why the difference of two models has no bounds, where so many of the units differ.
 
-    >>> why_no_bounds(1, 20, "group", 0.95), why_no_bounds(7, 20, "group", 0.95)
-    ('1 of 20 groups differs, too few to tell', 'the 7 groups that differ have one difference')
+    >>> why_no_bounds(0, 20, "group"), why_no_bounds(1, 1, "group")
+    ('no group differs', '1 group')
     """
     if not differing:
         return f"no {unit} differs"
-    if differing >= fewest_differing(level):
-        return f"the {format_count(differing, unit)} that differ have one difference"
-    verb = "differs" if differing == 1 else "differ"
-    return f"{differing} of {format_count(units, unit)} {verb}, too few to tell"
+    counted = format_count(units, unit)
+    return counted if units == 1 else f"all {counted} differ by the same"
+
+
+def note_on_pair(
+    metric: str, unit: str, apart: FloatArray, influences: FloatArray, *, is_few: bool
+) -> tuple[str, ...]:
+    """Say that units are few, and that few of them carry a difference, so that three more count.
+
+    >>> apart = np.array([0.5] + [0.0] * 299)
+    >>> note_on_pair("mrr", "query", apart, apart - apart.mean(), is_few=True)
+    ('few units carry it: mrr rests on about 1 of 300 queries',)
+    """
+    counted = format_count(len(apart), unit)
+    notes = []
+    if len(apart) < FEW_UNITS:
+        notes.append(f"{FEW}: {counted}")
+    if is_few and not apart.any():
+        notes.append(f"{FEW} carry it: none of {counted} differs")
+    elif is_few and not influences.any():
+        notes.append(f"{FEW} carry it: all {counted} differ by the same")
+    elif is_few:
+        carriers = count_carriers(np.square(influences))
+        notes.append(f"{FEW} carry it: {metric} rests on about {carriers:.0f} of {counted}")
+    return tuple(notes)
 
 
 # -- a gate ----------------------------------------------------------------------------------------
@@ -694,7 +713,9 @@ def gate(
     losses = {}
     for pair in pairs:
         key = keys[pair.metric]
-        verdicts[pair.metric] = judge(pair, margin, **_weigh_units(models, key, unit))
+        codes, _ = unit_codes(models[NEW].ranks, unit)
+        weights = contributions(models[NEW], key, codes).bases
+        verdicts[pair.metric] = judge(pair, margin, float(weights.max() / weights.mean()))
         # Units of no loss differ by rounding alone.
         losses[pair.metric] = _list_losses(models, key, unit)[: pair.losses]
     for metric, error in refusals.items():
@@ -736,36 +757,13 @@ def _read_share(metric: str, grammar: Grammar) -> Key:
     return key
 
 
-def _weigh_units(
-    models: Mapping[str, Rankings], key: Key, unit: LabelsLike | None
-) -> dict[str, float]:
-    """Return what `judge` asks of units: the greatest weight, and how many carry a difference.
-
-    Of few units that weigh alike, all carry it: each loses 1 at most.
-    """
-    codes, _ = unit_codes(models[NEW].ranks, unit)
-    new = contributions(models[NEW], key, codes)
-    base = contributions(models[BASE], key, codes)
-    weights = new.bases
-    _, influences = mean_and_influences(differences(new.tops, base.tops), weights)
-    is_few_alike = len(weights) < FEW_UNITS and weigh_alike(weights, np.ones(len(weights)))
-    by_weights_alone = key.row.is_binary or is_few_alike
-    carriers = fewest_carriers(influences, weights, is_share=by_weights_alone)
-    return {"heaviest": float(weights.max() / weights.mean()), "carriers": carriers}
-
-
-def judge(
-    pair: Comparison, margin: float, heaviest: float = 1.0, carriers: float = math.inf
-) -> str:
+def judge(pair: Comparison, margin: float, heaviest: float = 1.0) -> str:
     """Say whether a, the new model, is worse than b: worse, no worse, or undecided, and why.
 
     It is worse where a is below b by more than the margin, and the p-value, corrected if there are
-    several, rejects that the two are equal. Where too few units differ for the test, it is no worse
-    if none does, or if those that lose, as many as they may be, would cost no more than the margin
-    though each lost all that it can. Of more it is no worse where the lower bound of the difference
-    is no further below 0 than the margin. The metric is between 0 and 1, and more is better;
-    `heaviest` is the weight of the heaviest unit, beside a mean of 1, and `carriers` how many units
-    carry the difference.
+    several, rejects that the two are equal. It is no worse where nothing differs, or the lower
+    bound of the difference is no further below 0 than the margin. The metric is between 0 and 1,
+    and more is better; `heaviest` is the weight of the heaviest unit, beside a mean of 1.
     """
     if math.isnan(pair.estimate):
         return f"{UNDECIDED}: {pair.metric} has no value"
@@ -775,49 +773,24 @@ def judge(
     if is_below_margin and p_value <= alpha:
         return WORSE
     differing = pair.wins + pair.losses
-    if differing < fewest_differing(pair.level):
-        largest_loss = heaviest * _most_losing(pair, alpha)
-        if not differing or largest_loss <= margin:
-            return NO_WORSE
-        return f"{UNDECIDED}: {why_no_bounds(differing, pair.units, pair.unit, pair.level)}"
-    if round(_lower_bound(pair, alpha) + margin, 12) >= 0:
+    if not differing or round(pair.low + margin, 12) >= 0:
         return NO_WORSE
-    return UNDECIDED + _explain_undecided(pair, margin, alpha, carriers)
+    if math.isnan(pair.low):
+        return f"{UNDECIDED}: {why_no_bounds(differing, pair.units, pair.unit)}"
+    return UNDECIDED + _explain_undecided(pair, margin, alpha, heaviest)
 
 
-def _most_losing(pair: Comparison, alpha: float) -> float:
-    """Return the upper bound by Clopper and Pearson of the share of units that lose."""
-    from scipy.special import betaincinv
-
-    if pair.losses == pair.units:
-        return 1.0
-    return float(betaincinv(pair.losses + 1, pair.units - pair.losses, 1 - alpha / 2))
-
-
-def _lower_bound(pair: Comparison, alpha: float) -> float:
-    """Return the lower bound of a difference; by t where units that differ do so by the same."""
-    from scipy.special import stdtrit
-
-    if not math.isnan(pair.low):
-        return pair.low
-    quantile = float(stdtrit(pair.units - 1, 1 - alpha / 2))
-    return pair.estimate - quantile * pair.deviation / math.sqrt(pair.units)
-
-
-def _explain_undecided(pair: Comparison, margin: float, alpha: float, carriers: float) -> str:
+def _explain_undecided(pair: Comparison, margin: float, alpha: float, heaviest: float) -> str:
     """Say why a verdict is undecided, or of how many units two equal models would mostly pass.
 
-    Of a few units that carry the difference, the deviation says too little of others.
+    The second addend is for the units that are counted where few carry the difference.
     """
     from scipy.special import ndtri
 
     if not margin:
         return ": equal models do not pass a margin of 0"
-    if carriers < FEW_CARRIERS:
-        counted = format_count(pair.units, pair.unit)
-        return f": the difference rests on about {carriers:.0f} of {counted}"
     errors = ndtri(POWER) - ndtri(alpha / 2)
-    number = math.ceil((errors * pair.deviation / margin) ** 2)
+    number = math.ceil((errors * pair.deviation / margin) ** 2 + 4 * heaviest / margin)
     if number < 2 * pair.units:
         return ": the difference is near the margin"
     step = 10 ** max(0, len(str(number)) - 2)  # Two digits are said.

@@ -1,6 +1,6 @@
 """Confidence intervals of a metric, of one model and of its runs; and the statistics of both.
 
-Intervals and tests are of means over units: t, of runs too, Wilson's, and exact sign flips.
+Intervals and tests are of means over units: t, of runs too, and Wilson's.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from ..errors import InputValueError
 from ..inputs.checks import confidence, integer
 from ..metrics.contributions import (
     COUNT,
+    MOST_POWER,
     ROUNDING,
     TASK,
     UNIT,
-    Contributions,
     contributions,
     is_mean,
     mean_and_influences,
@@ -27,6 +27,7 @@ from ..metrics.contributions import (
     weighted_values,
 )
 from ..metrics.keys import ALL_SIDES, NO_ADJUSTMENT, Key, parse
+from ..metrics.metric_table import power_mean
 from ..metrics.values import Rankings
 from ..naming import format_count, printable, public
 from ..ranks.grouping import task_weights_by
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import FloatArray, IntArray
+    from ..metrics.contributions import Contributions
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
     from .pairing import Model
@@ -47,14 +49,15 @@ RESAMPLES = 1000
 T = "t"
 OF_RUNS = "t of runs and units"
 OF_FOLDS = "t of folds"
-FLIPS = "exact sign flips"
-MOST_FLIPPED = 30  # Each half of so many differences has 2^15 sums.
-SLACK = 1e-9  # Sums that differ by less, relative to the total, are equal.
-TOLERANCE = 1e-9  # It is relative to the distance of a bound from the mean.
+FOLD = "fold"
 # Where fewer units carry a result, t intervals of hard laws cover less than 92 %; see
 # bench/studies/calibration.md.
 FEW_UNITS = 200
 FEW_CARRIERS = 30
+# Three more units are counted where few carry a difference: of n units of which none is seen to
+# differ, less than 3 / n do, at 95 %. Where a metric has no range, 20 seen show its size.
+MORE_UNITS = 3
+ENOUGH_SEEN = 20
 FEW = "few units"  # So the note begins.
 APART = "heads and tails of one fact are counted apart, without a label unit"  # another note
 
@@ -80,7 +83,7 @@ class Interval:
         The number of units.
     unit : str
         What a unit is: "triple", "pair", "query" or "task"; "relation" or another label; "unit" for
-        units of your own, and "group" for labels without a name.
+        units of your own, "group" for labels without a name, and "fold" for runs over folds.
     notes : tuple of str
         That fewer than 200 units, or a few of them, carry the result; why there is no interval;
         that heads and tails of one fact are counted apart.
@@ -185,14 +188,15 @@ def interval(
     """Compute the confidence interval of a metric over other units of the same population.
 
     Means have the t interval with u - 1 degrees of freedom for u units, on the scale where tasks
-    add up (gmr: logarithms; hmr: reciprocals). hits@k has that of Wilson, and so has any metric
-    between 0 and 1 whose units are all 0 or 1, of equal weight, such as recall@1 of single answers
-    and a perfect mrr. Medians, mad and extreme power means have percentiles of 1,000 resamples of
-    the units. Ends are cut to the range of the metric.
+    add up (gmr: logarithms; hmr: reciprocals). hits@k has that of Wilson (adjusted only where all
+    tasks have one expectation, else t), and so has any metric between 0 and 1 whose units are all 0
+    or 1, of equal weight, such as recall@1 of single answers and a perfect mrr. Medians and mad
+    have percentiles of 1,000 resamples of the units. Ends are cut to the range that the metric has
+    for any tasks.
 
     For several runs of a model, it is the t interval of their mean over other runs and other units,
     whose squared error is the sum of those of runs and of units. Runs over unlike tasks are folds:
-    their values have the t interval.
+    their values have the t interval, and folds are the units.
 
     Parameters
     ----------
@@ -200,8 +204,8 @@ def interval(
         A Report stands for its ranks, with the weights of the report. A list has several runs of
         one model, such as training seeds.
     metric : str
-        Any key of a report but z and macro averages, whose groups have intervals; for several runs
-        a function of a mean.
+        Any key of a report but z, macro averages, whose groups have intervals, and power means
+        beyond 10; for several runs a function of a mean.
     unit : str, labels or None
         What was drawn when the test set was made. "unit": the label "unit", which every Task
         writes (a test triple, an aligned pair, a query of retrieval), or tasks where the ranks have
@@ -272,53 +276,57 @@ def _interval_of_mean(
     if aligned is not None:
         runs = aligned
     codes, name = units_of_runs(runs, unit, are_folds=are_folds)
-    sums, number = add_up_runs(runs, key, codes, "runs", are_folds=are_folds)
-    is_share = len(runs) == 1 and sums.is_all_or_nothing
+    sums = add_up_runs(runs, key, codes, "runs", are_folds=are_folds)
+    number = len(sums.bases)
     method = method_of_runs(runs, are_folds=are_folds)
+    is_share = not method and (sums.is_of_hits or sums.is_all_or_nothing)
     if not method:
         method = "wilson" if is_share else T
     low = high = math.nan
     notes: tuple[str, ...] = ()
     if not math.isnan(sums.value):
-        if is_share and sums.extent > 0 and number > 1:
+        if is_share and number > 1:
             low, high = _wilson_bounds(sums, level)
         else:
             _, low, high = t_test([sums.tops], sums.bases, level)
         if not math.isnan(low):  # The mean is cut to its range; the metric may fall with it.
             ends = np.clip([low, high], *sums.ends).tolist()
             low, high = sorted(map(sums.metric_at, ends))
-        if not are_folds:
-            _, influences = mean_and_influences(sums.tops.mean(axis=0), sums.bases)
-            notes = note_on(metric, name, influences, sums.bases, is_share=is_share)
+        _, influences = mean_and_influences(sums.tops.mean(axis=0), sums.bases)
+        by_weights_alone = is_share and sums.is_all_or_nothing
+        notes = note_on(metric, name, influences, sums.bases, by_weights_alone=by_weights_alone)
     return Interval(metric, sums.value, low, high, level, method, number, name, notes, key.decimals)
 
 
 def _wilson_bounds(sums: Contributions, level: float) -> tuple[float, float]:
-    """Return Wilson's interval of one run; an index of hits is a share between its ends."""
-    mean, influences = mean_and_influences(sums.tops[0], sums.bases)
-    if not sums.key.row.is_binary:
-        return wilson(mean, influences, level)
+    """Return Wilson's interval of one run; an adjusted mean is a share of the way to its end."""
     least, _ = sums.ends
-    low, high = wilson((mean - least) / sums.extent, influences / sums.extent, level)
+    mean, influences = mean_and_influences(sums.tops[0], sums.bases)
+    share = (mean - least) / sums.extent
+    low, high = wilson(share, influences / sums.extent, level, sums.trials)
     return least + low * sums.extent, least + high * sums.extent
 
 
 def units_of_runs(
     runs: Sequence[Rankings], unit: LabelsLike | None, *, are_folds: bool
 ) -> tuple[list[IntArray], str]:
-    """Return the unit of each task, for each fold, or once for all runs; and the name of a unit."""
+    """Return the unit of each task, for each fold, or once for all runs; and the name of a unit.
+
+    Of folds, which are units themselves, the tasks have units to check that they are labels.
+    """
     units = [unit_codes(run.ranks, unit) for run in (runs if are_folds else runs[:1])]
-    return [codes for codes, _ in units], units[0][1]
+    return [codes for codes, _ in units], FOLD if are_folds else units[0][1]
 
 
 def add_up_runs(
     runs: Sequence[Rankings], key: Key, codes: Sequence[IntArray], argument: str, *, are_folds: bool
-) -> tuple[Contributions, int]:
-    """Return what the units of several runs add, and how many units there are, of folds in all.
+) -> Contributions:
+    """Return what the units of several runs add.
 
-    `codes` are the units of the tasks of all runs, or of each fold. Value and mean are those over
-    runs, and tops have the shape (runs, units). Folds are units themselves: their means are the
-    tops of one run. Runs that weigh units unlike are refused by the name of the argument.
+    `codes` are the units of the tasks of all runs, or of each fold. The mean is that over runs, the
+    value that of this mean, and tops have the shape (runs, units). Folds are units themselves:
+    their means are the tops of one run. Runs that weigh units unlike are refused by the name of the
+    argument.
     """
     codes_by_run = codes if are_folds else [codes[0]] * len(runs)
     by_run = []
@@ -326,19 +334,16 @@ def add_up_runs(
         by_run.append(contributions(run, key, codes_of_run))
     first = by_run[0]
     if len(by_run) == 1:
-        return replace(first, tops=first.tops[None]), len(first.bases)
+        return replace(first, tops=first.tops[None])
     if are_folds:
         tops = np.array([[fold.mean for fold in by_run]])
         bases = np.ones(len(by_run))
-        number = sum(len(fold.bases) for fold in by_run)
     else:
         check_bases([run.bases for run in by_run], argument)
         tops = np.array([run.tops for run in by_run])
         bases = first.bases
-        number = len(bases)
-    value = math.fsum(run.value for run in by_run) / len(by_run)
     mean = math.fsum(run.mean for run in by_run) / len(by_run)
-    return replace(first, value=value, mean=mean, tops=tops, bases=bases), number
+    return replace(first, value=first.metric_at(mean), mean=mean, tops=tops, bases=bases)
 
 
 def method_of_runs(runs: Sequence[Rankings], *, are_folds: bool) -> str:
@@ -402,6 +407,11 @@ def why_no_interval(key: Key, runs: int = 1) -> str:
         return f"{key} says how far {plain} is from chance, and has no interval; {plain} has one"
     if key.metric == COUNT:
         return "count is the number of tasks, which has no interval; take a metric of their ranks"
+    if key.row.average is power_mean and not is_mean(key):
+        return (
+            f"{key} hangs on the few largest or smallest ranks, and has no interval; power means "
+            f"from -{MOST_POWER} to {MOST_POWER} have one"
+        )
     if runs > 1 and not is_mean(key):
         return (
             f"{key} of several runs has no interval, as it is not a mean over units; each run has "
@@ -418,15 +428,6 @@ def why_no_interval(key: Key, runs: int = 1) -> str:
 def error_rate(level: float) -> float:
     """Return 1 - level, without the rounding of a difference."""
     return round(1 - level, 12)
-
-
-def fewest_differing(level: float) -> int:
-    """Return how many units must differ before any choice of their signs is rejected.
-
-    >>> fewest_differing(0.95), fewest_differing(0.9)
-    (6, 5)
-    """
-    return math.ceil(1 - math.log2(error_rate(level)))
 
 
 def t_test(
@@ -471,12 +472,14 @@ def t_test(
     return p_value, estimate - reach, estimate + reach
 
 
-def wilson(share: float, influences: FloatArray, level: float) -> tuple[float, float]:
+def wilson(
+    share: float, influences: FloatArray, level: float, most_trials: float
+) -> tuple[float, float]:
     """Return Wilson's interval of a share, of as many trials as would vary as much as its units do.
 
     Where all influences of the units are 0, each unit is a trial.
 
-    >>> low, high = wilson(0.5, np.array([0.01] * 50 + [-0.01] * 50) / 2, 0.95)
+    >>> low, high = wilson(0.5, np.array([0.01] * 50 + [-0.01] * 50) / 2, 0.95, 100)
     >>> round(low, 4), round(high, 4)
     (0.4038, 0.5962)
     """
@@ -486,7 +489,7 @@ def wilson(share: float, influences: FloatArray, level: float) -> tuple[float, f
     trials = float(len(influences))
     if influences.any() and 0 < share < 1:
         trials = share * (1 - share) / float(influences @ influences)
-    square = float(ndtri((1 + level) / 2)) ** 2 / trials
+    square = float(ndtri((1 + level) / 2)) ** 2 / min(trials, most_trials)
     middle = (share + square / 2) / (1 + square)
     reach = math.sqrt(share * (1 - share) * square + square * square / 4) / (1 + square)
     return middle - reach, middle + reach
@@ -502,108 +505,36 @@ def differences(one: FloatArray, two: FloatArray) -> FloatArray:
     return np.where(np.abs(apart) <= ROUNDING * (np.abs(one) + np.abs(two)), 0.0, apart)
 
 
-def are_alike(apart: FloatArray, bases: FloatArray) -> bool:
-    """Whether all units that differ do so by the same, for their weights.
-
-    >>> are_alike(np.array([0.5, 0.0, 1.0]), np.array([1.0, 1.0, 2.0]))
-    True
-    """
-    differ = apart != 0
-    values = apart[differ] / bases[differ]
-    spread = np.ptp(values) if len(values) else 0.0
-    return bool(spread <= ROUNDING * np.abs(values).max(initial=0.0))
-
-
 def paired_test(
-    apart: FloatArray, bases: FloatArray, level: float, *, has_bounds: bool = True
-) -> tuple[float, float, float, str]:
-    """Test the differences of units: return the p-value, the bounds of their mean, and the test.
+    apart: FloatArray, bases: FloatArray, level: float, most: float
+) -> tuple[float, float, float, bool]:
+    """Test differences of units by t: p-value, bounds of the mean, and whether few units carry it.
 
-    Up to 30 that are not 0 have their signs flipped; of more there is the paired t test, which
-    equals `scipy.stats.ttest_rel` where the units weigh alike. Where all units differ by one size
-    the p-value is that of sign flips. Bounds hold what the same test does not reject. They are nan
-    where so few units differ that nothing is rejected, or all that differ do so by the same, and
-    where they are not asked for.
+    It is `scipy.stats.ttest_rel` where enough units carry the difference and weigh alike. Where few
+    do, such as 5 of 500, a sample may lack those that decide: three more units of mean 0 and mean
+    square M^2 are counted. If k units differ, M is the greatest difference or, if more, what a unit
+    adds at `most`, times min(1, 3 / k). Where that has no limit, M is the greatest difference times
+    max(1, 20 / k). Where all units differ, none is unseen, and M is the greatest difference.
 
-    >>> p_value, low, high, method = paired_test(np.arange(0.0, 8.0), np.ones(8), 0.95)
-    >>> p_value, round(low, 2), round(high, 2), method
-    (0.015625, 1.75, 5.25, 'exact sign flips')
+    >>> p, low, high, is_few = paired_test(np.arange(10.0) == 3, np.ones(10), 0.95, most=1.0)
+    >>> round(p, 3), round(low, 3), round(high, 3), is_few
+    (0.674, -0.332, 0.486, True)
     """
-    differ = apart != 0
-    number = int(differ.sum())
-    if number > MOST_FLIPPED:
-        p_value, low, high = t_test([apart[None]], bases, level)
-        all_differ_by_one_size = number == len(apart) and are_alike(apart, bases)
-        if all_differ_by_one_size:
-            return math.ldexp(1.0, 1 - number), low, high, FLIPS  # 2 of 2^number choices of signs
-        return p_value, low, high, T
-    p_value = flip_probability(*signed_sums(apart[differ]))
-    can_reject = number >= fewest_differing(level)
-    if not has_bounds or not can_reject or are_alike(apart, bases):
-        return p_value, math.nan, math.nan, FLIPS
-    low, high = flip_bounds(apart[differ], bases[differ], level)
-    share = float(bases[differ].sum() / bases.sum())
-    return p_value, share * low, share * high, FLIPS
-
-
-def flip_bounds(apart: FloatArray, bases: FloatArray, level: float) -> tuple[float, float]:
-    """Find by bisection the outermost shifts x of apart - x bases that sign flips do not reject.
-
-    >>> [round(x, 3) for x in flip_bounds(np.arange(1.0, 8.0), np.ones(7), 0.95)]
-    [2.0, 6.0]
-    """
-    alpha = error_rate(level)
-    values = apart / bases
-    middle = float(apart.sum() / bases.sum())
-    first, second = signed_sums(apart)
-    first_of_bases, second_of_bases = signed_sums(bases)
-    ends = []
-    # Beyond the outermost values all differences have one sign, which is rejected.
-    for end in (float(values.min()), float(values.max())):
-        inside = middle
-        outside = end + (end - middle)
-        # The p-value falls with the distance, since no unit has a negative share of a shift.
-        while abs(outside - inside) > TOLERANCE * abs(outside - middle):
-            x = (inside + outside) / 2
-            if flip_probability(first - x * first_of_bases, second - x * second_of_bases) > alpha:
-                inside = x
-            else:
-                outside = x
-        ends.append(inside)
-    return ends[0], ends[1]
-
-
-def signed_sums(numbers: FloatArray) -> list[FloatArray]:
-    """Return the sums of either half of some numbers with each choice of signs, their own first.
-
-    >>> signed_sums(np.array([2.0, 1.0, 3.0]))
-    [array([ 2., -2.]), array([ 4.,  2., -2., -4.])]
-    """
-    half = len(numbers) // 2
-    halves = []
-    for part in (numbers[:half], numbers[half:]):
-        sums = np.zeros(1)
-        for number in part:
-            sums = np.concatenate([sums + number, sums - number])
-        halves.append(sums)
-    return halves
-
-
-def flip_probability(first: FloatArray, second: FloatArray) -> float:
-    """Return the share of all signs whose sum is as far from 0 as that of the numbers.
-
-    Each of the signed sums of one half is met with the sorted ones of the other.
-    """
-    total = abs(float(first[0] + second[0]))
-    # The largest sum is that of the sizes.
-    slack = SLACK * float(first.max() + second.max())
-    if total <= slack:
-        return 1.0
-    # Of each sum of one half, the sums of the other below this bound do not reach the total.
-    bounds = np.sort(total - slack - second)
-    pairs_below = int(np.searchsorted(np.sort(first), bounds).sum())
-    share_below = pairs_below / (len(first) * len(second))
-    return 2 * (1 - share_below)  # As many sums are as far below 0.
+    number = len(apart)
+    _, influences = mean_and_influences(apart, bases)
+    carriers = count_carriers(np.square(influences))
+    if number < 2 or carriers >= min(FEW_CARRIERS, number / 4):
+        return *t_test([apart[None]], bases, level), False
+    differing = int(np.count_nonzero(apart))
+    size = float(np.abs(apart).max())
+    if differing < number and math.isfinite(most):
+        size = max(size, most * min(1.0, MORE_UNITS / max(differing, 1)))
+    elif differing < number:
+        size *= max(1.0, ENOUGH_SEEN / max(differing, 1))
+    more = size * math.sqrt(MORE_UNITS / 2) * np.array([1.0, 0.0, -1.0])
+    weights = np.full(MORE_UNITS, bases.mean())
+    tops = np.append(apart, more)[None]
+    return *t_test([tops], np.append(bases, weights), level), True
 
 
 def note_kind(note: str) -> str:
@@ -646,20 +577,17 @@ def count_carriers(numbers: FloatArray) -> float:
     return float(shares.sum() ** 2 / np.square(shares).sum())
 
 
-def fewest_carriers(influences: FloatArray, bases: FloatArray, *, is_share: bool = False) -> float:
-    """How many units carry a result, by weights and, but of a share, by influences: the fewer."""
-    carriers = count_carriers(np.abs(bases))
-    if not is_share and influences.any():
-        carriers = min(carriers, count_carriers(np.square(influences)))
-    return carriers
-
-
 def note_on(
-    metric: str, name: str, influences: FloatArray, bases: FloatArray, *, is_share: bool = False
+    metric: str,
+    name: str,
+    influences: FloatArray,
+    bases: FloatArray,
+    *,
+    by_weights_alone: bool = False,
 ) -> tuple[str, ...]:
     """Say in one clause, if at all, that few units carry a result, where t covers too little.
 
-    The interval of a share hangs on the weights of units alone, not on their influences.
+    The interval of a share of units that weigh alike does not hang on their influences.
 
     >>> note_on("mr", "task", np.array([-300.0] + [1.0] * 300), np.ones(301))
     ('few units carry it: mr rests on about 1 of 301 tasks',)
@@ -667,7 +595,9 @@ def note_on(
     units = len(influences)
     if units < FEW_UNITS:
         return (f"{FEW}: {format_count(units, name)}",)
-    carriers = fewest_carriers(influences, bases, is_share=is_share)
+    carriers = count_carriers(np.abs(bases))
+    if influences.any() and not by_weights_alone:
+        carriers = min(carriers, count_carriers(np.square(influences)))
     if carriers >= FEW_CARRIERS:
         return ()
     counted = f"about {carriers:.0f} of {format_count(units, name)}"

@@ -8,6 +8,7 @@ some units in the last place: nothing that cancels is subtracted.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ import numpy as np
 
 from ..arrays.row_keys import codes_of
 from .keys import ADJUSTED, NO_ADJUSTMENT, TITLES, Grammar, fail
-from .metric_table import EXPECTED_KIND, NO_CHANCE, ZHU, Metric, median
+from .metric_table import EXPECTED_KIND, NO_CHANCE, RANKS, ZHU, Metric, median
 from .ties import mean_power, shares_of_draws
 
 if TYPE_CHECKING:
@@ -469,7 +470,15 @@ _ROWS = (
         of_gains=True,
         is_relative=True,
     ),
-    _row("DCG", "[@k]", "discounted cumulative gain", discounted_gain, _TREC, of_gains=True),
+    _row(
+        "DCG",
+        "[@k]",
+        "discounted cumulative gain",
+        discounted_gain,
+        _TREC,
+        ends=(0.0, math.inf),
+        of_gains=True,
+    ),
     _row(
         "ERR",
         "@k",
@@ -510,6 +519,7 @@ _ROWS = (
         _HODOSH,
         increasing=False,
         decimals=1,
+        ends=RANKS,
     ),
     _row(
         "Median",

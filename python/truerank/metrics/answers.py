@@ -262,15 +262,10 @@ class Answers:
             return labels
         return np.append(labels, np.full(self.zeros or 0, -1))
 
-    def ends(self, key: Key) -> tuple[FloatArray, FloatArray]:
-        """Return what queries add in the worst and in the best order of candidates."""
+    def best_value(self, key: Key) -> float:
+        """Return the greatest value that the answers of a query, and the cutoff, allow."""
         answers = self if key.row.of_gains else self.right
-        best = answers.values(key, "optimum")
-        worst = np.zeros_like(best)
-        if not key.row.increasing:
-            last = answers.candidates - answers.numbers + 1
-            worst = np.where(answers.candidates > 0, last, np.inf)  # It is not given then.
-        return self._with_zeros(key, worst), self._with_zeros(key, best)
+        return float(np.fmax.reduce(answers.values(key, "optimum"), initial=0.0))
 
     def places(self, key: Key) -> IntArray | slice:
         """Return where the queries of `unit_values` are among all that have answers."""

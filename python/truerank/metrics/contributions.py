@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from .metric_table import (
     variance,
     weighted_mean,
 )
-from .values import Sample, adjusted, values_of_tasks
+from .values import adjusted
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
@@ -53,8 +54,10 @@ class Contributions:
     """What the units of a test set add to a metric: tops and bases, shape (units,).
 
     The mean is the ratio of their sums, of a variance its logarithm; `ends` are the least and the
-    greatest that the tasks allow. The value is nan where it, or the mean, is not finite. `chance`
-    are mean and variance under chance, of a metric that is adjusted as a whole.
+    greatest of any tasks. The value is nan where it, or the mean, is not finite. `heaviest` is the
+    greatest weight of a unit, and `trials` is (sum of w)^2 / sum of w^2 over the weights w of
+    tasks, or of queries. `chance` are mean and variance under chance, of a metric that is adjusted
+    as a whole.
     """
 
     key: Key
@@ -62,7 +65,9 @@ class Contributions:
     mean: float
     tops: FloatArray
     bases: FloatArray
-    ends: tuple[float, float] = (-math.inf, math.inf)
+    ends: tuple[float, float]
+    heaviest: float
+    trials: float
     chance: tuple[float, float] | None = None
 
     @property
@@ -71,15 +76,18 @@ class Contributions:
         return self.ends[1] - self.ends[0]
 
     @property
+    def is_of_hits(self) -> bool:
+        """Whether it is a share of hits, also one whose adjustment is the same for all tasks."""
+        return self.key.row.is_binary and math.isfinite(self.extent)
+
+    @cached_property
     def is_all_or_nothing(self) -> bool:
-        """Whether all units have 0 or 1 of a metric between these, with equal weight, or hits."""
-        if self.key.row.is_binary:
-            return True
-        if not (math.isfinite(self.mean) and self.ends[0] >= 0 and self.ends[1] <= 1):
+        """Whether all units have 0 or 1 of a metric between these, with equal weight."""
+        if math.isnan(self.mean) or not (self.is_of_hits or self.ends == (0, 1)):
             return False
         has_equal_weights = np.ptp(self.bases) <= ROUNDING * self.bases.max()
-        values = np.round(self.tops / self.bases, 12)
-        return bool(has_equal_weights and ((values == 0) | (values == 1)).all())
+        shares = np.round((self.tops / self.bases - self.ends[0]) / self.extent, 12)
+        return bool(has_equal_weights and ((shares == 0) | (shares == 1)).all())
 
     def metric_at(self, mean: float) -> float:
         """Return the value of the metric where this is the mean; inf for the inverse of 0."""
@@ -119,21 +127,28 @@ def contributions(model: Rankings, key: Key, codes: IntArray) -> Contributions:
     values, weights, units = weighted_values(model, key, unit_values, codes)
     counted = _where_counted(key, unit_values)
     shift, scale = _shift_and_scale(model, key, counted)
-    with np.errstate(all="ignore"):
-        tops = sums_by_unit(units, weights * (_averaged(key, values, weights) - shift))
-        scaled_weights = weights * scale
-        bases = sums_by_unit(units, scaled_weights)
-        mean = float(tops.sum() / bases.sum())
-        ends = _ends(model, key, counted, weights, shift, float(scaled_weights.sum()))
+    low, high = _ends_of_mean(key)
     is_adjusted_as_a_whole = key.adjustment != NO_ADJUSTMENT and not key.row.is_mean
     chance = model.chance(key) if is_adjusted_as_a_whole else None
+    with np.errstate(all="ignore"):
+        tops = sums_by_unit(units, weights * (_averaged(key, values, weights) - shift))
+        bases = sums_by_unit(units, weights * scale)
+        if chance is not None:
+            candidates = model.sample(key.side, key.kind).candidates[counted]
+            chance_by_task = _chance_influences(key, value, chance[0], candidates, weights)
+            tops -= sums_by_unit(units, chance_by_task)
+        elif key.row.is_binary and np.ptp(scale) == 0:  # What a miss and a hit count.
+            low, high = (float(np.min((hit - shift) / scale)) for hit in (0, 1))
+        mean = float(tops.sum() / bases.sum())
     if not (math.isfinite(value) and math.isfinite(mean)):
         value = mean = math.nan
     elif key.row.average is variance and mean > 0:  # Its logarithm is nearer to normal.
         influences = mean_and_influences(tops, bases)[1]
         tops = math.log(mean) * bases + influences / mean * bases.sum()
         mean = math.log(mean)
-    return Contributions(key, value, mean, tops, bases, ends, chance)
+    heaviest = float(sums_by_unit(units, weights).max(initial=0.0))
+    trials = float(weights.sum() ** 2 / np.square(weights).sum()) if len(weights) else 0.0
+    return Contributions(key, value, mean, tops, bases, (low, high), heaviest, trials, chance)
 
 
 def _averaged(key: Key, values: FloatArray, weights: FloatArray) -> FloatArray:
@@ -200,28 +215,35 @@ def weighted_values(
     return values, rescale_weights(weights[counted]), units
 
 
-def _ends(
-    model: Rankings, key: Key, counted: Any, weights: FloatArray, shift: Any, base: float
-) -> tuple[float, float]:
-    """Return the least and the greatest mean that the tasks allow; a variance has no bounds."""
-    if key.row.average is variance:
-        return -math.inf, math.inf
-    means = []
-    for values in _units_at_ends(model, key, counted):
-        tops = weights * (_averaged(key, values, weights) - shift)
-        means.append(float(tops.sum() / base))
-    low, high = sorted(means)
-    return low, high
+def _chance_influences(
+    key: Key, value: float, expectation: float, candidates: IntArray, weights: FloatArray
+) -> FloatArray:
+    """Return what tasks take from the mean logarithm of an adjusted gmr or igmr by their chance.
+
+    The logarithm of the expectation E is a sum over the tasks. By log E an index (v - E) / (1 - E)
+    falls (1 - index) E / v times as fast as it rises by log v, and a ratio as fast.
+    """
+    total = weights.sum()
+    powers = key.row.exponent * weights / total
+    logarithms, _ = metrics.chance_model.log_moments_of_powers(candidates, powers)
+    _, influences = mean_and_influences(total * logarithms, weights)
+    factor = 1.0
+    if key.adjustment == "index":
+        plain_value = value * (1 - expectation) + expectation
+        factor = (1 - value) * expectation / plain_value
+    by_task: FloatArray = key.row.exponent * factor * total * influences
+    return by_task
 
 
-def _units_at_ends(model: Rankings, key: Key, counted: Any) -> list[FloatArray]:
-    """Return what units add at best and at worst, as `Rankings.unit_values` does."""
-    if model.answers is not None:
-        return [values[counted] for values in model.answers.ends(key)]
-    candidates = model.sample(key.side, key.kind).candidates[counted]
-    best = Sample(np.ones(len(candidates)), candidates)
-    worst = Sample(candidates.astype(np.float64), candidates)
-    return [values_of_tasks(key.row, ranks, key.parameter) for ranks in (best, worst)]
+def _ends_of_mean(key: Key) -> tuple[float, float]:
+    """Return the least and the greatest mean of a metric, whatever the tasks are."""
+    if key.adjustment == "ratio":
+        return (0.0 if key.row.is_mean else -math.inf), math.inf
+    if key.adjustment == "index" and key.row.is_mean:
+        return (-1.0 if key.metric == "mr" else -math.inf), 1.0
+    if key.row.average is not power_mean or key.parameter < -LEAST_POWER:
+        return key.row.ends
+    return (0.0 if _averages_logarithms(key) else 1.0), math.inf
 
 
 def _moments_of_tasks(model: Rankings, key: Key) -> tuple[FloatArray, FloatArray]:

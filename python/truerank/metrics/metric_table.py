@@ -34,6 +34,9 @@ NO_CHANCE = (
 )
 
 
+RANKS = (1.0, math.inf)  # where a mean of ranks is
+
+
 # -- averages --------------------------------------------------------------------------------------
 
 # Each takes what tasks, or queries, are worth (float64, shape (n,)), the weights (finite and >= 0;
@@ -203,6 +206,8 @@ class Metric:
         Whether higher is better; None where neither higher nor lower is better.
     decimals : int
         How many tables show: three of a share, one of a mean rank.
+    ends : (float, float)
+        The least and the greatest that the mean of f may be; of a variance that of its logarithm.
     is_share : bool
         Whether it is a share of tasks, answers or places, which papers print as a percentage, too.
     is_binary : bool
@@ -261,6 +266,7 @@ class Metric:
     examples: tuple[str, ...] = ("",)
     increasing: bool | None = None
     decimals: int = 3
+    ends: tuple[float, float] = (0.0, 1.0)
     is_share: bool = False
     is_binary: bool = False
     of_rank: RankFunction = lambda r, N, _: r
@@ -349,6 +355,7 @@ _ROWS = (
         description="mean rank",
         increasing=False,
         decimals=1,
+        ends=RANKS,
         over_tie=lambda a, m, N, _: ties.mean_rank(a, m),
         moments=ties.rank_moments,
         source=BORDES,
@@ -424,6 +431,7 @@ _ROWS = (
         title="IMR",
         description="inverse mean rank",
         increasing=True,
+        ends=RANKS,
         inverse=_reciprocal,
         listed=(),
     ),
@@ -433,6 +441,7 @@ _ROWS = (
         description="geometric mean rank",
         increasing=False,
         decimals=1,
+        ends=(0.0, math.inf),
         of_rank=lambda r, N, _: np.log(r),
         inverse=math.exp,
         exponent=1,
@@ -442,6 +451,7 @@ _ROWS = (
         title="IGMR",
         description="inverse geometric mean rank",
         increasing=True,
+        ends=(0.0, math.inf),
         of_rank=lambda r, N, _: np.log(r),
         inverse=lambda mean: math.exp(-mean),
         exponent=-1,
@@ -476,6 +486,7 @@ _ROWS = (
         name="std",
         description="standard deviation",
         decimals=1,
+        ends=(-math.inf, math.inf),
         average=variance,
         inverse=math.sqrt,
         optimum=0.0,
@@ -485,6 +496,7 @@ _ROWS = (
         name="variance",
         description="variance of ranks",
         decimals=1,
+        ends=(-math.inf, math.inf),
         average=variance,
         optimum=0.0,
         listed=(),

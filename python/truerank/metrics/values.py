@@ -201,6 +201,12 @@ class Rankings:
         sample = self.sample(key.side, key.kind)
         return values_of_tasks(key.row, sample, key.parameter), sample.weights
 
+    def best_value(self, key: Key) -> float:
+        """Return the greatest value of a unit of a mean; inf where less is better."""
+        if not key.row.increasing:
+            return math.inf
+        return key.row.optimum if self.answers is None else self.answers.best_value(key)
+
     def sample(self, side: str, kind: str) -> Sample:
         """Return the ranks of a side and kind; the last ones are kept, for the keys that follow.
 

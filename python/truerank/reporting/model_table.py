@@ -409,7 +409,7 @@ def _compare_lines(
     for pair in itertools.combinations(models, 2):
         if reference not in (BEST, *pair):
             continue
-        for comparison in compare_pair(models, pair, tested_keys, **options, has_bounds=False):
+        for comparison in compare_pair(models, pair, tested_keys, **options):
             marks = set()
             for column, (key, model) in references.items():
                 if key == tested_keys[comparison.metric] and model in pair:

@@ -556,8 +556,11 @@ def _describe_brackets(intervals: Iterable[IntervalOfGroup], level: float) -> It
     for _, runs, interval in intervals:
         if interval.method != "none" and runs not in units_by_runs:
             units = format_count(interval.units, interval.unit)
-            several = f"{runs} runs, {units} ({interval.method})"
-            units_by_runs[runs] = several if runs > 1 else units
+            if runs > 1:
+                units += f" ({interval.method})"
+            if runs > 1 and interval.unit != inference.intervals.FOLD:
+                units = f"{runs} runs, {units}"
+            units_by_runs[runs] = units
     if units_by_runs:
         units = ", or ".join(units_by_runs.values())
         yield f"Brackets hold {100 * level:g} % intervals over {units}."
