@@ -66,7 +66,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         ("embeddings/vectors.py", "and length % 2)", "and length % 2 and length > 1)"),
     ],
     "inference": [
-        ("inference/intervals.py", "return 2 * (1 - share_below", "return (1 - share_below"),
+        ("inference/intervals.py", "math.sqrt(MORE_UNITS / 2)", "math.sqrt(MORE_UNITS)"),
     ],
     "late_interaction": [
         (TOKEN_BOUNDS, "value - error, value + error", "value - error / 4, value + error / 4"),

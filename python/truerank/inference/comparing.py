@@ -219,7 +219,7 @@ class Comparisons(list[Comparison], AsTable):
     >>> from truerank import Ranks, compare
     >>> a, b = Ranks([0, 1, 0], [1, 1, 1], 10), Ranks([3, 1, 2], [1, 1, 1], 10)
     >>> [round(pair.p_value, 3) for pair in compare({"a": a, "b": b})]
-    [0.2]
+    [0.185]
     """
 
     def __repr__(self) -> str:
@@ -421,8 +421,8 @@ def compare(
     >>> a = Ranks([0, 1, 0, 2, 0, 0], [1, 1, 1, 1, 1, 1], 10, queries=range(6), targets=range(6))
     >>> b = Ranks([3, 1, 2, 4, 1, 2], [1, 1, 1, 1, 1, 1], 10, queries=range(6), targets=range(6))
     >>> found = compare(a, b, metric="mrr")
-    >>> round(found.estimate, 4), found.p_value, found.wins, found.ties, found.losses
-    (0.4528, 0.0625, 5, 1, 0)
+    >>> round(found.estimate, 4), round(found.p_value, 4), found.wins, found.ties, found.losses
+    (0.4528, 0.0165, 5, 1, 0)
     >>> compare(report(a), report(b), metric="mrr") == found
     True
     """
