@@ -8,7 +8,9 @@ for published checkpoints in ``embeddings/test_checkpoints.py``, and adapters ha
 from __future__ import annotations
 
 import ast
+import itertools
 import json
+from bisect import bisect_left
 from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +22,7 @@ import scipy.sparse
 from scipy.optimize import linprog
 
 import truerank as tr
+from oracles import identification
 from support import markdown_pages
 from support.environment import ROOT
 from truerank import alignment, retrieval
@@ -479,6 +482,233 @@ def test_hits_of_ranx_are_a_count_of_right_answers() -> None:
     ]
     np.testing.assert_allclose(5 * report.per_query("precision@5"), counts)
     np.testing.assert_allclose(report.per_query("hits@5"), np.minimum(counts, 1))
+
+
+# -- identification --------------------------------------------------------------------------------
+
+
+def drawn_images(seed: int) -> dict[str, Any]:
+    """Return images of 25 persons by four cameras, distractors (0), and images of nobody (-1).
+
+    Each person has one to eight images; some probes have no image by another camera.
+    """
+    rng = np.random.default_rng(seed)
+    persons = np.repeat(np.arange(1, 26), rng.integers(1, 9, 25))
+    persons = rng.permutation(np.concatenate([persons, [0] * 15, [-1] * 15]))
+    cameras = rng.integers(0, 4, len(persons))
+    images = rng.normal(size=(27, 32))[persons] + 1.6 * rng.normal(size=(len(persons), 32))
+    images /= np.linalg.norm(images, axis=1, keepdims=True)
+    probes = np.flatnonzero((persons > 0) & (rng.random(len(persons)) < 0.4))
+    gallery = np.setdiff1d(np.flatnonzero(persons >= 0), probes)
+    drawn = {"persons": persons, "cameras": cameras, "images": images, "pd": pandas()}
+    return drawn | {"probes": probes, "gallery": gallery, "rng": rng}
+
+
+def pandas() -> Any:
+    return pytest.importorskip("pandas", reason="the recipe needs pandas")
+
+
+def chance_of_the_first_place(row: np.ndarray, good: set[int], others: list[np.ndarray]) -> float:
+    """Return how likely a drawn right image is above one drawn image of each other person."""
+    scores = [row[images] for images in others]
+    return float(np.mean([np.prod([(s < row[i]).mean() for s in scores]) for i in good]))
+
+
+def good_and_junk(drawn: dict[str, Any]) -> list[tuple[set[int], set[int]]]:
+    """Return what Market-1501 takes for right and for junk, one probe and image at a time."""
+    persons, cameras, kinds = drawn["persons"], drawn["cameras"], []
+    for probe in drawn["probes"]:
+        good, junk = set(), set()
+        for image in np.setdiff1d(np.arange(len(persons)), drawn["probes"]).tolist():
+            is_own = persons[image] == persons[probe]
+            if persons[image] == -1 or (is_own and cameras[image] == cameras[probe]):
+                junk.add(image)
+            elif is_own:
+                good.add(image)
+        kinds.append((good, junk))
+    return kinds
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_images_of_persons_by_other_cameras(seed: int) -> None:
+    """By Market-1501's walk down the whole list, where junk takes no place, and by revisitop's."""
+    drawn = drawn_images(seed)
+    report = run_recipe("identification.md", "asked.merge", **drawn)["report"]
+    scores = drawn["images"][drawn["probes"]] @ drawn["images"].T
+    scores[:, drawn["probes"]] = -np.inf  # They are not in the gallery: behind all.
+    curves, areas, precisions, over_found = [], [], [], []
+    kinds = good_and_junk(drawn)
+    for row, (good, junk) in zip(scores, kinds, strict=True):
+        if not good:
+            continue
+        curve, area, places = identification.market_1501(row, good, junk)
+        curves.append(curve[: len(drawn["gallery"])])
+        areas.append(area)
+        order = np.argsort(-row).tolist()
+        assert identification.revisitop(order, good, junk) == pytest.approx(area, rel=1e-12)
+        precisions.append(identification.average_precision(places, len(good)))
+        first = [place for place in places if place <= 5]
+        over_found.append(identification.average_precision(first, len(first)))
+    assert report.without_answers == len(kinds) - len(areas) > 0
+    assert any(len(junk) > 15 and good for good, junk in kinds)
+    np.testing.assert_allclose(report.per_query("map"), precisions, rtol=1e-12)
+    found = report.success_at(range(1, 21))
+    np.testing.assert_allclose(found, [np.mean([c[k] for c in curves]) for k in range(20)])
+    trapezoids = run_recipe("../answer-metrics.md", "def average_trapezoids")
+    values = trapezoids["average_trapezoids"](report.ranks)
+    np.testing.assert_allclose(values, areas, rtol=1e-12)
+    assert np.mean(areas) < np.mean(precisions) - 0.005
+    name = "average_over_found"
+    values = run_recipe("../answer-metrics.md", f"def {name}")[name](report, 5)
+    np.testing.assert_allclose(values, over_found, rtol=1e-12)
+    assert 0 in over_found
+
+
+def test_other_average_precisions_refuse_ties() -> None:
+    """A tie of a right answer and another; that of two right answers has one map@k."""
+    names = run_recipe("../answer-metrics.md", "def average_trapezoids")
+    names |= run_recipe("../answer-metrics.md", "def average_over_found")
+    for scores, matters in (([3, 3, 2, 1], True), ([3, 2, 3, 1], False)):
+        report = retrieval.Task({0: [0, 2]}, entities=4).evaluate_scores([scores])
+        with pytest.raises(AssertionError):
+            names["average_trapezoids"](report.ranks)
+        if matters:
+            with pytest.raises(AssertionError):
+                names["average_over_found"](report, 2)
+        else:
+            assert names["average_over_found"](report, 2).tolist() == [1]
+    lists = retrieval.Task({0: [0, 2]}, entities=3).evaluate_lists({0: [1, 0]})
+    assert (lists.ranks.tied == 1).all()  # The one that the list misses is last.
+    with pytest.raises(AssertionError):
+        names["average_trapezoids"](lists.ranks)
+
+
+def test_the_value_of_a_random_order() -> None:
+    """Equal scores give the mean over all orders of the candidates, of any metric."""
+    right = {0: [0, 3], 1: [1], 2: [2, 5, 6]}
+    report = retrieval.Task(right, entities=8).evaluate_embeddings(
+        np.zeros((3, 1)), np.zeros((8, 1))
+    )
+    orders = {query: itertools.combinations(range(1, 9), len(right[query])) for query in right}
+    means = [
+        np.mean([identification.average_precision(places, len(places)) for places in orders[query]])
+        for query in right
+    ]
+    np.testing.assert_allclose(report.per_query("map"), means, rtol=1e-12)
+
+
+def test_one_drawn_image_of_each_person() -> None:
+    """Each probe has one of each person, its own by another camera, all equally likely."""
+    drawn = drawn_images(0)
+    names = run_recipe("identification.md", "asked.merge", **drawn)
+    names = run_recipe("identification.md", "def draw_gallery", **names)
+    persons, probes, images = drawn["persons"], drawn["probes"], drawn["images"]
+    scores = images[probes] @ images.T
+    shown = [drawn["gallery"][persons[drawn["gallery"]] == person] for person in range(26)]
+    present = sorted(set(persons[drawn["gallery"]].tolist()))
+    kinds = good_and_junk(drawn)
+    chances = []
+    for row, probe, (good, _) in zip(scores, probes, kinds, strict=True):
+        others = [own for own in shown if len(own) and persons[own[0]] != persons[probe]]
+        if good:
+            chances.append(chance_of_the_first_place(row, good, others))
+    rng = np.random.default_rng(1)
+    rates = []
+    for _ in range(200):
+        task = names["draw_gallery"](rng)
+        indptr, indices, _ = task.answers.candidates
+        hits = []
+        for i, query in enumerate(task.answers.queries[:, 0]):
+            candidates = indices[indptr[i] : indptr[i + 1]]
+            assert sorted(persons[candidates].tolist()) == present
+            (document,) = kinds[query][0].intersection(candidates.tolist())
+            hits.append(scores[query, document] == scores[query, candidates].max())
+        assert len(hits) == len(chances)
+        rates.append(task.evaluate_embeddings(images[probes], images)["success@1"])
+        assert rates[-1] == pytest.approx(np.mean(hits))
+    assert abs(np.mean(rates) - np.mean(chances)) < 4 * np.std(rates) / np.sqrt(len(rates))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_open_sets(seed: int) -> None:
+    """By the definitions, also at thresholds that are scores; probes without a mate have none."""
+    drawn = drawn_images(seed)
+    names = run_recipe("identification.md", "asked.merge", **drawn)
+    scores = tr.score_embeddings(drawn["images"][drawn["probes"]], drawn["images"])
+    mates = [sorted(good) for good, _ in good_and_junk(drawn)]
+    best = [row[images].max() for row, images in zip(scores, mates, strict=True) if images]
+    levels = np.sort([*best[:4], *np.linspace(0.1, 0.7, 9)])
+    replaced = ("np.linspace(0.4, 0.8, 9)", "levels")
+    found = run_recipe("identification.md", "strangers = ", replaced, levels=levels, **names)
+    of_strangers = tr.score_embeddings(found["strangers"].astype(float), drawn["images"])
+    of_strangers = of_strangers[:, drawn["gallery"]]
+    fpir = [identification.false_positives(of_strangers, t) for t in levels.tolist()]
+    fnir = [identification.false_negatives(scores, mates, t) for t in levels.tolist()]
+    np.testing.assert_allclose(found["fpir"], fpir, rtol=1e-12)
+    np.testing.assert_allclose(found["fnir"], fnir, rtol=1e-12)
+    assert 0 < len(best) < len(mates)
+    assert fpir[found["lowest"]] <= 0.05 < fpir[found["lowest"] - 1]
+
+
+# -- verification ----------------------------------------------------------------------------------
+
+
+def run_verification(genuine: np.ndarray, impostors: np.ndarray, k: int) -> tuple[Any, ...]:
+    """Return AUC, TAR at a FAR of k / n twice, and both values of the EER as the page says them."""
+    given = {"genuine": genuine, "impostors": impostors}
+    names = run_recipe("verification.md", "tr.rank_against", **given)
+    page = (HOW_TO / "verification.md").read_text(encoding="utf-8")
+    codes = [block.code for block in markdown_pages.blocks(page)]
+    area, rates = (next(c for c in codes if words in c) for words in ("amri", "next_impostor"))
+    *_, tar, next_impostor, accepted = rates.splitlines()
+    names["k"] = k
+    exec(next_impostor, names)
+    values = [eval(line, names) for line in (area, tar, accepted)]
+    error = run_recipe("verification.md", "def equal_error_rate", bisect_left=bisect_left)
+    for kind in ("optimistic", "pessimistic"):
+        values.append(error["equal_error_rate"](names["report"], len(impostors), kind))
+    return tuple(values)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_rates_of_pairs(seed: int, ties: bool) -> None:
+    """AUC by all pairs of pairs, TAR by all thresholds, EER by lines between them."""
+    rng = np.random.default_rng(seed)
+    shift = rng.choice([-1, 0, 1, 3, 50])
+    genuine, impostors = rng.normal(shift, 1, rng.integers(1, 60)), rng.normal(0, 1, 90)
+    if ties:
+        genuine, impostors = genuine.round(), impostors.round()
+    points = identification.curve(genuine, impostors)
+    for k in (0, 1, 9, 89):
+        values = run_verification(genuine, impostors, k)
+        assert values[0] == pytest.approx(identification.area_of_pairs(genuine, impostors))
+        tar = max(tar for far, tar in points if far <= k / 90)
+        assert values[1:3] == pytest.approx((tar, tar), rel=1e-12)
+    exact = identification.equal_error_rate(points)
+    if ties:
+        assert values[3] - 1e-12 <= exact <= values[4] + 1e-12
+    else:
+        assert values[3:] == pytest.approx((exact, exact), abs=1e-12)
+
+
+def test_rates_of_pairs_are_those_of_scikit_learn() -> None:
+    """Its curve by thresholds, and lines between them; half of the problems have ties."""
+    metrics = pytest.importorskip("sklearn.metrics")
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        genuine, impostors = rng.normal(1, 1, 40).round(1 + seed % 2 * 9), rng.normal(0, 1, 90)
+        impostors = impostors.round(1)
+        is_genuine = np.repeat([True, False], [40, 90])
+        scores = np.concatenate([genuine, impostors])
+        area, tar, _, least, most = run_verification(genuine, impostors, 9)
+        assert area == pytest.approx(metrics.roc_auc_score(is_genuine, scores))
+        fars, tars, _ = metrics.roc_curve(is_genuine, scores, drop_intermediate=False)
+        assert tar == pytest.approx(tars[fars <= 0.1].max())
+        error = identification.equal_error_rate(list(zip(fars, tars, strict=True)))
+        assert least - 1e-12 <= error <= most + 1e-12
+        if seed % 2:
+            assert least == pytest.approx(most)
 
 
 # -- published rows --------------------------------------------------------------------------------
