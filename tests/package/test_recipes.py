@@ -612,20 +612,21 @@ def test_one_drawn_image_of_each_person() -> None:
         others = [own for own in shown if len(own) and persons[own[0]] != persons[probe]]
         if good:
             chances.append(chance_of_the_first_place(row, good, others))
-    rng = np.random.default_rng(1)
-    rates = []
-    for _ in range(200):
-        task = names["draw_gallery"](rng)
+    rates, seen = [], set()
+    for seed in range(200):
+        task = names["draw_gallery"](np.random.default_rng(seed))
         indptr, indices, _ = task.answers.candidates
+        seen.update(indices.tolist())
         hits = []
-        for i, query in enumerate(task.answers.queries[:, 0]):
-            candidates = indices[indptr[i] : indptr[i + 1]]
+        lists = np.split(indices, indptr[1:-1])
+        for query, candidates in zip(task.answers.queries[:, 0], lists, strict=True):
             assert sorted(persons[candidates].tolist()) == present
             (document,) = kinds[query][0].intersection(candidates.tolist())
             hits.append(scores[query, document] == scores[query, candidates].max())
         assert len(hits) == len(chances)
         rates.append(task.evaluate_embeddings(images[probes], images)["success@1"])
         assert rates[-1] == pytest.approx(np.mean(hits))
+    assert seen == {*drawn["gallery"].tolist()}
     assert abs(np.mean(rates) - np.mean(chances)) < 4 * np.std(rates) / np.sqrt(len(rates))
 
 
@@ -637,13 +638,18 @@ def test_open_sets(seed: int) -> None:
     scores = tr.score_embeddings(drawn["images"][drawn["probes"]], drawn["images"])
     mates = [sorted(good) for good, _ in good_and_junk(drawn)]
     best = [row[images].max() for row, images in zip(scores, mates, strict=True) if images]
-    levels = np.sort([*best[:4], *np.linspace(0.1, 0.7, 9)])
+    strangers = np.random.default_rng(9).normal(size=(500, 32)).astype(np.float32)
+    strangers /= np.linalg.norm(strangers, axis=1, keepdims=True)
+    of_strangers = tr.score_embeddings(strangers, drawn["images"])[:, drawn["gallery"]]
+    nearest = of_strangers.max(axis=1)
+    names |= {"levels": np.sort([*best[:4], *nearest[:4], *np.linspace(0.1, 0.7, 9)])}
+    names["rng"] = np.random.default_rng(9)
     replaced = ("np.linspace(0.4, 0.8, 9)", "levels")
-    found = run_recipe("identification.md", "strangers = ", replaced, levels=levels, **names)
-    of_strangers = tr.score_embeddings(found["strangers"].astype(float), drawn["images"])
-    of_strangers = of_strangers[:, drawn["gallery"]]
-    fpir = [identification.false_positives(of_strangers, t) for t in levels.tolist()]
-    fnir = [identification.false_negatives(scores, mates, t) for t in levels.tolist()]
+    found = run_recipe("identification.md", "strangers = ", replaced, **names)
+    np.testing.assert_array_equal(found["strangers"], strangers)
+    levels = names["levels"].tolist()
+    fpir = [identification.false_positives(of_strangers, t) for t in levels]
+    fnir = [identification.false_negatives(scores, mates, t) for t in levels]
     np.testing.assert_allclose(found["fpir"], fpir, rtol=1e-12)
     np.testing.assert_allclose(found["fnir"], fnir, rtol=1e-12)
     assert 0 < len(best) < len(mates)
