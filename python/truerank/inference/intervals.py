@@ -525,16 +525,17 @@ def paired_test(
     carriers = count_carriers(np.square(influences))
     if number < 2 or carriers >= min(FEW_CARRIERS, number / 4):
         return *t_test([apart[None]], bases, level), False
-    differing = int(np.count_nonzero(apart))
+    differing = max(int(np.count_nonzero(apart)), 1)
     size = float(np.abs(apart).max())
-    if differing < number and math.isfinite(most):
-        size = max(size, most * min(1.0, MORE_UNITS / max(differing, 1)))
-    elif differing < number:
-        size *= max(1.0, ENOUGH_SEEN / max(differing, 1))
+    if differing < number:  # Others may differ by more than these.
+        unseen = size * ENOUGH_SEEN / differing
+        if math.isfinite(most):
+            unseen = most * min(1.0, MORE_UNITS / differing)
+        size = max(size, unseen)
     more = size * math.sqrt(MORE_UNITS / 2) * np.array([1.0, 0.0, -1.0])
-    weights = np.full(MORE_UNITS, bases.mean())
-    tops = np.append(apart, more)[None]
-    return *t_test([tops], np.append(bases, weights), level), True
+    tops = np.append(apart, more)
+    weights = np.append(bases, np.full(MORE_UNITS, bases.mean()))
+    return *t_test([tops[None]], weights, level), True
 
 
 def note_kind(note: str) -> str:
