@@ -44,7 +44,8 @@ CountArrays rank_tasks(const M& matrix, const TaskArrays& task_arrays, const Aud
     const Tasks tasks = task_arrays.view(size);
     require(!tasks.candidates.ranges, "candidates: ranges of a whole matrix");
     CountArrays results(size);
-    const Counts counts = results.add_counts(audited_rules, std::nullopt);
+    Counts counts = results.add_counts(audited_rules, std::nullopt);
+    counts.may_be_masked = &results.may_be_masked;
     results.fault = count_tasks(matrix, tasks, audited_rules.rules, threads, counts);
     return results;
 }

@@ -155,6 +155,7 @@ void register_tasks(py::module_& m) {
     py::class_<CountArrays> counts(m, "Counts", py::is_final(), "Counts by name: arrays of one integer for each task.");
     add_attribute<&CountArrays::arrays>(counts, "arrays");
     add_attribute<&CountArrays::fault>(counts, "fault", "What made the counts void, or None.");
+    add_attribute<&CountArrays::may_be_masked>(counts, "may_be_masked", "Whether a true score may be the worst float.");
 }
 
 }  // namespace truerank::bind

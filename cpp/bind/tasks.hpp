@@ -61,6 +61,7 @@ class CountArrays {
     Counts add_partial_counts(const AuditedRules& rules);
     const py::dict& arrays() const { return arrays_; }
     std::optional<Fault> fault;
+    bool may_be_masked = true;
 
   private:
     std::int64_t* add(Count count, std::optional<std::int64_t> value = 0);

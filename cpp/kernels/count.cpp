@@ -149,6 +149,69 @@ std::int64_t count_one(const void* from, std::size_t n, typename Order<T>::Bits 
     }
 }
 
+// What is done once for each row takes as long as its scores do: so there is no call for each, no test but one, and
+// nothing waits for the counts of the row before. Floats and doubles are counted as by Nans::summed.
+template <class T>
+bool count_rows(const void* from, std::size_t n, std::size_t rows, const std::int64_t* targets, std::int64_t* above,
+                std::int64_t* tied, std::int64_t* nan) {
+    using L = Lanes<T>;
+    constexpr bool by_sum = std::is_floating_point_v<T>;
+    static_assert(measured::kShortRowBytes <= L::max_additions * kBytes);
+    const auto* row = static_cast<const T*>(from);
+    const T* const end = row + rows * n;
+    const std::size_t rest = n % L::size, ahead = bytes_ahead(n * sizeof(T), /*more_follow=*/true);
+    // The last vector ends with the row. Where there are fewer scores than lanes it runs into the next rows, of which
+    // the last rows have a copy.
+    const bool is_narrow = n < L::size;
+    const std::size_t last = is_narrow ? 0 : n - L::size;
+    const typename L::Counts valid = is_narrow ? L::first_lanes(rest) : L::last_lanes(rest);
+    T copy[L::size] = {};
+    std::int64_t all_nans = 0;
+    for (std::size_t r = 0; r < rows; ++r, row += n) {
+        const T* scores = row;
+        if (is_narrow && static_cast<std::size_t>(end - row) < L::size) {
+            std::memcpy(copy, row, n * sizeof(T));
+            scores = copy;
+        }
+        const auto for_vectors = [&](const auto& use) __attribute__((always_inline)) {
+            std::size_t i = 0;
+            for (; i + 2 * L::size <= n; i += 2 * L::size) {
+                use(L::load_once(scores + i), 0);
+                use(L::load_once(scores + i + L::size), 1);
+            }
+            if (i + L::size <= n) use(L::load_once(scores + i), 0);
+            if (rest > 0) use(L::load_once(scores + last), 1, valid);
+        };
+        for (std::size_t byte = 0; byte < n * sizeof(T); byte += kLine) prefetch(address_after(row, ahead + byte));
+        const T true_score = scores[targets[r]];
+        const typename L::Scores true_vector = L::broadcast(true_score);
+        typename L::Counts are_above[2] = {}, are_tied[2] = {}, are_nan = {};
+        typename L::Scores sum[2] = {};
+        for_vectors([&](const typename L::Scores& vector, std::size_t k, auto... lanes) __attribute__((always_inline)) {
+            L::add(are_above[k], vector > true_vector, lanes...);
+            L::add(are_tied[k], vector == true_vector, lanes...);
+            if constexpr (by_sum) {
+                sum[k] += vector;
+            } else if constexpr (has_nan<T>) {
+                L::add(are_nan, L::is_nan_score(vector), lanes...);
+            }
+        });
+        if constexpr (by_sum) L::add(are_nan, L::is_nan_score(sum[0] + sum[1]));
+        auto sums = L::sums(are_above[0] + are_above[1], are_tied[0] + are_tied[1], are_nan);
+        if (by_sum && sums.third != 0) {
+            typename L::Counts nans = {};
+            for_vectors([&](const typename L::Scores& vector, std::size_t, auto... lanes)
+                            __attribute__((always_inline)) { L::add(nans, L::is_nan_score(vector), lanes...); });
+            sums.third = L::sum(nans);
+        }
+        above[r] = sums.first;
+        tied[r] = sums.second;
+        nan[r] = sums.third;
+        all_nans |= sums.third;
+    }
+    return all_nans != 0;
+}
+
 // Returns the best of `best` and the keys, and adds to `equal` how many of these equal it. In ascending order the key
 // of the lowest number is first subtracted from all, as unsigned integers: those of NaN, which are below it, wrap round
 // to the top, and are never least.
@@ -235,6 +298,7 @@ void count_columns(const char* scores, std::ptrdiff_t stride, std::size_t column
 
 template <class T>
 constexpr ScoreKernels<T> kTable = {{.count_one = count_one<T>,
+                                     .count_rows = count_rows<T>,
                                      .count_several = count_several<T>,
                                      .scratch_size = scratch_size<T>,
                                      .best = best_of<T>,

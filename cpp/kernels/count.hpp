@@ -148,8 +148,14 @@ struct CountKernels {
     std::int64_t (*count_one)(const void* scores, std::size_t n, Bits true_score, bool more_follow, bool has_true_score,
                               PartialCounts* counts);
 
-    // The same for k true scores, given by their keys, which are sorted and distinct; without any, only the NaN are
-    // counted. `scratch` has room for scratch_size(k) integers, whatever the instruction set.
+    // The same for whole rows of n scores, of at most kShortRowBytes, that follow one another in memory: the true score
+    // of row i, which may be a NaN, is the one in column targets[i]. Sets above[i], tied[i] and nan[i]; beside a true
+    // score that is a NaN only the last means something. Returns whether any score is a NaN.
+    bool (*count_rows)(const void* scores, std::size_t n, std::size_t rows, const std::int64_t* targets,
+                       std::int64_t* above, std::int64_t* tied, std::int64_t* nan);
+
+    // The same as count_one for k true scores, given by their keys, which are sorted and distinct; without any, only
+    // the NaN are counted. `scratch` has room for scratch_size(k) integers, whatever the instruction set.
     std::int64_t (*count_several)(const void* scores, std::size_t n, const Key<Bits>* true_scores, std::size_t k,
                                   PartialCounts* counts, std::int64_t* scratch);
     std::size_t (*scratch_size)(std::size_t true_scores);

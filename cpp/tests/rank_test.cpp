@@ -84,14 +84,16 @@ struct Matrix {
     }
 };
 
-// Tasks with their lists, each of which has its task's target among the candidates.
+// Tasks with their lists, each of which has its task's target among the candidates. Every other time that there are as
+// many tasks as rows, task i reads row i.
 struct DrawnTasks {
     std::vector<std::int64_t> rows, targets;
     ColumnLists filter, candidates;
+    bool in_order;
 
-    DrawnTasks(const Case& c, Random& random) {
+    DrawnTasks(const Case& c, Random& random) : in_order(c.tasks == c.rows && random.one_in(2)) {
         for (std::int64_t task = 0; task < c.tasks; ++task) {
-            rows.push_back(random.below(c.rows));
+            rows.push_back(in_order ? task : random.below(c.rows));
             targets.push_back(random.below(c.columns));
             for (std::int64_t column = 0; column < c.columns; ++column) {
                 if (random.one_in(9)) filter.indices.push_back(column);
@@ -102,7 +104,8 @@ struct DrawnTasks {
         }
     }
     Tasks tasks(const Case& c) {
-        return {c.tasks, rows.data(), targets.data(), c.has_filter ? filter.selection_over(c.columns) : Selection{},
+        return {c.tasks, in_order ? nullptr : rows.data(), targets.data(),
+                c.has_filter ? filter.selection_over(c.columns) : Selection{},
                 c.has_candidates ? candidates.selection_over(c.columns) : Selection{}};
     }
 };
@@ -123,7 +126,7 @@ template <class T>
 void check_case(Checks& checks, const char* name, const Case& c, Random& random) {
     Matrix<T> matrix(c, random);
     DrawnTasks drawn(c, random);
-    const auto& [rows, targets, filter, candidate_lists] = drawn;
+    const auto& [rows, targets, filter, candidate_lists, in_order] = drawn;
     const std::size_t n = rows.size();
     for (std::size_t task = 0; task < n; ++task) {
         T& true_score = matrix.at(rows[task], targets[task]);
@@ -169,7 +172,7 @@ void check_parts(Checks& checks, const char* name, const Case& c, Random& random
     Matrix<T> matrix(c, random);
     matrix.lay_out();
     DrawnTasks drawn(c, random);
-    auto& [rows, targets, filter, candidate_lists] = drawn;
+    auto& [rows, targets, filter, candidate_lists, in_order] = drawn;
     const std::size_t n = rows.size();
     std::vector<T> given;
     for (std::size_t task = 0; task < n; ++task) {

@@ -175,7 +175,12 @@ Fault rank_as(const RowProblem<T>& problem, const Counts& counts, int threads, b
         });
     }
     Fault fault;
-    for (const RankWorker<T>& worker : workers) fault.take(worker.fault);
+    bool has_masked = !counting.has_short_rows();
+    for (const RankWorker<T>& worker : workers) {
+        fault.take(worker.fault);
+        has_masked |= worker.has_masked;
+    }
+    if (counts.may_be_masked != nullptr) *counts.may_be_masked = has_masked;
     const bool is_nan = fault.kind == Fault::Kind::nan_score || fault.kind == Fault::Kind::nan_true_score;
     if (is_nan) fault.column = find_nan(problem, fault.row, fault.kind == Fault::Kind::nan_true_score);
     return fault;

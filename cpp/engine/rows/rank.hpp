@@ -88,6 +88,9 @@ struct Counts {
     std::int64_t* at_best = nullptr;
     std::int64_t* best = nullptr;       // partial counts, in an audit
     std::int64_t* differing = nullptr;  // partial counts
+    // Set to whether a task may be masked: no candidate is below its true score, which is the worst that a float can
+    // be. Where rows are short that is found while they are in the cache; elsewhere every task may be.
+    bool* may_be_masked = nullptr;
     bool audit() const { return inf != nullptr; }
     // Adds the best score of a part for a task.
     void add_best(std::int64_t task, const Best& part, bool ascending) const {

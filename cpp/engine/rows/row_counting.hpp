@@ -73,6 +73,13 @@ class RowCounting {
         scan_rows(worker, lanes_end, last, begin, end);
     }
 
+    // Whether every task has a short row of its own, and these follow one another.
+    bool has_short_rows() const {
+        const std::int64_t row_bytes = p_.scores.columns * static_cast<std::int64_t>(sizeof(T));
+        return plan_.single_tasks && is_final() && p_.tasks.rows == nullptr && p_.scores.row_stride == row_bytes &&
+               row_bytes <= measured::kShortRowBytes;
+    }
+
   private:
     // Counts for the tasks of some groups in columns (or candidates) begin to end.
     void scan_rows(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end) {
@@ -133,6 +140,7 @@ class RowCounting {
         const std::int64_t cached_rows =
             p_.filter ? std::clamp<std::int64_t>(measured::kCachedBytes / row_bytes, 1, measured::kRowsAtOnce)
                       : measured::kRowsAtOnce;
+        if (has_short_rows()) return scan_short_rows(worker, first, last, cached_rows);
         const std::int64_t rows_at_once = is_final() ? measured::kRowsAtOnce : cached_rows;
         worker.row_counts.resize(measured::kRowsAtOnce);
         const std::span<RowCounts> counts(worker.row_counts);
@@ -147,6 +155,39 @@ class RowCounting {
                 if (is_final() && p_.filter) subtract_filtered(worker, g, stop, some_counts);
             }
             hand_on(worker, start, next, counts);
+        }
+    }
+    // The same for tasks whose rows are short and follow one another: many at a time, whose counts are written at once.
+    void scan_short_rows(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t rows_at_once) {
+        const std::int64_t columns = p_.scores.columns;
+        std::int64_t *const above = totals_.counts.above, *const tied = totals_.counts.tied;
+        std::int64_t nan[measured::kRowsAtOnce];
+        for (std::int64_t next; first < last && !worker.stopped(rows_at_once * columns); first = next) {
+            next = std::min(last, first + rows_at_once);
+            const bool has_nan = p_.kernels.count_rows(p_.reader.in_place(first, 0), static_cast<std::size_t>(columns),
+                                                       static_cast<std::size_t>(next - first), p_.tasks.targets + first,
+                                                       above + first, tied + first, nan);
+            if (!has_nan && !p_.filter) {  // as finish_.write, in vectors
+                for (std::int64_t task = first; p_.rules.ascending && task < next; ++task) {
+                    above[task] = columns - above[task] - tied[task];
+                }
+                std::fill_n(totals_.counts.candidates + first, next - first, columns);
+            } else {
+                for (std::int64_t task = first; task < next; ++task) {
+                    RowCounts counts{{above[task], tied[task]}, nan[task - first], columns};
+                    if (p_.filter) counts = counts - finish_.count_filtered(worker, task);
+                    finish_.write(worker, task, counts);
+                }
+            }
+            find_masked(worker, first, next);
+        }
+    }
+    void find_masked(RankWorker<T>& worker, std::int64_t first, std::int64_t last) const {
+        const Counts& counts = totals_.counts;
+        if (!p_.order.floating || worker.has_masked) return;
+        for (std::int64_t task = first; task < last; ++task) {
+            if (counts.above[task] + counts.tied[task] != counts.candidates[task]) continue;
+            worker.has_masked |= p_.order.key(p_.true_score_of(task)) == p_.worst_key();
         }
     }
     // Whether the counts of tasks that have rows of their own are final once a chunk has been read.

@@ -96,7 +96,8 @@ struct RankWorker {
     Stop* stop;
     bool is_caller;
     Fault fault;
-    std::vector<T> packed;  // scores that are copied before they are counted
+    bool has_masked = false;  // as Counts has it, of short rows
+    std::vector<T> packed;    // scores that are copied before they are counted
 
     // The first step, by groups: the rows of some, and for each its true scores.
     std::vector<std::int64_t> rows;

@@ -60,12 +60,16 @@ class Job(Tasks):
             return _core.rank(scores, tasks, rules, threads)
         return _core.partial_counts(scores, tasks, true_scores, first, rules, threads)
 
-    def counts_of(self, scores: _core.Scores) -> dict[str, IntArray]:
+    def count_all(self, scores: _core.Scores) -> _core.Counts:
         """Let the core count an array in memory; raise the error of a fault that it found."""
         counts = self.count(scores)
         if counts.fault is not None:
             raise self.error_of(counts.fault)
-        return counts.arrays
+        return counts
+
+    def counts_of(self, scores: _core.Scores) -> dict[str, IntArray]:
+        """Return the arrays of `count_all`."""
+        return self.count_all(scores).arrays
 
     def check_targets(self) -> None:
         """Raise for a target that is not among the candidates of its task."""

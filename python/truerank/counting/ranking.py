@@ -156,7 +156,9 @@ def rank(
     )
     refuse_places(matrix, rules)
     if isinstance(matrix, Scores):
-        return job.mark_masked(job.ranks(job.counts_of(matrix), matrix.dtype), matrix)
+        counts = job.count_all(matrix)
+        ranks = job.ranks(counts.arrays, matrix.dtype)
+        return job.mark_masked(ranks, matrix) if counts.may_be_masked else ranks
     report_progress = reporter(listener, matrix.nbytes)
     counts = counting.driver.count_scores(
         matrix, job, io, report_progress=report_progress, checkpoint=checkpoint
