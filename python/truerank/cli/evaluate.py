@@ -284,7 +284,7 @@ def rank_arguments(path: str, values: Values, labels: Values) -> Values:
 @option(
     "--common",
     None,
-    "Compare only queries for which all models except the last have ranks or lists.",
+    "Compare only queries for which all models have ranks and, except for the last, lists.",
 )
 @option(
     "--margin",
@@ -392,7 +392,7 @@ def show_verdicts(
     if refused:
         content["refused"] = refused
         code = REFUSED_CODE
-    if "worse" in verdicts.values():
+    if any(verdict.startswith("worse") for verdict in verdicts.values()):
         code = WORSE_CODE
     show(table, printing, content, lines)
     click.get_current_context().exit(code)

@@ -53,6 +53,7 @@ from .pairing import (
     Models,
     Run,
     align_runs,
+    describe_unasked,
     keep_common,
     note_on_depth,
     pair_ranks,
@@ -390,9 +391,9 @@ def compare(
         the other has, or where queries or targets cannot be compared, and the other label pairs the
         tasks; a note says what differs. The tasks and the weights must agree in any case.
     common : bool
-        Compare only what all models but the last were asked, and have lists for, as where queries
-        were added after the others were run; a note says how many are left out. A list that the
-        last model lacks is its loss. Labels given as `unit` are of all tasks of the first model.
+        Compare only what all models were asked and have lists for, as where queries were added or
+        removed after some were run; a note says how many are left out. A list that the last model
+        lacks is its loss. Labels given as `unit` are of all tasks of the first model.
 
     Returns
     -------
@@ -667,18 +668,20 @@ def gate(
 
     A metric is refused if it is not between 0 and 1, or less is better; others keep their verdicts,
     unless all are refused. Where new alone lacks lists, they are its losses; `common` leaves out
-    what base was not asked. The margin is the loss that does not matter, below .5; labels of units
-    are those of the tasks of base.
+    what either was not asked. The margin is the loss that does not matter, below .5; labels of
+    units are those of the tasks of base.
 
     It returns the pairs, new minus base, by each metric that is not refused; of each metric what
     `judge` says, or "refused: ..."; and of each the units that lost most, if any did, by their
-    labels, with their values of base and of new.
+    labels, with their values of base and of new. A verdict says what `common` has left out of base.
     """
     if not 0 <= margin < MOST_MARGIN:
         ways = [Option("margin", 0.01, "is a loss of 1 %; without a margin compare only reports")]
         expected = f"a loss that does not matter, from 0 to below {MOST_MARGIN}"
         raise InputValueError("margin", expected=expected, got=margin, remedies=ways)
-    runs, unit, notes = keep_common(read_models({BASE: base, NEW: new}, seed), unit, common)
+    runs = read_models({BASE: base, NEW: new}, seed)
+    unasked = describe_unasked(runs[BASE][0], runs[NEW][0], (BASE, NEW)) if common else ""
+    runs, unit, notes = keep_common(runs, unit, common)
     rules: dict[str, Any] = {"allow_unlike": allow_unlike, "may_lack": NEW}
     # Whether the number of candidates counts, each metric is asked below.
     paired_base, paired_new, _, _ = pair_ranks(
@@ -694,7 +697,8 @@ def gate(
     losses = {}
     for pair in pairs:
         key = keys[pair.metric]
-        verdicts[pair.metric] = judge(pair, margin, **_weigh_units(models, key, unit))
+        verdict = judge(pair, margin, **_weigh_units(models, key, unit))
+        verdicts[pair.metric] = f"{verdict}; {unasked}" if unasked else verdict
         # Units of no loss differ by rounding alone.
         losses[pair.metric] = _list_losses(models, key, unit)[: pair.losses]
     for metric, error in refusals.items():
