@@ -257,7 +257,7 @@ def rank_arguments(path: str, values: Values, labels: Values) -> Values:
 
 @command(
     "compare",
-    "columns list_columns duplicates order nan relevance_level seed html metrics",
+    "columns list_columns duplicates order nan relevance_level gain exclude seed html metrics",
     options.PRINTING,
 )
 @click.argument("ranks", type=options.INPUT, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
@@ -298,7 +298,7 @@ def compare_files(values: Values) -> None:
     Each file holds the ranks of one model, which --save of any command wrote, or text as for
     `truerank evaluate`; ranks of retrieval are compared query by query, by their own metrics
     (ndcg@10, map, ...). With --qrels each file is a run, which is evaluated as by `truerank
-    retrieval`. If there are more than two models, all pairs are compared, by each of --metrics
+    retrieval`, with --gain and --exclude-self, too. If there are more than two models, all pairs are compared, by each of --metrics
     (default: mrr). Holm's method also corrects the p-values of all pairs and metrics together.
 
     \b
@@ -430,7 +430,7 @@ def _read_saved_or_text(
 ) -> dict[str, tr.Ranks]:
     """Read the ranks of each model: of text with the number of candidates, or saved ones."""
     candidates = values.pop("candidates", None) if texts else None
-    refused = "candidates columns list_columns duplicates order nan"
+    refused = "candidates columns list_columns duplicates order nan gain exclude"
     options.refuse(take(values, refused), "saved ranks")
     with called(scores="ranks", path="ranks"):
         lines = {path: read_rows(path) for path in texts}
@@ -450,10 +450,12 @@ def _read_saved_or_text(
 def _evaluate_runs(files: Mapping[str, str], values: Values) -> dict[str, tr.Ranks]:
     """Rank the right answers of --qrels in the run of each model."""
     with called(entities="--candidates", ids="ranks"):
-        qrels = values.pop("qrels")
-        columns, list_columns = values.pop("columns", None), values.pop("list_columns", None)
-        candidates = options.candidates_of_lists(values.pop("candidates", None))
-        task = tr.retrieval.Task(qrels, columns=columns, **candidates)
+        facts = take(values, "qrels columns gain")
+        facts |= options.candidates_of_lists(values.pop("candidates", None))
+        if values.pop("exclude", False):
+            facts["exclude"] = "self"
+        list_columns = values.pop("list_columns", None)
+        task = tr.retrieval.Task(**facts)
         rules = take(values, "order nan duplicates") | {"progress": bar()}
         ranks = {}
         with called(columns="--list-columns"):
