@@ -33,7 +33,7 @@ from .output import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ..inference import Comparisons
+    from ..inference import Comparison, Comparisons
 
 LABELS = {"side": "side", "relation": "relation", "query": "queries"}
 KINDS = {
@@ -272,7 +272,12 @@ def rank_arguments(path: str, values: Values, labels: Values) -> Values:
     "What was drawn when the test set was made: a label of the ranks (query, relation, ...), or a "
     ".npy file with a label for each task of the first file. Default: the label unit, else tasks.",
 )
-@option("--by", options.LABEL, "Groups that have rows on the page of --html: a label of the ranks.")
+@option(
+    "--by",
+    options.WORD,
+    "Groups by a label of the ranks, such as query: all that the second of two models made worse "
+    "are listed in place of the table; with --html all groups have rows on its page instead.",
+)
 @option("--qrels", options.INPUT, "Right answers; the files are then runs, such as TREC's.")
 @option(
     "--candidates",
@@ -298,8 +303,9 @@ def compare_files(values: Values) -> None:
     Each file holds the ranks of one model, which --save of any command wrote, or text as for
     `truerank evaluate`; ranks of retrieval are compared query by query, by their own metrics
     (ndcg@10, map, ...). With --qrels each file is a run, which is evaluated as by `truerank
-    retrieval`, with --gain and --exclude-self, too. If there are more than two models, all pairs are compared, by each of --metrics
-    (default: mrr). Holm's method also corrects the p-values of all pairs and metrics together.
+    retrieval` with these options. If there are more than two models, all pairs are compared, by
+    each of --metrics (default: mrr). Holm's method also corrects the p-values of all pairs and
+    metrics together.
 
     \b
     truerank compare transe.npz rotate.npz --metrics mrr,hits@10
@@ -314,9 +320,10 @@ def compare_files(values: Values) -> None:
     table has new minus base, and a last line for each metric says whether it is "worse" (the
     interval is below 0, by Holm's method over the metrics, and the difference below -margin), "no
     worse" (the interval begins at -margin or above, or nothing differs), or "undecided", and with
-    how many queries two equal models would mostly pass. Below it stand the queries that lost most.
-    In other forms than text verdicts are a column. The exit code is 3 if the new model is worse by
-    one metric, else 1 if a metric is refused, else 0; 1 and 2 are errors, too.
+    how many queries two equal models would mostly pass. Below it stand the queries that lost most;
+    --by query lists all. In other forms than text verdicts are a column. The exit code is 3 if the
+    new model is worse by one metric, else 1 if a metric is refused, else 0; 1 and 2 are errors,
+    too.
 
     Each file is a model of one run. Compare several runs of a model, such as two seeds, in Python,
     which adds the variance between runs: tr.compare([tr.load("A0.npz"), tr.load("A1.npz")],
@@ -329,8 +336,10 @@ def compare_files(values: Values) -> None:
     if len(paths) < 2 or options.is_one_file(*paths):
         raise click.UsageError("expected the ranks of at least two models, each once")
     margin = values.pop("margin", None)
-    if margin is not None and len(paths) != 2:
-        raise click.UsageError("--margin needs two files, base first")
+    lists_losses = "by" in values and "html" not in values
+    for name, is_there in (("--margin", margin is not None), ("--by", lists_losses)):
+        if is_there and len(paths) != 2:
+            raise click.UsageError(f"{name} needs two files, base first")
     printing = take(values, options.PRINTING)
     page = values.pop("html", None)
     metrics = values.pop("metrics", ["mrr"])
@@ -340,26 +349,27 @@ def compare_files(values: Values) -> None:
     rules = take(values, "relevance_level")
     if unit_of(next(iter(ranks.values()))) == "task":
         options.refuse(rules, "ranks of tasks with one right answer each")
-    by = values.pop("by", None)
-    if by is not None and page is None:
-        raise click.UsageError("--by has groups on the page of --html; --unit names the units")
+    grouping = {} if lists_losses else take(values, "by")
     if page is not None and "common" in values:
         raise click.UsageError(
             "--html shows all queries of each model, and does not go with --common"
         )
     models = {}
     for name, each in ranks.items():
-        models[name] = tr.report(each.with_protocol(**rules), seed=seed, by=by)
+        models[name] = tr.report(each.with_protocol(**rules), seed=seed, **grouping)
     with called(metric="--metrics"):
-        if margin is None:
+        if margin is None and not lists_losses:
             pairs = tr.compare(models, metric=metrics, seed=seed, **values)
             show_result: Callable[[], None] = partial(show, pairs, printing)
         else:
             from ..inference.comparing import gate  # Other comparisons need none.
 
             base, new = models.values()
-            pairs, verdicts, losses = gate(base, new, metrics, margin, seed=seed, **values)
-            show_result = partial(show_verdicts, pairs, verdicts, losses, printing)
+            pairs, verdicts, losses = gate(base, new, metrics, margin or 0.0, seed=seed, **values)
+            if margin is None:
+                verdicts = {name: text for name, text in verdicts.items() if name not in losses}
+            by = values.get("by")
+            show_result = partial(show_verdicts, pairs, verdicts, losses, printing, by)
             models = {"base": base, "new": new}
             values["allow_unlike"] = True  # What forbids a comparison has been refused by now.
     if page is not None:
@@ -373,20 +383,26 @@ def show_verdicts(
     verdicts: Mapping[str, str],
     losses: Mapping[str, Sequence[Values]],
     printing: Values,
+    by: str | None,
 ) -> NoReturn:
-    """Print what a gate says: below a table of text, and as a column of other forms."""
-    from ..inference.comparing import gate_table
+    """Print what a gate says below a table of text, and else as a column; by a label all losses."""
+    from ..inference.comparing import gate_table, losses_table
 
     has_verdicts = check_printing(printing) != "text"
-    table = gate_table(pairs, verdicts, has_verdicts=has_verdicts)
-    content = json.loads(table.to_json())
-    for row in content["rows"]:
-        row["lost_most"] = losses.get(row["metric"], [])
+    if by is None:
+        table = gate_table(pairs, verdicts, has_verdicts=has_verdicts)
+        content = json.loads(table.to_json())
+        for row in content["rows"]:
+            row["lost_most"] = losses.get(row["metric"], [])
+    else:
+        table = losses_table(pairs, losses, by)
+        content = json.loads(table.to_json()) | {"verdicts": verdicts}
+    pairs_by_metric = {pair.metric: pair for pair in pairs}
     lines = []
     for metric, verdict in verdicts.items():
         lines.append(f"{metric} {verdict}")
-        if losses.get(metric):
-            lines.append(f"lost most: {'; '.join(map(describe_loss, losses[metric]))}")
+        if by is None and losses.get(metric):
+            lines.append(describe_losses(losses[metric], pairs_by_metric[metric]))
     code = 0
     refused = {metric: verdicts[metric] for metric in verdicts if metric not in pairs.metrics}
     if refused:
@@ -396,6 +412,19 @@ def show_verdicts(
         code = WORSE_CODE
     show(table, printing, content, lines)
     click.get_current_context().exit(code)
+
+
+def describe_losses(losses: Sequence[Values], pair: Comparison) -> str:
+    """Name the units that lost most, and the option that lists all, if more did."""
+    parts = list(map(describe_loss, losses))
+    *words, _, _ = losses[0]
+    label = words[0] if len(words) == 1 else pair.unit
+    if label in ("triple", "pair"):  # They have the label unit.
+        label = "unit"
+    has_name = label not in ("task", "group")  # Single tasks have several, labels in a file none.
+    if has_name and len(losses) < pair.losses:
+        parts.append(f"--by {label} lists all")
+    return f"lost most: {'; '.join(parts)}"
 
 
 def describe_loss(loss: Values) -> str:

@@ -14,6 +14,7 @@ from ..errors import InputError, InputTypeError, InputValueError, Option
 from ..inputs.checks import confidence, flag, integer
 from ..metrics.contributions import (
     COUNT,
+    TASK,
     UNIT,
     contributions,
     mean_and_influences,
@@ -22,6 +23,7 @@ from ..metrics.contributions import (
 )
 from ..metrics.keys import NO_ADJUSTMENT, Key, parse
 from ..naming import format_count, printable, public
+from ..ranks.grouping import group_codes
 from ..ranks.labels import LABEL_ALIASES, LABEL_WORDS
 from ..tables import AsTable, Column, Table
 from ..tables.table import Layout
@@ -663,6 +665,7 @@ def gate(
     seed: int = 0,
     allow_unlike: bool = False,
     common: bool = False,
+    by: str | None = None,
 ) -> tuple[Comparisons, dict[str, str], dict[str, list[dict[str, Any]]]]:
     """Say of each metric whether a new model is worse than base, and which units lost most.
 
@@ -673,7 +676,8 @@ def gate(
 
     It returns the pairs, new minus base, by each metric that is not refused; of each metric what
     `judge` says, or "refused: ..."; and of each the units that lost most, if any did, by their
-    labels, with their values of base and of new. A verdict says what `common` has left out of base.
+    labels, with their values of base and of new; with `by` all groups of this label that lost. A
+    verdict says what `common` has left out of base.
     """
     if not 0 <= margin < MOST_MARGIN:
         ways = [Option("margin", 0.01, "is a loss of 1 %; without a margin compare only reports")]
@@ -699,8 +703,7 @@ def gate(
         key = keys[pair.metric]
         verdict = judge(pair, margin, **_weigh_units(models, key, unit))
         verdicts[pair.metric] = f"{verdict}; {unasked}" if unasked else verdict
-        # Units of no loss differ by rounding alone.
-        losses[pair.metric] = _list_losses(models, key, unit)[: pair.losses]
+        losses[pair.metric] = _list_losses(models, key, unit, by)
     for metric, error in refusals.items():
         why = error.problem or f"expected {error.expected}, got {error.got}"
         verdicts[metric] = f"refused: {why}"
@@ -849,34 +852,63 @@ def gate_table(pairs: Comparisons, verdicts: Mapping[str, str], *, has_verdicts:
     return Table(columns, rows, notes=pairs.table().notes)
 
 
+def losses_table(
+    pairs: Comparisons, losses: Mapping[str, Sequence[Mapping[str, Any]]], by: str
+) -> Table:
+    """Return a row for each group of a label that lost by a metric, as `gate` lists them."""
+    words = [by]
+    rows = []
+    decimals = []
+    for pair in pairs:
+        for loss in losses[pair.metric]:
+            *words, _, _ = loss
+            rows.append([pair.metric, *loss.values(), loss[NEW] - loss[BASE]])
+            decimals.append(pair.decimals)
+    columns = [
+        Column("metric", hidden=len(pairs) == 1),
+        *map(Column, words),
+        Column(BASE, decimals=decimals),
+        Column(NEW, decimals=decimals),
+        Column(DIFFERENCE, f"{NEW} - {BASE}", decimals),
+    ]
+    return Layout(names=1 + len(words)).make(columns, rows, notes=format_notes(pairs))
+
+
 def _list_losses(
-    models: Mapping[str, Rankings], key: Key, unit: LabelsLike | None
+    models: Mapping[str, Rankings], key: Key, unit: LabelsLike | None, by: str | None
 ) -> list[dict[str, Any]]:
-    """Return the labels of the units that lost most, with their values of base and of new."""
+    """Return the labels of the units that lost most, with their values of base and of new.
+
+    If `by` names a label, these are all of its groups that lost.
+    """
     ranks = models[NEW].ranks
-    codes, unit_name = unit_codes(ranks, unit)
-    number = 1 + int(codes.max())
+    most: int | None = MOST_NAMED
+    codes, name = unit_codes(ranks, unit)
+    if by is not None:
+        most = None
+        codes, _ = group_codes(ranks, by)
+        name = LABEL_WORDS.get(by, by)
+    _, first_tasks = np.unique(codes, return_index=True)  # of each group
+    number = len(first_tasks)
     values_of_base = value_by_group(models[BASE], key, models[BASE].labels(codes, UNIT), number)
     values_of_new = value_by_group(models[NEW], key, models[NEW].labels(codes, UNIT), number)
-    order = np.argsort(values_of_new - values_of_base, kind="stable")  # nan comes last
-    labels_by_word = _labels_of_units(ranks, unit_name)
-    losses = []
-    for i in order[:MOST_NAMED].tolist():
-        if not values_of_new[i] < values_of_base[i]:
-            break
-        task = int(np.argmax(codes == i))  # the first of the unit
-        loss = {}
-        for word, label in labels_by_word.items():
-            loss[word] = ranks.labels[label][task : task + 1].values.tolist()[0]
-        losses.append(loss | {BASE: float(values_of_base[i]), NEW: float(values_of_new[i])})
-    return losses
+    apart = differences(values_of_new, values_of_base)
+    order = np.argsort(apart, kind="stable")  # nan comes last
+    order = order[: np.count_nonzero(apart < 0)][:most]
+    columns = {}
+    for word, label in _labels_of_units(ranks, name).items():
+        columns[word] = ranks.labels[label][first_tasks[order]].values.tolist()
+    columns |= {BASE: values_of_base[order].tolist(), NEW: values_of_new[order].tolist()}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _labels_of_units(ranks: Ranks, unit_name: str) -> dict[str, str]:
     """Return the labels that tell units apart, for single tasks all, by what losses call them."""
     label = LABEL_ALIASES.get(unit_name, unit_name)
+    if label == "queries" and ranks.side is not None:  # Those of two sides may have one name.
+        return {"side": "side", unit_name: label}
     if label in ranks.labels:
         return {unit_name: label}
-    if ranks.unit is not None:  # A triple, or a pair, is a row of the test.
+    if ranks.unit is not None and unit_name != TASK:  # A triple, or a pair, is a row of the test.
         return {unit_name: UNIT}
     return {LABEL_WORDS[name]: name for name in IDENTIFYING_LABELS if name in ranks.labels}
