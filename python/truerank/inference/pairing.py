@@ -73,6 +73,13 @@ def read_models(models: Mapping[str, Any], seed: int = 0) -> dict[str, list[Rank
                     name, expected=f"{first_units}, as {first_name} has", got=units
                 )
             runs_by_model[model_name].append(rankings)
+    protocols = [run.ranks.protocol for runs in runs_by_model.values() for run in runs]
+    highest = max((each.highest_grade or 1.0 for each in protocols), default=1.0)
+    for runs in runs_by_model.values():
+        for i, run in enumerate(runs):
+            has_answers = run.answers is not None
+            if has_answers and (run.ranks.protocol.highest_grade or 1.0) < highest:
+                runs[i] = run.with_ranks(run.ranks.with_protocol(highest_grade=highest))
     return runs_by_model
 
 
