@@ -739,7 +739,7 @@ def test_all_that_lost_are_listed(run: Any) -> None:
     assert (code, "--by: these ranks have no labels 'nothing'" in err) == (1, True)
     hits(3, 0, 200)[0].save("other.npz")
     code, _, err = run("base.npz new.npz other.npz --by query")
-    assert (code, "--by needs two files, base first" in err) == (2, True)
+    assert (code, "--margin and --by need two files, base first" in err) == (2, True)
 
 
 def test_groups_that_lost_are_those_of_any_label(run: Any) -> None:
@@ -840,7 +840,7 @@ def test_what_a_gate_refuses(run: Any) -> None:
     )
     code, out, err = run("base.npz new.npz other.npz --margin 0.01")
     assert (code, out) == (2, "")
-    assert "--margin needs two files, base first" in err
+    assert "--margin and --by need two files, base first" in err
     assert run("base.npz new.npz other.npz")[0] == 0
     # Nothing is written before all is checked.
     pytest.importorskip("matplotlib")

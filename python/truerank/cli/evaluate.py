@@ -337,9 +337,8 @@ def compare_files(values: Values) -> None:
         raise click.UsageError("expected the ranks of at least two models, each once")
     margin = values.pop("margin", None)
     lists_losses = "by" in values and "html" not in values
-    for name, is_there in (("--margin", margin is not None), ("--by", lists_losses)):
-        if is_there and len(paths) != 2:
-            raise click.UsageError(f"{name} needs two files, base first")
+    if len(paths) != 2 and (lists_losses or margin is not None):
+        raise click.UsageError("--margin and --by need two files, base first")
     printing = take(values, options.PRINTING)
     page = values.pop("html", None)
     metrics = values.pop("metrics", ["mrr"])
@@ -415,26 +414,18 @@ def show_verdicts(
 
 
 def describe_losses(losses: Sequence[Values], pair: Comparison) -> str:
-    """Name the units that lost most, and the option that lists all, if more did."""
-    parts = list(map(describe_loss, losses))
-    *words, _, _ = losses[0]
-    label = words[0] if len(words) == 1 else pair.unit
-    if label in ("triple", "pair"):  # They have the label unit.
-        label = "unit"
-    has_name = label not in ("task", "group")  # Single tasks have several, labels in a file none.
-    if has_name and len(losses) < pair.losses:
+    """Name the units that lost most, with their values of base and of new, and what lists all."""
+    parts = []
+    for loss in losses:
+        *labels, (_, base), (_, new) = loss.items()
+        named = ", ".join(f"{word} {label}" for word, label in labels)
+        parts.append(f"{named} ({base:.3f} to {new:.3f})")
+    label = labels[0][0] if len(labels) == 1 else pair.unit
+    # Single tasks have several labels, and those in a file no name.
+    label = {"triple": "unit", "pair": "unit", "task": "", "group": ""}.get(label, label)
+    if label and len(losses) < pair.losses:
         parts.append(f"--by {label} lists all")
     return f"lost most: {'; '.join(parts)}"
-
-
-def describe_loss(loss: Values) -> str:
-    """Name a unit by its labels, with what it has by base and by new.
-
-    >>> describe_loss({"query": "q7", "base": 1.0, "new": 0.25})
-    'query q7 (1.000 to 0.250)'
-    """
-    *labels, (_, base), (_, new) = loss.items()
-    return f"{', '.join(f'{word} {label}' for word, label in labels)} ({base:.3f} to {new:.3f})"
 
 
 def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]:

@@ -858,12 +858,11 @@ def losses_table(
     """Return a row for each group of a label that lost by a metric, as `gate` lists them."""
     words = [by]
     rows = []
-    decimals = []
     for pair in pairs:
         for loss in losses[pair.metric]:
             *words, _, _ = loss
             rows.append([pair.metric, *loss.values(), loss[NEW] - loss[BASE]])
-            decimals.append(pair.decimals)
+    decimals = pairs[0].decimals  # All metrics of a gate are shares.
     columns = [
         Column("metric", hidden=len(pairs) == 1),
         *map(Column, words),

@@ -77,8 +77,7 @@ def read_models(models: Mapping[str, Any], seed: int = 0) -> dict[str, list[Rank
     highest = max((each.highest_grade or 1.0 for each in protocols), default=1.0)
     for runs in runs_by_model.values():
         for i, run in enumerate(runs):
-            has_answers = run.answers is not None
-            if has_answers and (run.ranks.protocol.highest_grade or 1.0) < highest:
+            if (run.ranks.protocol.highest_grade or 1.0) < highest:  # err stops by it.
                 runs[i] = run.with_ranks(run.ranks.with_protocol(highest_grade=highest))
     return runs_by_model
 

@@ -137,12 +137,9 @@ class Protocol:
         object.__setattr__(self, "sampled", flag("sampled", self.sampled))
         choice("nan", self.nan, NAN_RULES)
         choice("order", self.order, (*ORDERS, MIXED))
-        for name, check in (
-            ("depth", positive_integer),
-            ("relevance_level", number),
-            ("highest_grade", number),
-        ):
+        for name in ("depth", "relevance_level", "highest_grade"):
             if getattr(self, name) is not None:
+                check: Any = positive_integer if name == "depth" else number
                 object.__setattr__(self, name, check(name, getattr(self, name)))
 
     @property
