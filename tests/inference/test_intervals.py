@@ -494,3 +494,24 @@ def test_resamples_groups_folds_and_comparisons_have_these_units() -> None:
     torn = tr.report(of_task.ranks.with_labels(unit=["s", "t", "t"]))
     with pytest.raises(tr.InputError, match=r"^unit: expected one label for each query"):
         torn.interval("map")
+
+
+def test_a_note_knows_only_losses_that_were_drawn() -> None:
+    """As the page on recall says: one of 1,000 queries finds nothing, and few lose one of ten."""
+    rng = np.random.default_rng(0)
+    n = 1000
+    are_covered = []
+    n_samples = 300
+    queries = np.repeat(np.arange(n), 10)
+    for _ in range(n_samples):
+        above = np.tile(np.arange(10), (n, 1))
+        above[rng.random(n) < 0.05, 9] = 50
+        finds_nothing = rng.random(n) < 0.001
+        above[finds_nothing] += 50
+        ranks = tr.Ranks(above.ravel(), np.ones(10 * n, int), 1000, queries=queries)
+        result = tr.report(ranks, unit="query").interval("recall@10")
+        if not result.notes:
+            assert not finds_nothing.any()
+            are_covered.append(result.low <= 0.999 * 0.995 <= result.high)
+    assert 0.3 < len(are_covered) / n_samples < 0.45
+    assert 0.6 < np.mean(are_covered) < 0.76
