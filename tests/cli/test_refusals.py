@@ -124,7 +124,7 @@ OF_SEVERAL = [
     ("compare ranks.npz ranks.npz", 2, "expected the ranks of at least two models, each once"),
     ("compare ranks.npz other.npz -l 2", 2, "--relevance-level cannot apply to ranks of tasks"),
     ("compare ranks.npz other.npz --candidates 9", 2, "--candidates cannot apply to saved ranks"),
-    ("compare ranks.npz other.npz --by side", 2, "--by has groups on the page of --html"),
+    ("compare ranks.npz other.npz --by side", 1, "--by: these ranks have no labels 'side'"),
     ("compare ranks.npz r.tsv", 1, "ranks: r.tsv: expected either a column candidates, or --cand"),
     ("compare ranks.npz run.txt", 1, "ranks: run.txt: .*`truerank retrieval QRELS RUN`"),
     ("compare ranks.npz counter.npz", 1, "ranks: counter.npz: "),

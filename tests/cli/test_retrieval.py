@@ -165,6 +165,36 @@ def test_a_query_is_left_out_of_its_own_candidates(run: Run) -> None:
     assert json.loads(run(*line.split()).out)["metrics"]["mrr"] == 1
 
 
+def test_compare_evaluates_runs_by_the_rules_of_saved_ranks(run: Run) -> None:
+    """Gains of runs were always linear, and a query was a candidate of its own."""
+    documents = [f"d{i}" for i in range(12)]
+    rng = np.random.default_rng(0)
+    rows = []
+    for query in documents:
+        for document, grade in zip(documents, rng.integers(0, 4, 12), strict=True):
+            rows.append(f"{query} 0 {document} {grade}\n")
+    Path("graded.txt").write_text("".join(rows))
+    for name in ("one", "two"):
+        rows = []
+        for query in documents:
+            for i, document in enumerate(rng.permutation(documents)[:8]):
+                rows.append(f"{query} Q0 {document} 1 {9 - i} t\n")
+        Path(f"{name}.run").write_text("".join(rows))
+    metrics = "--metrics ndcg@5,optimistic.err@5,map --no-notes --format csv"
+    outputs = set()
+    for rules in ("", "--gain exponential", "--exclude-self", "--gain binary --exclude-self"):
+        for name in ("one", "two"):
+            line = f"retrieval graded.txt {name}.run {rules} --save {name}.npz --force"
+            assert run(*line.split()).code == 0
+        outcome = run(*f"compare one.run two.run --qrels graded.txt {rules} {metrics}".split())
+        assert outcome == run(*f"compare one.npz two.npz {metrics}".split())
+        assert outcome.code == 0
+        outputs.add(outcome.out)
+    assert len(outputs) == 4
+    line = "compare one.npz two.npz --gain binary --exclude-self"
+    run(*line.split()).refuses(2, "--gain, --exclude-self cannot apply to saved ranks")
+
+
 def test_forms_of_queries_and_documents(run: Run) -> None:
     """Digits in text are names beside lists, and numbers of columns beside scores."""
     Path("digits").write_text("0 Q0 1 1 0.5 t\n1 Q0 4 1 0.5 t\n2 Q0 3 1 0.5 t\n")

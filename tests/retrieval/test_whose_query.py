@@ -70,9 +70,9 @@ def test_nothing_loses_whose_a_query_is(tmp_path: Path) -> None:
     ranks = join(*parts)
     ranks.save(tmp_path / "ranks.npz")
     mine = [part.with_labels(unit=[7, 8]) for part in parts]
+    with_units = [ranks.with_labels(unit=[7, 8, 7, 8]), join(*mine)]
     forms = [
-        ranks.with_labels(unit=[7, 8, 7, 8]),
-        join(*mine),
+        *with_units,
         ranks.with_labels(unit=None),
         ranks.with_labels(targets=["x"] * 4),
         join(ranks[::2], ranks[1::2]),
@@ -84,7 +84,8 @@ def test_nothing_loses_whose_a_query_is(tmp_path: Path) -> None:
     for each in forms:
         report = tr.report(each)
         assert (report.tasks(), report["mrr"]) == (4, pytest.approx(0.7083333))
-        assert report.interval("mrr").units == 4
+        assert report.interval("mrr", unit="query").units == 4
+        assert report.interval("mrr").units == (2 if each in with_units else 4)
     refusal(tr.InputValueError, "number 1: it belongs to another test", tr.concatenate, mine)
 
 

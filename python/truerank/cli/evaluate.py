@@ -33,7 +33,7 @@ from .output import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ..inference import Comparisons
+    from ..inference import Comparison, Comparisons
 
 LABELS = {"side": "side", "relation": "relation", "query": "queries"}
 KINDS = {
@@ -257,7 +257,7 @@ def rank_arguments(path: str, values: Values, labels: Values) -> Values:
 
 @command(
     "compare",
-    "columns list_columns duplicates order nan relevance_level seed html metrics",
+    "columns list_columns duplicates order nan relevance_level gain exclude seed html metrics",
     options.PRINTING,
 )
 @click.argument("ranks", type=options.INPUT, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
@@ -272,7 +272,12 @@ def rank_arguments(path: str, values: Values, labels: Values) -> Values:
     "What was drawn when the test set was made: a label of the ranks (query, relation, ...), or a "
     ".npy file with a label for each task of the first file. Default: the label unit, else tasks.",
 )
-@option("--by", options.LABEL, "Groups that have rows on the page of --html: a label of the ranks.")
+@option(
+    "--by",
+    options.WORD,
+    "Groups by a label of the ranks, such as query: all that the second of two models made worse "
+    "are listed in place of the table; with --html all groups have rows on its page instead.",
+)
 @option("--qrels", options.INPUT, "Right answers; the files are then runs, such as TREC's.")
 @option(
     "--candidates",
@@ -284,7 +289,7 @@ def rank_arguments(path: str, values: Values, labels: Values) -> Values:
 @option(
     "--common",
     None,
-    "Compare only queries for which all models except the last have ranks or lists.",
+    "Compare only queries for which all models have ranks and, except for the last, lists.",
 )
 @option(
     "--margin",
@@ -298,8 +303,9 @@ def compare_files(values: Values) -> None:
     Each file holds the ranks of one model, which --save of any command wrote, or text as for
     `truerank evaluate`; ranks of retrieval are compared query by query, by their own metrics
     (ndcg@10, map, ...). With --qrels each file is a run, which is evaluated as by `truerank
-    retrieval`. If there are more than two models, all pairs are compared, by each of --metrics
-    (default: mrr). Holm's method also corrects the p-values of all pairs and metrics together.
+    retrieval` with these options. If there are more than two models, all pairs are compared, by
+    each of --metrics (default: mrr). Holm's method also corrects the p-values of all pairs and
+    metrics together.
 
     \b
     truerank compare transe.npz rotate.npz --metrics mrr,hits@10
@@ -314,9 +320,10 @@ def compare_files(values: Values) -> None:
     table has new minus base, and a last line for each metric says whether it is "worse" (the
     interval is below 0, by Holm's method over the metrics, and the difference below -margin), "no
     worse" (the interval begins at -margin or above, or nothing differs), or "undecided", and with
-    how many queries two equal models would mostly pass. Below it stand the queries that lost most.
-    In other forms than text verdicts are a column. The exit code is 3 if the new model is worse by
-    one metric, else 1 if a metric is refused, else 0; 1 and 2 are errors, too.
+    how many queries two equal models would mostly pass. Below it stand the queries that lost most;
+    --by query lists all. In other forms than text verdicts are a column. The exit code is 3 if the
+    new model is worse by one metric, else 1 if a metric is refused, else 0; 1 and 2 are errors,
+    too.
 
     Each file is a model of one run. Compare several runs of a model, such as two seeds, in Python,
     which adds the variance between runs: tr.compare([tr.load("A0.npz"), tr.load("A1.npz")],
@@ -329,8 +336,9 @@ def compare_files(values: Values) -> None:
     if len(paths) < 2 or options.is_one_file(*paths):
         raise click.UsageError("expected the ranks of at least two models, each once")
     margin = values.pop("margin", None)
-    if margin is not None and len(paths) != 2:
-        raise click.UsageError("--margin needs two files, base first")
+    lists_losses = "by" in values and "html" not in values
+    if len(paths) != 2 and (lists_losses or margin is not None):
+        raise click.UsageError("--margin and --by need two files, base first")
     printing = take(values, options.PRINTING)
     page = values.pop("html", None)
     metrics = values.pop("metrics", ["mrr"])
@@ -340,26 +348,27 @@ def compare_files(values: Values) -> None:
     rules = take(values, "relevance_level")
     if unit_of(next(iter(ranks.values()))) == "task":
         options.refuse(rules, "ranks of tasks with one right answer each")
-    by = values.pop("by", None)
-    if by is not None and page is None:
-        raise click.UsageError("--by has groups on the page of --html; --unit names the units")
+    grouping = {} if lists_losses else take(values, "by")
     if page is not None and "common" in values:
         raise click.UsageError(
             "--html shows all queries of each model, and does not go with --common"
         )
     models = {}
     for name, each in ranks.items():
-        models[name] = tr.report(each.with_protocol(**rules), seed=seed, by=by)
+        models[name] = tr.report(each.with_protocol(**rules), seed=seed, **grouping)
     with called(metric="--metrics"):
-        if margin is None:
+        if margin is None and not lists_losses:
             pairs = tr.compare(models, metric=metrics, seed=seed, **values)
             show_result: Callable[[], None] = partial(show, pairs, printing)
         else:
             from ..inference.comparing import gate  # Other comparisons need none.
 
             base, new = models.values()
-            pairs, verdicts, losses = gate(base, new, metrics, margin, seed=seed, **values)
-            show_result = partial(show_verdicts, pairs, verdicts, losses, printing)
+            pairs, verdicts, losses = gate(base, new, metrics, margin or 0.0, seed=seed, **values)
+            if margin is None:
+                verdicts = {name: text for name, text in verdicts.items() if name not in losses}
+            by = values.get("by")
+            show_result = partial(show_verdicts, pairs, verdicts, losses, printing, by)
             models = {"base": base, "new": new}
             values["allow_unlike"] = True  # What forbids a comparison has been refused by now.
     if page is not None:
@@ -373,39 +382,50 @@ def show_verdicts(
     verdicts: Mapping[str, str],
     losses: Mapping[str, Sequence[Values]],
     printing: Values,
+    by: str | None,
 ) -> NoReturn:
-    """Print what a gate says: below a table of text, and as a column of other forms."""
-    from ..inference.comparing import gate_table
+    """Print what a gate says below a table of text, and else as a column; by a label all losses."""
+    from ..inference.comparing import gate_table, losses_table
 
     has_verdicts = check_printing(printing) != "text"
-    table = gate_table(pairs, verdicts, has_verdicts=has_verdicts)
-    content = json.loads(table.to_json())
-    for row in content["rows"]:
-        row["lost_most"] = losses.get(row["metric"], [])
+    if by is None:
+        table = gate_table(pairs, verdicts, has_verdicts=has_verdicts)
+        content = json.loads(table.to_json())
+        for row in content["rows"]:
+            row["lost_most"] = losses.get(row["metric"], [])
+    else:
+        table = losses_table(pairs, losses, by)
+        content = json.loads(table.to_json()) | {"verdicts": verdicts}
+    pairs_by_metric = {pair.metric: pair for pair in pairs}
     lines = []
     for metric, verdict in verdicts.items():
         lines.append(f"{metric} {verdict}")
-        if losses.get(metric):
-            lines.append(f"lost most: {'; '.join(map(describe_loss, losses[metric]))}")
+        if by is None and losses.get(metric):
+            lines.append(describe_losses(losses[metric], pairs_by_metric[metric]))
     code = 0
     refused = {metric: verdicts[metric] for metric in verdicts if metric not in pairs.metrics}
     if refused:
         content["refused"] = refused
         code = REFUSED_CODE
-    if "worse" in verdicts.values():
+    if any(verdict.startswith("worse") for verdict in verdicts.values()):
         code = WORSE_CODE
     show(table, printing, content, lines)
     click.get_current_context().exit(code)
 
 
-def describe_loss(loss: Values) -> str:
-    """Name a unit by its labels, with what it has by base and by new.
-
-    >>> describe_loss({"query": "q7", "base": 1.0, "new": 0.25})
-    'query q7 (1.000 to 0.250)'
-    """
-    *labels, (_, base), (_, new) = loss.items()
-    return f"{', '.join(f'{word} {label}' for word, label in labels)} ({base:.3f} to {new:.3f})"
+def describe_losses(losses: Sequence[Values], pair: Comparison) -> str:
+    """Name the units that lost most, with their values of base and of new, and what lists all."""
+    parts = []
+    for loss in losses:
+        *labels, (_, base), (_, new) = loss.items()
+        named = ", ".join(f"{word} {label}" for word, label in labels)
+        parts.append(f"{named} ({base:.3f} to {new:.3f})")
+    label = labels[0][0] if len(labels) == 1 else pair.unit
+    # Single tasks have several labels, and those in a file no name.
+    label = {"triple": "unit", "pair": "unit", "task": "", "group": ""}.get(label, label)
+    if label and len(losses) < pair.losses:
+        parts.append(f"--by {label} lists all")
+    return f"lost most: {'; '.join(parts)}"
 
 
 def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]:
@@ -430,7 +450,7 @@ def _read_saved_or_text(
 ) -> dict[str, tr.Ranks]:
     """Read the ranks of each model: of text with the number of candidates, or saved ones."""
     candidates = values.pop("candidates", None) if texts else None
-    refused = "candidates columns list_columns duplicates order nan"
+    refused = "candidates columns list_columns duplicates order nan gain exclude"
     options.refuse(take(values, refused), "saved ranks")
     with called(scores="ranks", path="ranks"):
         lines = {path: read_rows(path) for path in texts}
@@ -450,10 +470,12 @@ def _read_saved_or_text(
 def _evaluate_runs(files: Mapping[str, str], values: Values) -> dict[str, tr.Ranks]:
     """Rank the right answers of --qrels in the run of each model."""
     with called(entities="--candidates", ids="ranks"):
-        qrels = values.pop("qrels")
-        columns, list_columns = values.pop("columns", None), values.pop("list_columns", None)
-        candidates = options.candidates_of_lists(values.pop("candidates", None))
-        task = tr.retrieval.Task(qrels, columns=columns, **candidates)
+        facts = take(values, "qrels columns gain")
+        facts |= options.candidates_of_lists(values.pop("candidates", None))
+        if values.pop("exclude", False):
+            facts["exclude"] = "self"
+        list_columns = values.pop("list_columns", None)
+        task = tr.retrieval.Task(**facts)
         rules = take(values, "order nan duplicates") | {"progress": bar()}
         ranks = {}
         with called(columns="--list-columns"):

@@ -397,6 +397,8 @@ OPTIONS: dict[str, tuple[Any, str]] = {
         float,
         "In retrieval the least grade of right answers. Default: above 0, or as saved ranks say.",
     ),
+    "--gain": (("linear", "exponential", "binary"), "How gains count in nDCG. Default: linear."),
+    "--exclude-self exclude": (None, "Leave out the query itself from its candidates."),
     "--known": (
         Value(lambda _, path: note_file(path), "split=file", ()),
         "Known answers of another split, such as train, which are left out. Once for each split.",

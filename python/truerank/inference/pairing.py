@@ -73,6 +73,12 @@ def read_models(models: Mapping[str, Any], seed: int = 0) -> dict[str, list[Rank
                     name, expected=f"{first_units}, as {first_name} has", got=units
                 )
             runs_by_model[model_name].append(rankings)
+    protocols = [run.ranks.protocol for runs in runs_by_model.values() for run in runs]
+    highest = max((each.highest_grade or 1.0 for each in protocols), default=1.0)
+    for runs in runs_by_model.values():
+        for i, run in enumerate(runs):
+            if (run.ranks.protocol.highest_grade or 1.0) < highest:  # err stops by it.
+                runs[i] = run.with_ranks(run.ranks.with_protocol(highest_grade=highest))
     return runs_by_model
 
 
@@ -208,8 +214,8 @@ def _describe_unmatched(a: Ranks, b: Ranks, *only: tuple[str, LabelsByName, IntA
         name_of_task = name_a if _is_of_task(a) else name_b
         text += f"; without queries all tasks pair: {name_of_task} has a Task's numbers of queries "
         text += "(for triples relation * entities + entity); give both the same labels"
-    if a.answers is not None:  # A golden set may have grown.
-        text += "; if queries were added, evaluate both anew with the same queries"
+    if a.answers is not None:  # A golden set may have changed.
+        text += "; if queries were added or removed, evaluate both anew with the same queries"
     return text
 
 
@@ -373,21 +379,20 @@ def _replace_ranks(run: Rankings, ranks: Ranks) -> Rankings:
 def keep_common(
     models: Mapping[str, list[Rankings]], unit: LabelsLike | None, common: bool
 ) -> tuple[dict[str, list[Rankings]], LabelsLike | None, tuple[str, ...]]:
-    """Keep of each run what all models but the last were asked and have lists for, if asked to.
+    """Keep of each run what all models were asked and have lists for, if that is wanted.
 
     A query of retrieval is left out with all its answers, and a unit with all its tasks. What the
-    last model lacks stays. Labels of units, one for each task of the first run, are cut alike, and
-    notes say how many are left out.
+    last model was asked stays, even without a list. Labels of units, one for each task of the first
+    run, are cut alike, and notes say how many are left out.
     """
     if not common:
         return dict(models), unit, ()
     *others, last = models
     first = models[others[0]][0].ranks
     keys = {name: [_join_keys(first, run.ranks) for run in runs] for name, runs in models.items()}
-    runs_of_others = [run.ranks for name in others for run in models[name]]
-    is_common = _find_common(runs_of_others, [pair for name in others for pair in keys[name]])
+    is_common = _find_common(models, keys)
     if not is_common.any():
-        expected = f"something that all runs except those of {last} have (compare folds one by one)"
+        expected = "something that all runs have (compare folds one by one)"
         raise InputValueError("common", expected=expected)
 
     kept: dict[str, list[Rankings]] = {name: [] for name in models}
@@ -403,9 +408,12 @@ def keep_common(
                 left_out.append(f"{number_left_out:,} of {counted} of {name}")
     if not (unit is None or isinstance(unit, str)):
         unit = as_labels("unit", unit, len(first))[is_common]
-    verb = "lacks" if len(others) == 1 else "lack"
+    lacking = others
+    if any(not are_among(*keys_of_both).all() for keys_of_both in keys[last]):
+        lacking = [*others, last]
+    verb = "lacks" if len(lacking) == 1 else "lack"
     numbers = "; ".join(dict.fromkeys(left_out))
-    note = f"left out, as {' and '.join(others)} {verb} ranks or lists: {numbers}"
+    note = f"left out, as {' and '.join(lacking)} {verb} ranks or lists: {numbers}"
     return kept, unit, (note,) if left_out else ()
 
 
@@ -415,22 +423,37 @@ def _count_units(run: Rankings) -> int:
 
 
 def _find_common(
-    runs: Sequence[Ranks], keys: Sequence[tuple[IntArray, IntArray]]
+    models: Mapping[str, list[Rankings]], keys: Mapping[str, list[tuple[IntArray, IntArray]]]
 ) -> npt.NDArray[np.bool_]:
-    """Return which tasks of the first run all runs have, and have lists for, by whole units.
+    """Return which tasks of the first run all models were asked and have lists for, by whole units.
 
-    `keys` are those of the first run and of each run, as `_join_keys` returns them.
+    The last model may lack lists. `keys` are those of the first run and of each run, as
+    `_join_keys` returns them.
     """
-    first = runs[0]
+    *others, last = models
+    first = models[others[0]][0].ranks
+    own_keys, _ = keys[others[0]][0]
     is_common = np.ones(len(first), np.bool_)
-    for run, (keys_of_first, keys_of_run) in zip(runs, keys, strict=True):
-        is_common &= are_among(keys_of_first, keys_of_run[~lacks_list(run)])
+    for name, runs in models.items():
+        for run, (keys_of_first, keys_of_run) in zip(runs, keys[name], strict=True):
+            asked = keys_of_run if name == last else keys_of_run[~lacks_list(run.ranks)]
+            is_common &= are_among(keys_of_first, asked)
     # A unit, and then a query, that lacks a task is left out as a whole.
-    own_keys, _ = keys[0]
     units = own_keys if first.unit is None else first.unit.codes
     is_common &= ~are_among(units, units[~is_common])
     is_common &= ~are_among(own_keys, own_keys[~is_common])
     return is_common
+
+
+def describe_unasked(one: Rankings, two: Rankings, names: tuple[str, str]) -> str:
+    """Say how many tasks, or queries, of the first model the second was not asked, if any."""
+    asked = one.part(np.flatnonzero(are_among(*_join_keys(one.ranks, two.ranks))))
+    number = _count_units(one)
+    unasked = number - _count_units(asked)
+    if not unasked:
+        return ""
+    counted = format_count(number, one.grammar.unit)
+    return f"{names[1]} was not asked {unasked:,} of {counted} of {names[0]}"
 
 
 def _join_keys(a: Ranks, b: Ranks) -> tuple[IntArray, IntArray]:
@@ -462,7 +485,7 @@ def pair_ranks(
     The tasks of the second get the order, sides and weights of the first; the labels by which they
     were matched and what differs are returned, too. Differences are refused, all in one message,
     unless unlike models are allowed. `may_lack` names a model, of one run or several, which may
-    lack lists that the other has, and `last` the one that need not have what is common;
+    lack lists that the other has, and `last` the one that need not have lists of what is common;
     `counts_candidates` is that of `match_tasks`.
     """
     pair, labels, differences = align_models(one, two, names, counts_candidates=counts_candidates)
@@ -470,7 +493,7 @@ def pair_ranks(
         problem = f"cannot be compared with {names[0]}: {'; '.join(differences)}"
         remedies = [Option("allow_unlike", True, "compares them anyway")]
         if pair is None:
-            remedies = _offer_common(one.ranks, two.ranks, names, last)
+            remedies = _offer_common(one.ranks, two.ranks, names)
         raise InputValueError(names[1], problem, remedies=remedies)
     for name, missing in describe_missing_lists(*pair, names).items():
         model = _model_name(name)
@@ -529,16 +552,14 @@ def _with_side(ranks: Ranks, side: Labels) -> Ranks:
     return ranks if has_side else ranks.with_labels(side=side)
 
 
-def _offer_common(one: Ranks, two: Ranks, names: tuple[str, str], last: str | None) -> list[Option]:
-    """Offer to leave out the tasks that either of two models lacks, but not those of the last."""
+def _offer_common(one: Ranks, two: Ranks, names: tuple[str, str]) -> list[Option]:
+    """Offer to leave out the tasks that either of two models lacks."""
     keys_of_one, keys_of_two = _join_keys(one, two)
     is_in_two = are_among(keys_of_one, keys_of_two)
     is_in_one = are_among(keys_of_two, keys_of_one)
-    if not is_in_two.any():
-        return []
     lacks_tasks = {names[0]: not is_in_one.all(), names[1]: not is_in_two.all()}
     lacking = [name for name in names if lacks_tasks[name]]
-    if not lacking or last in [_model_name(name) for name in lacking]:
+    if not lacking or not is_in_two.any():
         return []
     return [Option("common", True, LEAVES_OUT.format(" and ".join(lacking)))]
 

@@ -55,13 +55,13 @@ class Answers:
     """The answers of queries that have a gain, sorted by query, place and falling gain.
 
     The ranks have a task for each answer with a gain above 0, with labels of queries; no right
-    answer is filtered. `highest` is given where the highest gain of all queries is above those of
-    these. Refused are counts that cannot come from one ranking of each query, gains and rules that
-    are none, and a relevance level that no gain reaches. The attributes:
+    answer is filtered. Refused are counts that cannot come from one ranking of each query, gains
+    and rules that are none, and a relevance level that no gain reaches. The attributes:
 
     - ranks: with the numbers of answers that were ranked with each query, `answers` and `as_good`,
       which are of these answers where the ranks do not say them; without rules that are as usual
-    - gains, shape (n,): what the answers count for, at most `highest`; None: all the same
+    - gains, shape (n,): what the answers count for; None: all the same
+    - highest: what the highest grade of all queries counts for, of which these may be a part
     - queries: the label of each; ids ascend, names are in the order of their vocabulary
     - codes, shape (n,): the query of each task, as a position in `queries`
     - first, shape (q,): a task of each query
@@ -76,7 +76,7 @@ class Answers:
 
     grammar = ANSWER_KEYS
 
-    def __init__(self, ranks: Ranks, highest: float | None = None) -> None:
+    def __init__(self, ranks: Ranks) -> None:
         protocol = ranks.protocol
         gain = protocol.gain or GAINS[0]
         misses = protocol.misses or MISSES[0]
@@ -86,7 +86,10 @@ class Answers:
         check_misses(misses, protocol, ranks.candidates.all())
         self.gains = counted_gains(ranks.gains, gain)
         gains = np.ones(len(ranks)) if self.gains is None else self.gains
-        self.highest = float(gains.max(initial=0)) if highest is None else highest
+        self.highest = float(gains.max(initial=0))
+        if protocol.highest_grade is not None:  # These ranks may be a part.
+            highest = counted_gains(np.array([protocol.highest_grade]), gain)
+            self.highest = max(self.highest, 1.0 if highest is None else float(highest[0]))
         self.codes, self.queries = group_codes(ranks, "queries")
         self._sort(ranks, gains, misses)
         self._ties_by_order: dict[str, Ties] = {}
@@ -213,8 +216,7 @@ class Answers:
 
     def with_ranks(self, ranks: Ranks) -> Answers:
         """Return some of the answers, or all in another order, which have these ranks."""
-        # err@k stops by the highest of all gains, not by that of this part.
-        return Answers(ranks, self.highest)
+        return Answers(ranks)
 
     # -- queries -----------------------------------------------------------------------------------
 

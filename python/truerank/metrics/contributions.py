@@ -279,12 +279,15 @@ def unit_codes(ranks: Ranks, unit: LabelsLike | None) -> tuple[IntArray, str]:
     """Return the unit of each task as a code, each of which occurs, and the name of a unit.
 
     "unit" is the label "unit" of the ranks, or single tasks where they have none; "task" and None
-    are single tasks; other labels are those of `group_codes`.
+    are single tasks; other labels are those of `group_codes`. In retrieval queries take the place
+    of single tasks, and of the units that a Task labels.
     """
-    is_default = unit is None or (isinstance(unit, str) and unit in (UNIT, TASK))
-    if is_default and ranks.answers is not None:  # In retrieval, queries are drawn.
-        return group_codes(ranks, "query", UNIT)[0], "query"
-    if unit is None or (is_default and (unit == TASK or ranks.unit is None)):
+    is_default = isinstance(unit, str) and unit in (UNIT, TASK)
+    is_retrieval = ranks.answers is not None
+    has_units = ranks.unit is not None and not (is_retrieval and ranks.origins)
+    if unit is None or (is_default and (unit == TASK or not has_units)):
+        if is_retrieval:
+            return group_codes(ranks, "query", UNIT)[0], "query"
         return np.arange(len(ranks)), TASK
     return group_codes(ranks, unit, UNIT)[0], _name_unit(ranks, unit)
 

@@ -37,6 +37,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.saved_files import checked_fields, open_archive
@@ -115,6 +116,8 @@ def load(path: str | os.PathLike[str]) -> Ranks:
         if weights is not None:
             # A slice of weighted ranks may have only weights of 0, and is saved as it is.
             arrays["weights"] = checked_weights(weights, length=len(ranks))
+        if protocol.highest_grade is None and len(fields.get("gains", ())):  # In older files.
+            protocol = replace(protocol, highest_grade=arrays["gains"].max())
         origins = _origins(header["origins"], ranks)
         return ranks._with(arrays, protocol=protocol, origins=origins)
 

@@ -235,6 +235,7 @@ class Task(SidedTask):
             files=splits.sources,
             gain=None if gain == GAINS[0] else gain,
             relevance_level=level or None,
+            highest_grade=None if side.gains is None else side.gains.max(),
         )
         super().__init__(
             {SIDE: side},

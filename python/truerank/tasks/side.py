@@ -60,7 +60,7 @@ _LEAST_SPREAD = 1e-5  # A row that deviates by a smaller share of its size is a 
 # The float32 scores of a batch take so much memory, and one batch is in memory at a time.
 BATCH_BYTES = 64 << 20
 # What a task knows of the protocol of its ranks; counting knows the rest.
-_FIELDS = ("filter", "filter_rule", "candidates", "sampled", "split", "gain")
+_FIELDS = ("filter", "filter_rule", "candidates", "sampled", "split", "gain", "highest_grade")
 
 
 @public("truerank.tasks")

@@ -478,7 +478,7 @@ def rank_hits(
     without_answers = np.zeros(len(rows), np.int64)
     without_answers[:1] = np.count_nonzero(n_right == 0)
     ranks = ranks._with({"without_answers": without_answers})
-    return ranks.with_labels(queries=rows, targets=places, unit=rows)
+    return ranks.with_labels(queries=rows, targets=places)
 
 
 # -- the truth -------------------------------------------------------------------------------------
