@@ -61,7 +61,7 @@ class Law:
         return float(values[0] / values[1] if self.metric == "gmr" else values[0] - values[1])
 
     def _units_of_whole(self) -> int:
-        return 1_000_000 if "rows" not in self.words else 200_000
+        return 300_000 if "rows" not in self.words else 50_000
 
     def find(self, rng: Rng) -> Any:
         """Return the interval of a sample, or the comparison of its two models."""
