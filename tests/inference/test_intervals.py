@@ -272,12 +272,12 @@ def test_bounds_hold_the_value_and_stay_in_range(name: str, kind: str) -> None:
 
 def range_of(name: str) -> tuple[float, float]:
     """The least and the greatest value of a metric, whatever the tasks are."""
-    adjustment, _, metric = name.rpartition(".")
-    if adjustment == "index":
-        return (-1 if metric == "mr" else -math.inf), 1
-    if adjustment == "ratio" or metric in ("std", "variance"):
+    key = parse(name)
+    if key.adjustment == "index":
+        return (-1 if key.metric == "mr" else -math.inf), 1
+    if key.adjustment == "ratio" or key.metric in ("std", "variance"):
         return 0, math.inf
-    is_rank = metric in ("mr", "gmr", "hmr", "median") or metric.startswith("power_mean")
+    is_rank = key.metric in ("mr", "gmr", "hmr", "median", "power_mean")
     return (1, math.inf) if is_rank else (0, 1)
 
 

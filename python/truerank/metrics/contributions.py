@@ -262,10 +262,11 @@ def mean_and_influences(tops: FloatArray, bases: FloatArray) -> tuple[float, Flo
     """
     total = bases.sum()
     mean = float(tops.sum() / total)
-    influences = tops - mean * bases
+    expected = mean * bases
+    influences = tops - expected
     # What is only rounding is 0: seven values of .1 are all alike.
-    is_rounding = np.abs(influences) <= ROUNDING * (np.abs(tops) + np.abs(mean * bases))
-    return mean, np.where(is_rounding, 0.0, influences / total)
+    influences[np.abs(influences) <= ROUNDING * (np.abs(tops) + np.abs(expected))] = 0.0
+    return mean, influences / total
 
 
 def is_mean(key: Key) -> bool:
