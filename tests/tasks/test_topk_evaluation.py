@@ -411,7 +411,7 @@ def test_a_truth_of_other_vectors_is_refused() -> None:
     with pytest.raises(InputValueError, match=r"truth: query \d+: entity \d+ is missing, but mo"):
         evaluate(truth_of(5, others).ids, truth=truth, queries=others)
     worst = tr.topk_embeddings(-QUERIES.astype(float), ENTITIES, 5, similarity="dot")
-    with pytest.raises(InputValueError, match="the truth has other vectors, candidates or simil"):
+    with pytest.raises(InputValueError, match="the truth has another similarity, other vect"):
         evaluate(truth.ids, truth=worst)
     with pytest.raises(
         InputValueError, match="is missing, but more similar"
@@ -469,8 +469,10 @@ def test_nan_is_refused_by_its_place() -> None:
     queries = np.array([[0.5]])
     with pytest.raises(InputValueError, match="a score at row 0, column 1 is NaN"):
         tr.evaluate_topk(queries, entities, [[1, 0]], [[0, 2]], **SQL2)
-    report = tr.evaluate_topk(queries, entities, [[2, 0]], [[0, 2]], **SQL2)
-    assert report["recall@2"] == 1  # No NaN is asked for.
+    with pytest.raises(InputValueError, match="a score at row 0, column 1 is NaN"):
+        tr.evaluate_topk(queries, entities, [[2, 0]], [[0, 2]], **SQL2)  # The search meets it.
+    report = tr.evaluate_topk(queries, entities, [[2, 0]], [[0, 2]], nan="worst", **SQL2)
+    assert report["recall@2"] == 1
     odd = np.array([[0.0], [np.nan], [np.nan], [3]])  # Two are equally bad, and one is there.
     worst = tr.evaluate_topk(queries, odd, [[2, 0, 3]], [[0, 3, 1]], nan="worst", **SQL2)
     assert worst["recall@3"] == 1

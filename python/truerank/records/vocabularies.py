@@ -214,11 +214,12 @@ class Vocabulary:
             expected = f"a label for each of {size:,} entities"
             raise InputValueError(self.of, expected=expected, got=f"{self.size:,}")
         flat = keys.ravel()
+        texts = flat.astype("U")
         if flat.dtype.kind == "U" or self.words is not None:
-            positions = self.find_labels(flat.astype("U").tolist(), is_text=True)
+            positions = self.find_labels(texts.tolist(), is_text=True)
         else:
             positions = self.find_ints(flat.astype(np.int64))
-        strangers = flat[~np.isin(flat.astype("U"), ["", "-1"])]
+        strangers = flat[(texts != "") & (texts != "-1")]
         if (positions < 0).all() and len(strangers):
             expected = f"labels of {self.of}, as {self.label_of(0)!r:.80}"
             raise InputValueError(argument, expected=expected, got=strangers[0])
