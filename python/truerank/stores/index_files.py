@@ -254,8 +254,8 @@ def read_ids(argument: str, path: str, entities: int | None = None) -> Array:
     """Read the ids that an index lists for each query, a row for each, in any dtype of integers.
 
     What -1 becomes in an unsigned dtype is -1, as `signed_ids` has it; the entities are so many. A
-    `.npy` file has an array of integers, an `.npz` file one that is called ids. Of no
-    number of entities they are keys, which may be text.
+    `.npy` file has an array of integers, an `.npz` file one that is called ids. Where nobody says
+    how many entities there are, they are keys, which may be text.
     """
     ending = ending_of(path)
     if ending == ".npy":

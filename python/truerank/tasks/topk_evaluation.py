@@ -88,14 +88,14 @@ def evaluate_topk(
     """Measure the recall of an index by the lists that it returned, beside the exact ones.
 
     Let k be the length of the lists, m the least of k and the number of a query's candidates, and t
-    the similarity of the m-th id of the truth. An id is right if the first m of the truth have it,
-    or if it is a candidate whose similarity is at least t - `tolerance`: whatever ties is right.
+    the least similarity of the first m ids of the truth. An id is right if these have it, or if it
+    is a candidate whose similarity is at least t - `tolerance`: whatever ties is right.
     The recall of a query is (right ids among its k, each once, at most m) / m, and the recall is
     the mean over queries, as ann-benchmarks and DiskANN have it; queries without candidates are
     left out.
 
     Similarities are in double precision, whatever vectors hold: narrower floats give other last
-    digits, by which near copies are told apart. Only t, and ids that the truth lacks, are scored.
+    digits, by which near copies are told apart. The truth is scored, and ids that it lacks.
 
     Parameters
     ----------
@@ -107,9 +107,11 @@ def evaluate_topk(
         `.bin`. For a smaller k hand over ``ids[:, :k]``.
     truth : TopK, array_like of int, shape (q, m or more), or path
         The exact lists of these vectors, as `topk_embeddings` or another tool found them. Files
-        give their ids, not their distances. For double precision throughout, give `topk_embeddings`
-        `queries` of float64. A file of the command `topk` must be of the same vectors, candidates
-        and similarity.
+        give their ids, not their distances. Lists that are out of order, by more than single
+        precision rounds, are put in order. For double precision throughout, give `topk_embeddings`
+        `queries` of float64. Sixteen queries are searched to look at the truth, but for a file of
+        the command `topk`, whose digests must be those of this search, and where a file of entities
+        is larger than 16 GB.
     tolerance : float
         How much less similar than the m-th a right id may be: 1e-3 with "l2" is ann-benchmarks'
         rule.
@@ -130,15 +132,16 @@ def evaluate_topk(
         comparisons: two indexes are compared query by query. Other keys are refused, since the
         order of right answers says nothing. The protocol holds k, similarity, precision and
         tolerance: recalls that differ in one of them are not compared. ``report.audit()`` says how
-        many ids are missing, are no candidates, or are right by their similarity.
+        many ids are missing, are no candidates, or are right by their similarity, and in how many
+        queries the truth is taken on trust.
 
     Raises
     ------
     TypeError, ValueError, OSError
         As `rank_embeddings` does. For ids that are no integers or out of range, repeated ones, a
         tolerance below 0, and a truth that is not of these vectors and candidates: it has fewer ids
-        than there are candidates, or ids that are no candidates, or it lacks an id of the lists
-        that is more similar than its m-th.
+        than there are candidates, or ids that are no candidates, or it lacks an id, of the lists or
+        of a search, that is more similar than its last by more than single precision rounds.
 
     Examples
     --------
