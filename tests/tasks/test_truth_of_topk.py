@@ -34,7 +34,7 @@ def similarities_of(queries: Array, entities: Array, similarity: str, dtype: str
     parts = np.result_type(dtype, queries.dtype if queries.dtype.kind == "c" else dtype)
     queries, entities = queries.astype(parts), entities.astype(parts)
     if similarity == "maxsim":
-        of_tokens = np.einsum("qsd,etd->qest", queries, entities)
+        of_tokens = np.einsum("qid,ejd->qeij", queries, entities)
         return of_tokens.max(axis=3).sum(axis=2)  # type: ignore[no-any-return]
     if similarity in ("l1", "inverse_l1", "complex_l1"):
         sums = np.abs(queries[:, None] - entities).sum(axis=2)
