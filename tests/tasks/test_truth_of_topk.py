@@ -275,6 +275,53 @@ def test_what_is_taken_on_trust_is_said(tmp_path: Any, monkeypatch: pytest.Monke
     assert findings_of(report) == {}
 
 
+def test_the_query_itself_is_named_where_it_is_missing() -> None:
+    vectors = np.random.default_rng(0).standard_normal((40, 4))
+    itself = np.arange(40)[:, None].tolist()
+    truth = tr.topk_embeddings(vectors, vectors, 3, similarity="l2", filter=itself)
+    cases: list[tuple[Array, Any]] = [
+        (vectors, None),  # advice
+        (vectors, [[] for _ in vectors]),  # It has a filter already.
+        (vectors + 1e-3, None),  # Entities of the same numbers are others.
+    ]
+    remedies = []
+    for queries, some in cases:
+        with pytest.raises(InputValueError, match="the truth has another similarity") as error:
+            tr.evaluate_topk(queries, vectors, truth, truth, similarity="l2", filter=some)
+        remedies.append([str(way) for way in error.value.remedies])
+    assert remedies == [["filter=[[0], [1], ...]"], [], []]
+    report = tr.evaluate_topk(vectors, vectors, truth, truth, similarity="l2", filter=itself)
+    assert report["recall@3"] == 1
+
+
+def test_a_truth_with_holes_is_put_in_order() -> None:
+    drawn = Drawn(0, "maxsim")
+    some: Any = [[3, 5]] * Q
+    exact = nearest(drawn.scores()[:, [3, 5]], 2)
+    lists = np.insert(np.array([3, 5])[exact], 0, -1, axis=1)
+    for ids in (lists, lists[:, ::-1], np.roll(lists, 1, axis=1)):
+        assert drawn.evaluate(ids, lists, candidates=some)["recall@3"] == 1
+        assert drawn.evaluate(lists, ids, candidates=some)["recall@3"] == 1
+
+
+def test_either_of_two_scores_may_be_rounded() -> None:
+    """The second is -1, a difference of large numbers: in single precision it may be 0 as well."""
+    entities = np.array([[0.0, 0], [1e8, -1e8 - 1], [0, -9]])
+    report = tr.evaluate_topk([[1.0, 1]], entities, [[0]], [[1]], similarity="dot")
+    assert report["recall@1"] == 1
+    with pytest.raises(InputValueError, match="query 0: entity 0 is missing"):
+        tr.evaluate_topk([[1.0, 1]], entities, [[0]], [[2]], similarity="dot")
+
+
+def test_a_bias_is_rounded_too() -> None:
+    bias, entities = np.array([1e8, 1e8 + 1, 0]), np.array([[1.0], [1], [1]])
+    vectors: Any = [[1.0]], entities
+    report = tr.evaluate_topk(*vectors, [[1]], [[0]], similarity="l2", bias=bias)
+    assert report["recall@1"] == 1
+    with pytest.raises(InputValueError, match="query 0: entity 1 is missing"):
+        tr.evaluate_topk(*vectors, [[0]], [[2]], similarity="l2", bias=bias)
+
+
 @pytest.mark.parametrize("similarity", SIMILARITIES)
 def test_single_precision_rounds_by_no_more(similarity: str) -> None:
     """Of near copies, far from the origin, large ones, and near the edge of the ball."""

@@ -698,10 +698,9 @@ def rounding_of_floats(embeddings: Embeddings, rows: IntArray, pairs: TopK) -> F
             elif similarity in ("l2", "inverse_l2"):
                 ends = np.sqrt(ends)
             if similarity.startswith("inverse"):
-                ends = -1 / (1 + ends)
+                ends = (signs * share - 1) / (1 + ends)
             roundings = ends[1] - ends[0]
-        bias = 0 if embeddings.bias is None else embeddings.bias[pairs.ids]
-        roundings += share * (np.abs(pairs.scores) + np.abs(bias))
+        roundings += share * np.abs(pairs.scores)  # A bias is at most the score and the rest.
     return np.where(np.isfinite(pairs.scores), roundings, 0)
 
 
