@@ -6,7 +6,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -42,6 +42,8 @@ from .text import (
 )
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..arrays.types import IntArray
     from .columns import Where
 
@@ -198,27 +200,30 @@ class Vocabulary:
         text += f"ends or in Unicode form: {first_pairs}"
         return [("spellings", len(pairs), text)] if pairs else []
 
-    def find_keys(self, argument: str, ids: IntArray, size: int) -> IntArray:
-        """Return for each id the position of the entity that has it as label; -1: none has.
+    def find_keys(self, argument: str, keys: npt.NDArray[Any], size: int) -> IntArray:
+        """Return for each key the position of the entity that has it as label; -1: none has.
 
-        Labels in text are ints if all are written as one. Ids have any shape. If none of them is
-        the label of one of so many entities, they are refused, unless all are -1, which pads lists.
+        An integer is a label that is written as Python writes it, and never a position. Keys have
+        any shape. If none of them is the label of one of so many entities, they are refused, unless
+        all are -1 or empty, which pads lists.
 
-        >>> Vocabulary.read("entities", ["7", "8", "9"]).find_keys("ids", np.array([[9, 6]]), 3)
-        array([[ 2, -1]])
+        >>> Vocabulary.read("entities", ["7", "8", "a"]).find_keys("ids", np.array([[8, 1]]), 3)
+        array([[ 1, -1]])
         """
         if self.size != size:
             expected = f"a label for each of {size:,} entities"
             raise InputValueError(self.of, expected=expected, got=f"{self.size:,}")
-        keys = self
-        if self.words is not None and all(map(is_integer_text, self.words)):
-            keys = replace(self, names=tuple(map(int, self.words)))
-        positions = align(argument, ids.ravel(), keys, needs_all=False)
-        is_stranger = (ids.ravel() != -1) & (positions < 0)
-        if (positions < 0).all() and is_stranger.any():
-            got = ids.ravel()[is_stranger][0]
-            raise InputValueError(argument, expected=keys.expected, got=got)
-        return positions.reshape(ids.shape)
+        flat = keys.ravel()
+        texts = flat.astype("U")
+        if flat.dtype.kind == "U" or self.words is not None:
+            positions = self.find_labels(texts.tolist(), is_text=True)
+        else:
+            positions = self.find_ints(flat.astype(np.int64))
+        strangers = flat[(texts != "") & (texts != "-1")]
+        if (positions < 0).all() and len(strangers):
+            expected = f"labels of {self.of}, as {self.label_of(0)!r:.80}"
+            raise InputValueError(argument, expected=expected, got=strangers[0])
+        return positions.reshape(keys.shape)
 
     @cached_property
     def holds_ints(self) -> bool:

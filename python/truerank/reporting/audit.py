@@ -283,7 +283,7 @@ class Finding:
         "joined queries" of one name; for lists "missing lists", "unused lists", "pooled lists" of
         several values of a column, "known in lists", "names" of right answers that differ only in
         writing, and "spellings"; for lists of an index "missing ids", "no candidates", "tied
-        lists", "without candidates" and "ids from 1".
+        lists", "without candidates", "taken on trust" and "ids from 1".
     count : int
         How many tasks, candidates, rows or lists it concerns.
     message : str

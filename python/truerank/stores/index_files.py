@@ -254,7 +254,8 @@ def read_ids(argument: str, path: str, entities: int | None = None) -> Array:
     """Read the ids that an index lists for each query, a row for each, in any dtype of integers.
 
     What -1 becomes in an unsigned dtype is -1, as `signed_ids` has it; the entities are so many. A
-    `.npy` file has an array of integers, an `.npz` file one that is called ids.
+    `.npy` file has an array of integers, an `.npz` file one that is called ids. Where nobody says
+    how many entities there are, they are keys, which may be text.
     """
     ending = ending_of(path)
     if ending == ".npy":
@@ -270,7 +271,7 @@ def read_ids(argument: str, path: str, entities: int | None = None) -> Array:
     else:
         expected = f"a name that ends in .npy, {', '.join(LISTS)}, .hdf5:NAME"
         raise InputValueError(argument, expected=expected, got=path)
-    if ids.dtype.kind not in "iu":
+    if ids.dtype.kind not in ("iuU" if entities is None else "iu"):
         expected = "integers, the numbers of entities"
         raise InputTypeError(argument, expected=expected, got=f"dtype {ids.dtype}", place=path)
     with report_damage(argument, path):
