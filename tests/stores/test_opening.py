@@ -274,13 +274,13 @@ def test_ranks_in_columns_are_refused_in_files_of_many_tiles(
     rng = np.random.default_rng(0)
     points = np.stack([rng.permutation(40) for _ in range(60)])
     path = write_npy(tmp_path / "a.npy", np.asfortranarray(points))
-    for scores in (open_scores(path, io=io), *shards_of_columns(tmp_path, points)):
-        scores.io = io
-        assert any(tile.width < 40 for tile in scores.tiles(320))
-        refusal(ValueError, "^scores: 60 rows, each a permutation of 0 to 39", tr.rank, scores, 0)
+    for store in (open_scores(path, io=io), *shards_of_columns(tmp_path, points)):
+        store.io = io
+        assert any(tile.width < 40 for tile in store.tiles(320))
+        refusal(ValueError, "^scores: 60 rows, each a permutation of 0 to 39", tr.rank, store, 0)
     points[59, :2] = points[59, 0]
-    for scores in shards_of_columns(tmp_path, points):
-        assert len(tr.rank(scores, 0)) == 60
+    for store in shards_of_columns(tmp_path, points):
+        assert len(tr.rank(store, 0)) == 60
 
 
 TAKEN: dict[str, Any] = {
