@@ -258,8 +258,12 @@ def _name_splits(
 def _pair_queries(
     queries: Vocabulary, asked: IntArray, entities: Vocabulary
 ) -> tuple[IntArray, IntArray]:
-    """Return queries beside the entity of their name, or of their number where none have names."""
-    if (queries.names is not None) != (entities.names is not None):
+    """Return queries beside the entity of their name, or of their number where none have names.
+
+    Labels that are their own positions are numbers, too.
+    """
+    named = [each.names for each in (queries, entities) if each.names is not None]
+    if len(named) == 1 and named[0] != tuple(range(len(named[0]))):
         expected = "None, or queries and entities that both have names, or are both numbered"
         way = Option("", effect="give them names", call="queries= and entities=")
         raise InputValueError("exclude", "", expected, "'self'", remedies=[way])
