@@ -269,8 +269,8 @@ class Vocabulary:
         if self.is_unbounded:
             return f"integers, as no labels of {self.of} are given"
         ids = f"from 0 to {self.size - 1}"
-        if not self.has_size:
-            ids = "from 0 to 2**36 - 1 (str(...) makes labels of others)"
+        if not (self.has_size or self.words):
+            return f"integers, the ids of {self.of}"
         if self.has_ids:
             return f"ids of {self.of} {ids}, as text has ids here"
         if not self.names:
@@ -323,7 +323,7 @@ class Vocabulary:
         expected = self.expected
         entry = column.entry(row)
         if entry in (-1, "-1"):
-            expected += "; leave out padding, as ids[ids >= 0] does"
+            expected += "; leave out padding, as ids[ids != -1] does"
         expected += way_to_split(entry, lambda x: (self.find_labels(x, column.is_text) >= 0).all())
         remedies = []
         are_labels_of_text = column.is_text and self.words and not self.has_ids

@@ -10,20 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.row_keys import are_among, are_new, distinct, row_keys, sorted_with_order
+from ..arrays.row_keys import are_among, are_new, distinct, row_keys, sorted_with_order, without
+from ..counting.lists import PAD
 from ..errors import InputTypeError, InputValueError, Option, warn_user
 from ..inputs.checks import is_number, is_sparse
 from ..naming import format_count
 from ..ranks.container import check_number
-from ..records.columns import Column
+from ..records.columns import Column, at_position, read_column
 from ..records.id_tables import align_columns, is_column
 from ..records.lists import Judgements, read_judgements
 from ..records.splits import SplitTables, count_left_out, find_leaks, name_splits, warn_of_strangers
 from ..records.vocabularies import MAX_IDS, Vocabulary, align, way_to_split
+from ..tasks.side import core_selection
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..records.splits import FindingParts
+    from ..tasks.side import Side
 
 ANY_INTEGERS = Vocabulary(0, None, "queries", has_order=False)  # They are names, of any size.
 
@@ -200,12 +203,19 @@ def _read_entities(
 ) -> Vocabulary:
     """Return the given entities or, where only their number was given, the names without order.
 
-    Lists may name the queries themselves, where these are left out.
+    Without a number, integers that are no ids are names, too, but for -1, which pads lists. Lists
+    may name the queries themselves, where these are left out.
     """
-    named = [column for column in documents if len(column) and column.has_labels]
-    if given.names is not None or not named:
+    if given.names is not None:
         return given
-    names = dict.fromkeys(chain.from_iterable(column.listed for column in (*documents, *queries)))
+    columns = [*documents, *queries]
+    if not any(len(column) and column.has_labels for column in documents):
+        ints = [column.ids for column in columns if not column.has_labels]
+        if given.has_size or all(((given.find_ints(x) >= 0) | (x == PAD)).all() for x in ints):
+            return given
+        distinct_ints = distinct(np.concatenate(ints))
+        return replace(given, names=tuple(distinct_ints[distinct_ints != PAD].tolist()))
+    names = dict.fromkeys(chain.from_iterable(column.listed for column in columns))
     _check_number_of_names(given.size, len(names))
     vocabulary = Vocabulary.infer("entities", tuple(names))
     return replace(vocabulary, size=given.size, has_order=False, has_size=given.has_size)
@@ -260,10 +270,14 @@ def _pair_queries(
 ) -> tuple[IntArray, IntArray]:
     """Return queries beside the entity of their name, or of their number where none have names.
 
-    Labels that are their own positions are numbers, too.
+    Labels that are their own positions are numbers, too, and so are those that are any integers.
     """
-    named = [each.names for each in (queries, entities) if each.names is not None]
-    if len(named) == 1 and named[0] != tuple(range(len(named[0]))):
+    named = [each for each in (queries, entities) if each.names is not None]
+    are_numbers = all(
+        each.holds_ints and (not each.has_order or each.names == tuple(range(each.size)))
+        for each in named
+    )
+    if len(named) == 1 and not are_numbers:
         expected = "None, or queries and entities that both have names, or are both numbered"
         way = Option("", effect="give them names", call="queries= and entities=")
         raise InputValueError("exclude", "", expected, "'self'", remedies=[way])
@@ -283,16 +297,31 @@ def _count_strangers(name: str, size: int, number: int) -> list[FindingParts]:
     return [(name, number, f"{number:,} of {size:,} rows have a query of the task")]
 
 
-def number_names(title: str, names: Any, entities: Vocabulary, *, is_text: bool) -> IntArray:
-    """Return the ids of names in lists; those that qrels do not have come after the others."""
-    ids = align(title, names, entities, is_text=is_text, needs_all=False)
+def number_names(
+    title: str, names: Any, entities: Vocabulary, side: Side, *, is_text: bool
+) -> IntArray:
+    """Return the ids of names in lists; those that qrels do not have get ids that nothing has.
+
+    These come after those of names in qrels.
+    """
+    column = read_column(title, names, entities.kind_of_elements, is_text=is_text)
+    ids = align(title, column, entities, needs_all=False).copy()
     names_of_qrels = entities.names or ()
-    _refuse_joined("qrels", names_of_qrels, names)
-    _refuse_joined(title, names, names_of_qrels)
+    if entities.words:
+        _refuse_joined("qrels", names_of_qrels, names)
+        _refuse_joined(title, names, names_of_qrels)
+    else:
+        padding = np.where(column.ids == PAD, PAD, 0)
+        entities.refuse_strangers(title, column, padding, at_position)
     is_new = ids < 0
     new = int(np.count_nonzero(is_new))
     _check_number_of_names(entities.size, len(names_of_qrels) + new)
-    ids[is_new] = len(names_of_qrels) + np.arange(new)
+    free_ids = len(names_of_qrels) + np.arange(new)
+    if entities.names is None:  # Ids are integers of the task and of other lists, too.
+        selections = [core_selection(each) for each in (side.filter, side.candidates)]
+        used = [ids, side.targets, *(each.indices for each in selections if each is not None)]
+        free_ids = without(np.arange(new + sum(map(len, used))), np.concatenate(used))[:new]
+    ids[is_new] = free_ids
     return ids
 
 

@@ -466,15 +466,16 @@ class Task(SidedTask):
     def _ids_of_listed(self, side: str, named: Lists, title: str, names: ListedNames) -> IntArray:
         """Return the ids of names, of which some may be new where entities have no order."""
         entities = self.names["entity"]
-        if entities.has_numbers and named.path and names:
+        are_any_integers = entities.holds_ints and not entities.has_order
+        if (entities.has_numbers or are_any_integers) and named.path and names:
             expected = "ids of entities, as qrels of ints have, and no names in text"
             way = _digits_as_names(entities)
             raise InputTypeError(title, "", expected, repr(names[0]), remedies=[way])
-        if entities.has_order or entities.has_numbers:
+        if entities.has_order:
             return super()._ids_of_listed(side, named, title, names)
-        ids = number_names(title, names, entities, is_text=bool(named.path))
+        ids = number_names(title, names, entities, self.answers, is_text=bool(named.path))
         targets = self.answers.targets
-        if len(ids) and not are_among(targets, ids).any():
+        if len(ids) and entities.names and not are_among(targets, ids).any():
             right = entities.label_of(int(targets[0]))
             two = f"right answers are {right!r}, ..., lists have {names[0]!r}, ..."
             warn_user(title, f"no right answer is in any list: {two}")
