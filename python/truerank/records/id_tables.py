@@ -600,6 +600,7 @@ def align_columns(
     ids: dict[str, list[IntArray]] = {}
     for table, role in product(tables, roles):
         where = partial(table.where, role)
-        aligned = align(table.title, table.columns[role], vocabulary, where, looked_up=looked_up)
+        column = table.columns[role]
+        aligned = align(table.title, column, vocabulary, where, looked_up=looked_up, are_facts=True)
         ids.setdefault(role, []).append(aligned)
     return ids

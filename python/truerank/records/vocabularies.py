@@ -294,8 +294,7 @@ class Vocabulary:
         if label is None:
             return ""
         reason = "an int could be a position, or the label with its digits"
-        remedies = f"give str(...) for labels, or {self.of}={self.size} for positions"
-        return f"labels of {self.of}, as {label!r} ({reason}: {remedies})"
+        return f"labels of {self.of}, as {label!r} ({reason})"
 
     def expected_for_label(self, label: str) -> str:
         """What messages expect in place of a label of Python that is refused."""
@@ -404,6 +403,7 @@ def align(
     is_text: bool = False,
     needs_all: bool = True,
     looked_up: dict[tuple[Any, bool], IntArray] | None = None,
+    are_facts: bool = False,
 ) -> IntArray:
     """Return the position of what each element of a column names, by the one rule.
 
@@ -426,6 +426,8 @@ def align(
         `NO_NUMBER`.
     looked_up : dict, optional
         The positions of labels that columns share: each is looked up once, and added.
+    are_facts : bool
+        Whether these are facts: all of them may be renamed, and the vocabulary given for them.
 
     Raises
     ------
@@ -456,6 +458,9 @@ def align(
         return np.zeros(0, dtype=np.int64)
     expected = _expected_of_other_type(column, vocabulary)
     if expected:
+        if are_facts and vocabulary.has_order and not column.has_labels:
+            expected += f"; give str(...) for labels, or {vocabulary.of}={vocabulary.size} for "
+            expected += "positions"
         raise InputTypeError(argument, expected=expected, got=f"{column.entry(0)!r} {where(0)}")
     ids = column.ids
     if column.has_labels:

@@ -94,8 +94,8 @@ def read_answers(
     # Rows do not name queries without an answer.
     all_queries = tested.columns["query"] if tested.asked is None else tested.asked
     query_names = _read_queries(tested, all_queries, queries)
-    asked = distinct(align(tested.title, all_queries, query_names, partial(tested.where, "query")))
     query_ids = {split: align_columns([tested], ["query"], query_names)["query"][0]}
+    asked = distinct(align(tested.title, all_queries, query_names, partial(tested.where, "query")))
     findings = count_left_out(tables.values())
     for name, table in list(tables.items())[1:]:  # The evaluated split comes first.
         if queries is not None or isinstance(all_queries.labels, range):  # as in a matrix
@@ -158,7 +158,7 @@ def _select_queries(
     """Return the rows of a known split whose queries are those of the task, and their queries."""
     column = table.columns["query"]
     where = partial(table.where, "query")
-    ids = align(table.title, column, queries, where, needs_all=False)
+    ids = align(table.title, column, queries, where, needs_all=False, are_facts=True)
     if column.labels is None and queries.has_numbers and column.ids.min(initial=0) < 0:
         raise InputValueError(table.title, expected="query ids from 0 on", got=column.ids.min())
     is_of_task = (ids >= 0) & (ids < queries.size)
@@ -178,7 +178,7 @@ def _select_documents(
     """
     column = table.columns["document"]
     where = partial(table.where, "document")
-    ids = align(table.title, column, entities, where, needs_all=False)
+    ids = align(table.title, column, entities, where, needs_all=False, are_facts=True)
     is_entity = ids >= 0
     if is_entity.all():
         return table, query_ids, ids

@@ -365,7 +365,8 @@ class Task(SidedTask):
             of `row_queries`. The index and columns of a frame must be the labels in their order.
         row_queries : keys, optional
             The query of each row, in any order, by the labels that `qrels` or `queries` have. Each
-            query with right answers has one row; rows of others are counted in the audit.
+            query with right answers has one row; rows of others are counted in the audit. Or
+            ``task.answers``: rows are in the order of ``task.answers.queries``.
 
         Examples
         --------
