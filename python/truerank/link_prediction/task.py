@@ -295,6 +295,7 @@ class Task(SidedTask):
             has_further=keys is not None,
             refuses_further=keys is None,
             has_ids=flag("ids", ids),
+            unseen=unseen,
         )
         key_columns = _read_keys(keys, splits.rows.shape[1])
         # A query has the further columns that are keys behind its own.

@@ -593,14 +593,19 @@ def _refuse_ids_beside_labels(tables: Sequence[IdTable], roles: Sequence[str]) -
 
 
 def align_columns(
-    tables: Sequence[IdTable], roles: Sequence[str], vocabulary: Vocabulary
+    tables: Sequence[IdTable],
+    roles: Sequence[str],
+    vocabulary: Vocabulary,
+    *,
+    needs_all: bool = True,
 ) -> dict[str, list[IntArray]]:
     """Return by role the ids of each table; labels that columns share are looked up once."""
+    align_facts = partial(align, needs_all=needs_all, are_facts=True)
     looked_up: dict[tuple[int, bool], IntArray] = {}  # `align` keeps here what labels stand for.
     ids: dict[str, list[IntArray]] = {}
     for table, role in product(tables, roles):
         where = partial(table.where, role)
         column = table.columns[role]
-        aligned = align(table.title, column, vocabulary, where, looked_up=looked_up, are_facts=True)
+        aligned = align_facts(table.title, column, vocabulary, where, looked_up=looked_up)
         ids.setdefault(role, []).append(aligned)
     return ids

@@ -314,8 +314,15 @@ class Vocabulary:
         place = _core.first_outside(np.ascontiguousarray(ids), self.size)
         return place if place >= 0 else None
 
-    def refuse_strangers(self, argument: str, column: Column, ids: IntArray, where: Where) -> None:
-        """Refuse the first element of a column whose id stands for nothing."""
+    def refuse_strangers(
+        self,
+        argument: str,
+        column: Column,
+        ids: IntArray,
+        where: Where,
+        ways: Sequence[Option] = (),
+    ) -> None:
+        """Refuse the first element of a column whose id stands for nothing, with ways out."""
         row = self._first_unknown(ids)
         if row is None:
             return
@@ -324,10 +331,10 @@ class Vocabulary:
         if entry in (-1, "-1"):
             expected += "; leave out padding, as ids[ids != -1] does"
         expected += way_to_split(entry, lambda x: (self.find_labels(x, column.is_text) >= 0).all())
-        remedies = []
+        remedies = list(ways)
         are_labels_of_text = column.is_text and self.words and not self.has_ids
         if are_labels_of_text and self.of in _WITH_IDS and is_id(str(entry)):
-            remedies = [Option("ids", True, "says that text has ids")]
+            remedies.append(Option("ids", True, "says that text has ids"))
         got = f"{entry!r} {where(row)}"
         raise InputValueError(argument, expected=expected, got=got, remedies=remedies)
 
