@@ -166,4 +166,4 @@ def test_a_sample_of_a_split_with_other_names() -> None:
     task = Task(whole[:1], {"train": train, "test": whole}, sides=["tail"], **NAMES)
     assert task.tail.filter[1].tolist() == [1, 2]
     found = messages(task)['left out of known["test"]']
-    assert found == "2 (a r x, y r b) with a name that no label is"
+    assert found == "2 (a r x, ...) with a name that no label is"

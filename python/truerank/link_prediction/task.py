@@ -300,11 +300,10 @@ class Task(SidedTask):
         key_columns = _read_keys(keys, splits.rows.shape[1])
         # A query has the further columns that are keys behind its own.
         roles = {side: (*SIDES[side], *map(str, key_columns), side) for side in chosen_sides}
-        has_known = known is not None
-        filter_name = _read_filter(filter, has_known)
+        filter_name = _read_filter(filter, known is not None)
         name_of_candidates, candidate_sets = read_candidates(candidates, chosen_sides, splits)
         further = range(3, splits.rows.shape[1]) if filter_name == FACT else key_columns
-        test_rows, row_audit, unseen_audit = audit_triples(splits, further, rules)
+        test_rows, audit, lacking = audit_triples(splits, further, rules)
         sides_of_task, is_asked = make_sides(roles, splits, test_rows, filter_name, candidate_sets)
         self.test = np.ascontiguousarray(splits.rows[test_rows])
         protocol = Protocol(
@@ -323,7 +322,7 @@ class Task(SidedTask):
             known=digest_of_rows(list(splits.rows.T)),
             test_rows=test_rows,
             height=splits.tested,
-            findings=list_findings(splits, test_rows, row_audit, unseen_audit, is_asked, has_known),
+            findings=list_findings(splits, test_rows, audit, lacking, is_asked, known is not None),
         )
 
     _numbers_queries = True

@@ -593,19 +593,14 @@ def _refuse_ids_beside_labels(tables: Sequence[IdTable], roles: Sequence[str]) -
 
 
 def align_columns(
-    tables: Sequence[IdTable],
-    roles: Sequence[str],
-    vocabulary: Vocabulary,
-    *,
-    needs_all: bool = True,
+    tables: Sequence[IdTable], roles: Sequence[str], vocabulary: Vocabulary, **options: Any
 ) -> dict[str, list[IntArray]]:
     """Return by role the ids of each table; labels that columns share are looked up once."""
-    align_facts = partial(align, needs_all=needs_all, are_facts=True)
-    looked_up: dict[tuple[int, bool], IntArray] = {}  # `align` keeps here what labels stand for.
+    # `align` keeps here what labels stand for.
+    options |= {"looked_up": {}, "are_facts": True}
     ids: dict[str, list[IntArray]] = {}
     for table, role in product(tables, roles):
         where = partial(table.where, role)
-        column = table.columns[role]
-        aligned = align_facts(table.title, column, vocabulary, where, looked_up=looked_up)
+        aligned = align(table.title, table.columns[role], vocabulary, where, **options)
         ids.setdefault(role, []).append(aligned)
     return ids

@@ -215,7 +215,8 @@ def _align_roles(
             vocabulary = make_further_vocabulary(name, tables, role, text_has_ids=text_has_ids)
             vocabulary = replace(vocabulary, has_ids=has_ids)
         vocabularies |= dict.fromkeys(sharing_roles, vocabulary)
-        ids |= align_columns(tables, sharing_roles, vocabulary, needs_all=False)
+        needs_all = not vocabulary.may_lack_names
+        ids |= align_columns(tables, sharing_roles, vocabulary, needs_all=needs_all)
     return {role: vocabularies[role] for role in roles}, {role: ids[role] for role in roles}
 
 
@@ -229,27 +230,23 @@ def _check_names(
 ) -> list[FindingParts]:
     """Refuse elements that stand for nothing in a split, or leave out and count their facts.
 
-    A model knows all that it was trained on, and names alone may be others' than the model's.
+    Only names may be others' than the model's, which knows all that it was trained on.
     """
-    is_known = np.all([ids[role][number] >= 0 for role in ids], axis=0)
-    may_leave_out = unseen is not None and split != TRAIN and bool(is_known.any())
+    named = [role for role, each in vocabularies.items() if each.may_lack_names]
+    is_known = np.all([ids[role][number] >= 0 for role in named], axis=0)
+    may_leave_out = unseen is not None and split != TRAIN and is_known.any()
     ways = [Option("unseen", "drop", "leaves such facts out")] if may_leave_out else []
-    for role, vocabulary in vocabularies.items():
-        has_ids_alone = vocabulary.names is None or vocabulary.has_ids
-        if has_ids_alone or unseen != "drop" or not may_leave_out:
+    if not may_leave_out or unseen != "drop":
+        for role in named:
             column, where = table.columns[role], partial(table.where, role)
-            ways_of_role = [] if has_ids_alone else ways
-            vocabulary.refuse_strangers(table.title, column, ids[role][number], where, ways_of_role)
+            vocabularies[role].refuse_strangers(table.title, column, ids[role][number], where, ways)
     if is_known.all():
         return []
     rows = np.flatnonzero(~is_known)
-    examples = [
-        tuple(table.columns[role].entry(row) for role in ids)
-        for row in rows[:MAX_EXAMPLES].tolist()
-    ]
+    first = tuple(table.columns[role].entry(rows[0]) for role in ids)
     for columns in ids.values():
         columns[number] = columns[number][is_known]
-    words = f"{count_in_words(len(rows), examples)} with a name that no label is"
+    words = f"{count_in_words(len(rows), [first])} with a name that no label is"
     return [(f"left out of {table.title}", len(rows), words)]
 
 

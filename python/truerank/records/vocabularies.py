@@ -226,6 +226,11 @@ class Vocabulary:
         return bool(self.names) and self.words is None
 
     @property
+    def may_lack_names(self) -> bool:
+        """Whether facts may have names that are no labels, and no ids either."""
+        return bool(self.names) and not self.has_ids
+
+    @property
     def is_unbounded(self) -> bool:
         """Whether any integer is an id, and nothing is a label."""
         return self.size == 0
@@ -315,12 +320,7 @@ class Vocabulary:
         return place if place >= 0 else None
 
     def refuse_strangers(
-        self,
-        argument: str,
-        column: Column,
-        ids: IntArray,
-        where: Where,
-        ways: Sequence[Option] = (),
+        self, argument: str, column: Column, ids: IntArray, where: Where, ways: Any = ()
     ) -> None:
         """Refuse the first element of a column whose id stands for nothing, with ways out."""
         row = self._first_unknown(ids)
