@@ -12,6 +12,7 @@ from .. import reporting
 from ..arrays.row_keys import are_among, digest_of_rows, distinct, distinct_rows
 from ..counting.lists import CandidateLists, TopK
 from ..errors import InputTypeError, InputValueError, Option, warn_user
+from ..inputs.array_likes import as_floats
 from ..inputs.checks import Axis, by_position, choice
 from ..inputs.rules import (
     LISTED,
@@ -30,6 +31,7 @@ from ..ranks.protocol import Protocol
 from ..records.columns import first_names
 from ..records.lists import Lists
 from ..records.splits import check_rules
+from ..records.vocabularies import align
 from ..tasks import described_by
 from ..tasks.candidates import (
     ALL,
@@ -46,6 +48,7 @@ from .sets import ANY_INTEGERS, count_repeats, find_right_answers, number_names,
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
+    from ..embeddings.vectors import Embeddings
     from ..inputs.rules import IoMode, Similarity
     from ..ranks.container import Ranks
     from ..records.columns import Names as ListedNames
@@ -442,18 +445,72 @@ class Task(SidedTask):
         )
 
     def _findings_of_lists(
-        self, ranks: Ranks, lists: CandidateLists, rows: IntArray
+        self, ranks: Ranks, lists: CandidateLists, rows: IntArray, given: Lists | CandidateLists
     ) -> list[reporting.Finding]:
-        """Count the entries of lists that are known, and so left out."""
+        """Count the entries of lists that are known, and lists whose first entry is their query."""
+        findings = self._find_lists_of_themselves(given, rows, ranks.protocol.order)
         lengths = np.diff(lists.indptr)
         counted_lengths: Any = ranks.lengths  # They are without what is known; -1: no list.
         n_known = np.zeros_like(lengths)
         n_known[rows] = lengths[rows] - counted_lengths.clip(0)  # Tasks share lists.
         known = int(n_known.sum())
-        if not known:
+        if known:
+            words = f"lists hold {format_count(known, 'known entry')}: left out"
+            findings.append(reporting.Finding("known in lists", known, words))
+        return findings
+
+    def _find_lists_of_themselves(
+        self, lists: Lists | CandidateLists, rows: IntArray, order: str
+    ) -> list[reporting.Finding]:
+        """Count the lists that have their query first, if half of those that hold it do."""
+        scores: Any = lists.scores
+        own_ids = np.full(len(lists.indptr) - 1, -1)
+        if isinstance(lists, Mapping):  # Ids number the names here.
+            number_of_name = {name: number for number, name in enumerate(lists.names)}
+            own_ids[:] = [number_of_name.get(query, -1) for query in lists.queries]
+        else:
+            own_ids[rows] = self._own_ids()[self.answers.rows]
+            scores = None if scores is None else as_floats(scores)
+        list_of_entry = np.repeat(np.arange(len(own_ids)), np.diff(lists.indptr))
+        is_own = lists.ids == own_ids[list_of_entry]
+        places = np.arange(len(is_own)) if scores is None else scores
+        is_ascending = scores is None or order == "ascending"
+        first = np.full(len(own_ids), np.inf if is_ascending else -np.inf)
+        (np.fmin if is_ascending else np.fmax).at(first, list_of_entry, places)
+        number = int(np.count_nonzero(is_own & (places == first[list_of_entry])))
+        n_own = int(np.count_nonzero(is_own))
+        words = f"{number:,} of {format_count(n_own, 'list')} that hold their query have it first"
+        return self._find_itself(words, number if 2 * number >= n_own else 0)
+
+    def _findings_of_vectors(self, vectors: Embeddings, rows: IntArray) -> list[reporting.Finding]:
+        """Count the queries whose vector is that of the entity of their name or number."""
+        own_ids = self._own_ids()
+        row_of_query = dict(zip(self.answers.rows.tolist(), rows.tolist(), strict=True))
+        queries, entities = vectors.queries.array, vectors.entities.array
+        number = sum(
+            np.array_equal(queries[row], entities[own_ids[query]])
+            for query, row in row_of_query.items()
+            if own_ids[query] >= 0 and vectors.tokens is None
+        )
+        words = (
+            f"{number:,} of {format_count(len(own_ids), 'query')} have the vector of their entity"
+        )
+        return self._find_itself(words, number)
+
+    def _find_itself(self, words: str, number: int) -> list[reporting.Finding]:
+        """Say how many queries are candidates of themselves, unless they are left out."""
+        if not number or "self" in self.protocol.filter:
             return []
-        words = f"lists hold {format_count(known, 'known entry')}: left out"
-        return [reporting.Finding("known in lists", known, words)]
+        words += ', as by name or number; exclude="self" leaves it out'
+        return [reporting.Finding("self", number, words)]
+
+    def _own_ids(self) -> IntArray:
+        """Return for each query the entity that has its name, or its number; -1: none has."""
+        entities = self.names["entity"]
+        names = self.names["query"].list_labels(self.answers.query_ids[:, 0])
+        if isinstance(names[0], str) != bool(entities.words):
+            return np.full(len(names), -1)
+        return align("exclude", names, entities, needs_all=False)
 
     def _order_by_place(self, side: str, argument: str) -> RowOrder:
         """Return the order of queries, which is known if they were given, or are 0, 1, 2, ..."""

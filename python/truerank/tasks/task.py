@@ -191,9 +191,16 @@ class Task:
         return align(argument, names, self._vocabulary(side), is_text=bool(named.path))
 
     def _findings_of_lists(
-        self, ranks: Ranks, lists: CandidateLists, rows: IntArray
+        self, ranks: Ranks, lists: CandidateLists, rows: IntArray, given: Lists | CandidateLists
     ) -> list[reporting.Finding]:
-        """Return what of lists does not count, or is short; `rows` are those of the ranks."""
+        """Return what of lists does not count, or is short; `rows` are those of the ranks.
+
+        The `given` lists may be by key, with names.
+        """
+        return []
+
+    def _findings_of_vectors(self, vectors: Embeddings, rows: IntArray) -> list[reporting.Finding]:
+        """Return what is worth knowing of vectors; `rows` are those of the tasks of a side."""
         return []
 
     # -- evaluation: what is handed over by side ---------------------------------------------------
@@ -415,6 +422,7 @@ class Task:
                 expected = f"sides of the task ({', '.join(self.sides)})"
                 raise InputValueError("bias", expected=expected, got=repr(name))
         sources: dict[str, Source] = {}
+        findings = self._findings_of_rows(orders, queries)
         opened: dict[str, Embeddings] = {}  # The first of each noun, whose candidates others share.
         for name, noun in noun_of_side.items():
             argument = title or name
@@ -433,8 +441,9 @@ class Task:
             side = self.sides[name]
             rank = partial(rank_vectors_of_side, argument, vectors, rows, side, rules)
             sources[name] = vectors.nbytes, rank
+            findings += self._findings_of_vectors(vectors, rows)
         open_watch = partial(embeddings.vectors.watching, rules.progress)
-        return self._rank_sides(sources, open_watch, self._findings_of_rows(orders, queries), title)
+        return self._rank_sides(sources, open_watch, findings, title)
 
     def _open_vectors(
         self, name: str, argument: str, order: RowOrder, rules: Rules, **vectors: Any
@@ -601,7 +610,7 @@ class Task:
                     files=files,
                 )
             ranks_of_sides.append(ranks)
-            findings += self._findings_of_lists(ranks, lists, rows)
+            findings += self._findings_of_lists(ranks, lists, rows, read)
         return self._report(ranks_of_sides, findings, **fields)
 
     def _lists_by_key(
