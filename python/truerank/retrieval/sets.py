@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.row_keys import are_among, are_new, distinct, row_keys, sorted_with_order, without
+from ..arrays.row_keys import are_among, are_new, distinct, row_keys, sorted_with_order
 from ..counting.lists import PAD
 from ..errors import InputTypeError, InputValueError, Option, warn_user
 from ..inputs.checks import is_number, is_sparse
@@ -21,13 +21,12 @@ from ..records.id_tables import align_columns, is_column
 from ..records.lists import Judgements, read_judgements
 from ..records.splits import SplitTables, count_left_out, find_leaks, name_splits, warn_of_strangers
 from ..records.vocabularies import MAX_IDS, Vocabulary, align, way_to_split
-from ..tasks.side import core_selection
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..records.splits import FindingParts
-    from ..tasks.side import Side
 
+_MOST_NUMBERS = MAX_IDS // 2  # Without a number of entities, integers from here on are names.
 ANY_INTEGERS = Vocabulary(0, None, "queries", has_order=False)  # They are names, of any size.
 
 
@@ -203,7 +202,7 @@ def _read_entities(
 ) -> Vocabulary:
     """Return the given entities or, where only their number was given, the names without order.
 
-    Without a number, integers that are no ids are names, too, but for -1, which pads lists. Lists
+    Without a number, integers of any size may be names, too, but for -1, which pads lists. Lists
     may name the queries themselves, where these are left out.
     """
     if given.names is not None:
@@ -211,7 +210,7 @@ def _read_entities(
     columns = [*documents, *queries]
     if not any(len(column) and column.has_labels for column in documents):
         ints = [column.ids for column in columns if not column.has_labels]
-        if given.has_size or all(((given.find_ints(x) >= 0) | (x == PAD)).all() for x in ints):
+        if given.has_size or all(((x >= PAD) & (x < _MOST_NUMBERS)).all() for x in ints):
             return given
         distinct_ints = distinct(np.concatenate(ints))
         return replace(given, names=tuple(distinct_ints[distinct_ints != PAD].tolist()))
@@ -297,13 +296,8 @@ def _count_strangers(name: str, size: int, number: int) -> list[FindingParts]:
     return [(name, number, f"{number:,} of {size:,} rows have a query of the task")]
 
 
-def number_names(
-    title: str, names: Any, entities: Vocabulary, side: Side, *, is_text: bool
-) -> IntArray:
-    """Return the ids of names in lists; those that qrels do not have get ids that nothing has.
-
-    These come after those of names in qrels.
-    """
+def number_names(title: str, names: Any, entities: Vocabulary, *, is_text: bool) -> IntArray:
+    """Return the ids of names in lists; those that qrels do not have come after the others."""
     column = read_column(title, names, entities.kind_of_elements, is_text=is_text)
     ids = align(title, column, entities, needs_all=False).copy()
     names_of_qrels = entities.names or ()
@@ -313,15 +307,11 @@ def number_names(
     else:
         padding = np.where(column.ids == PAD, PAD, 0)
         entities.refuse_strangers(title, column, padding, at_position)
-    is_new = ids < 0
+    first_new = len(names_of_qrels) or _MOST_NUMBERS
+    is_new = (ids < 0) | (ids >= first_new)
     new = int(np.count_nonzero(is_new))
-    _check_number_of_names(entities.size, len(names_of_qrels) + new)
-    free_ids = len(names_of_qrels) + np.arange(new)
-    if entities.names is None:  # Ids are integers of the task and of other lists, too.
-        selections = [core_selection(each) for each in (side.filter, side.candidates)]
-        used = [ids, side.targets, *(each.indices for each in selections if each is not None)]
-        free_ids = without(np.arange(new + sum(map(len, used))), np.concatenate(used))[:new]
-    ids[is_new] = free_ids
+    _check_number_of_names(entities.size, first_new + new)
+    ids[is_new] = first_new + np.arange(new)
     return ids
 
 

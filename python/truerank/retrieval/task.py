@@ -531,7 +531,7 @@ class Task(SidedTask):
             raise InputTypeError(title, "", expected, repr(names[0]), remedies=[way])
         if entities.has_order:
             return super()._ids_of_listed(side, named, title, names)
-        ids = number_names(title, names, entities, self.answers, is_text=bool(named.path))
+        ids = number_names(title, names, entities, is_text=bool(named.path))
         targets = self.answers.targets
         if len(ids) and entities.names and not are_among(targets, ids).any():
             right = entities.label_of(int(targets[0]))
