@@ -460,6 +460,13 @@ def test_multiples_of_bytes_have_one_cosine(dtype: str, n_queries: int) -> None:
     if dtype == "int8" and n_queries == 200:
         floats = tr.score_embeddings(queries * 1.0, entities * 1.0, similarity="cosine")
         assert np.count_nonzero(floats[:, :2000] != floats[:, 2000:]) > 100_000
+        wide = queries * 1.0, entities * 1.0, others[:, :1], top.ids[:, :1]
+        recalls = []
+        for tolerance in (0, 1e-12):
+            report = tr.evaluate_topk(*wide, similarity="cosine", tolerance=tolerance)
+            recalls.append(report["recall@1"])
+        assert recalls[0] < 0.95
+        assert recalls[1] == 1
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "inverse_l2", "complex_l1"])

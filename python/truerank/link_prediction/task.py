@@ -187,7 +187,9 @@ class Task(SidedTask):
     duplicates, leaks, unseen : {"keep", "drop", "raise"}
         What to do with test triples that repeat an earlier one; that a known split has, too; and
         that have an entity or relation that the split named "train" lacks (all known splits, if
-        none has that name).
+        none has that name). With ``unseen="drop"``, facts of the test and of other known splits
+        than "train" that have a name which `entities` or `relations` lack are left out as if they
+        had not been given, and counted; otherwise they are refused.
     columns : dict of str to (str or int), optional
         The name or the number of the column of "head", "relation" and "tail", in all splits. Others
         are left out, or with `keys` follow in their order. Default: by names, or in this order.

@@ -124,9 +124,10 @@ class Task(SidedTask):
         The gain from which on an answer is right, as ``-l`` of trec_eval; dcg, ndcg and err keep
         all gains. Default: all gains above 0 are right.
     exclude : {None, "self"}
-        "self": the entity with the name of a query, or with its number where neither have names, is
-        neither a candidate nor a right answer of it, as where a corpus holds the queries (ArguAna,
-        Quora), or labels make the qrels. It is a known split of that name.
+        "self": the entity with the name of a query, or with its number where neither have names (or
+        labels are their own positions), is neither a candidate nor a right answer of it, as where a
+        corpus holds the queries (ArguAna, Quora), or labels make the qrels. It is a known split of
+        that name.
     columns : mapping of str to (str or int), optional
         The name or number of the column of each role in qrels and known, ``{"query": "who",
         "document": 2}``, and perhaps "relevance", for what has columns. A column called relevance
@@ -493,16 +494,14 @@ class Task(SidedTask):
             if own_ids[query] >= 0 and vectors.tokens is None
         )
         words = (
-            f"{number:,} of {format_count(len(own_ids), 'query')} have the vector of their entity"
+            f"{number:,} of {format_count(len(own_ids), 'query')} have the vector of the entity "
         )
-        return self._find_itself(words, number)
+        return self._find_itself(words + "that has their name or number", number)
 
     def _find_itself(self, words: str, number: int) -> list[reporting.Finding]:
         """Say how many queries are candidates of themselves, unless they are left out."""
-        if not number or "self" in self.protocol.filter:
-            return []
-        words += ', as by name or number; exclude="self" leaves it out'
-        return [reporting.Finding("self", number, words)]
+        is_left_out = "self" in self.protocol.filter
+        return [reporting.Finding("self", number, words)] if number and not is_left_out else []
 
     def _own_ids(self) -> IntArray:
         """Return for each query the entity that has its name, or its number; -1: none has."""
