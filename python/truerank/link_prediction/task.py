@@ -187,9 +187,8 @@ class Task(SidedTask):
     duplicates, leaks, unseen : {"keep", "drop", "raise"}
         What to do with test triples that repeat an earlier one; that a known split has, too; and
         that have an entity or relation that the split named "train" lacks (all known splits, if
-        none has that name). With ``unseen="drop"``, facts of the test and of other known splits
-        than "train" that have a name which `entities` or `relations` lack are left out as if they
-        had not been given, and counted; otherwise they are refused.
+        none has that name). "drop" also leaves out facts, but of "train", with names that
+        `entities` or `relations` lack.
     columns : dict of str to (str or int), optional
         The name or the number of the column of "head", "relation" and "tail", in all splits. Others
         are left out, or with `keys` follow in their order. Default: by names, or in this order.
@@ -208,7 +207,7 @@ class Task(SidedTask):
         relation, ...), for a head (relation, tail, ...), for a relation (head, tail, ...).
     protocol : Protocol
     audit : Findings
-        What is worth knowing about the triples before numbers are believed: ``print(task.audit)``.
+        What is worth knowing about the triples: ``print(task.audit)``.
         Each finding has a `name`, a `count` and a `message`: "duplicates", "leaks" and "unseen",
         with what was done about them; what was "found" in all splits, and "left out" of files;
         entities "in no fact"; relations of the test that a known split lacks; "inverse relations",
@@ -244,8 +243,8 @@ class Task(SidedTask):
     "category" (of the relation: 1-1, 1-n, n-1 or n-n), "head_degree" and "tail_degree" (the number
     of distinct known triples of the entity), "degree" (that of the predicted entity or relation, as
     "0", "1", "2-3", "4-7", ...), "fact" (a number of the triple by names, whatever their order),
-    and "unit" (the row of `test` as it was given, which all sides share). Reports can be grouped by
-    any of them; ``ranks.to_pandas()`` has a column for each.
+    and "unit" (the row of `test` as it was given, which all sides share). They group reports, and
+    are columns of ``ranks.to_pandas()``.
 
     Examples
     --------

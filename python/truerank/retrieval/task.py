@@ -505,9 +505,9 @@ class Task(SidedTask):
 
     def _own_ids(self) -> IntArray:
         """Return for each query the entity that has its name, or its number; -1: none has."""
-        entities = self.names["entity"]
-        names = self.names["query"].list_labels(self.answers.query_ids[:, 0])
-        if isinstance(names[0], str) != bool(entities.words):
+        queries, entities = self.names["query"], self.names["entity"]
+        names = queries.list_labels(self.answers.query_ids[:, 0])
+        if bool(queries.words) != bool(entities.words):
             return np.full(len(names), -1)
         return align("exclude", names, entities, needs_all=False)
 
