@@ -223,7 +223,7 @@ class Task(SidedTask):
     Raises
     ------
     TypeError, ValueError
-        For anything but triples, and for arguments that do not fit; messages name the split.
+        For anything but triples, and for arguments that do not fit.
     OSError
         For files that are missing or damaged.
 
