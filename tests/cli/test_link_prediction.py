@@ -157,6 +157,20 @@ def test_known_facts_that_filter_nothing_are_left_out(predict: Predict) -> None:
     assert counts_of(tr.load("with.npz")) == counts_of(tr.load("without.npz"))
 
 
+def test_facts_of_names_that_the_model_lacks_are_left_out(predict: Predict, run: Run) -> None:
+    """Of a known split, where it is said; the refusal names the option."""
+    Path("more.txt").write_text(f"nobody\tof\t{NAMES[0]}\n{NAMES[1]}\tof\t{NAMES[2]}\n")
+    Path("model.txt").write_text("".join(f"{name}\n" for name in NAMES))
+    line = f"{KNOWN} --known more=more.txt --labels entities=model.txt {VECTORS}"
+    run(*f"link-prediction {line}".split(" ")).refuses(
+        1, "got 'nobody' in column 0 of line 1; --unseen drop leaves such facts out"
+    )
+    assert predict(f"{line} --unseen drop --save", "with.npz").code == 0
+    plain = f"{KNOWN} --labels entities=model.txt {VECTORS} --save"
+    predict(plain, "without.npz")
+    assert counts_of(tr.load("with.npz")) == counts_of(tr.load("without.npz"))
+
+
 def test_what_nobody_named_is_said(predict: Predict, run: Run) -> None:
     """A model of distances has wrong numbers by the default similarity."""
     line = f"{KNOWN} {VECTORS}".replace(" --similarity l1", "")

@@ -38,6 +38,7 @@ def files() -> None:
     arrays = {"E": np.eye(3), "T": np.eye(2, 3), "L": np.eye(4), "R": np.eye(5, 4)}
     arrays |= {"half-0": SCORES[:, :2], "half-1": SCORES[:, 2:4], "zero": np.array(0.0)}
     arrays["order"] = np.tile(np.arange(10), (9, 1))
+    arrays |= {f"order-{half}": x for half, x in enumerate(np.hsplit(arrays["order"], 2))}
     for name, array in arrays.items():
         np.save(name, array)
     for name, scores in {"ranks": SCORES, "other": -SCORES}.items():
@@ -76,6 +77,7 @@ OF_SCORES = [
         1,
         "scores: .*--order ascending says that they are ranks, the lowest the best",
     ),
+    ("evaluate order-*.npy 0 --shards columns", 1, "scores: 9 rows, each a permutation of 0 to 9"),
     (f"{EVALUATE} --filter foreign.npz", 1, "--filter: expected members indptr and indices, got"),
     (f"{EVALUATE} --filter csc.npz", 1, "--filter: expected a .* in csr format"),
     (f"{EVALUATE} --candidates wide.npz", 1, "--candidates: expected a sparse matrix of shape"),

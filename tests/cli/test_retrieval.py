@@ -195,6 +195,15 @@ def test_compare_evaluates_runs_by_the_rules_of_saved_ranks(run: Run) -> None:
     run(*line.split()).refuses(2, "--gain, --exclude-self cannot apply to saved ranks")
 
 
+def test_lists_that_begin_with_their_query_are_shown_by_the_audit(run: Run) -> None:
+    Path("own.run").write_text("a Q0 a 1 3 t\na Q0 x 2 2 t\nb Q0 b 1 3 t\nb Q0 y 2 2 t\n")
+    Path("own.txt").write_text("a 0 x 1\nb 0 y 1\n")
+    audit = run("retrieval", "own.txt", "own.run", "--audit")
+    assert "self: 2 of 2 lists that hold their query have it first\n" in audit.out
+    left_out = run("retrieval", "own.txt", "own.run", "--audit", "--exclude-self")
+    assert "self: 2 of 2" not in left_out.out
+
+
 def test_forms_of_queries_and_documents(run: Run) -> None:
     """Digits in text are names beside lists, and numbers of columns beside scores."""
     Path("digits").write_text("0 Q0 1 1 0.5 t\n1 Q0 4 1 0.5 t\n2 Q0 3 1 0.5 t\n")

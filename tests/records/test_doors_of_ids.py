@@ -337,7 +337,7 @@ WAYS_OUT: list[tuple[Callable[..., Any], Any, str, str]] = [
     (evaluate_two, {0: [0, None]}, "ids", "got None for 0 (a missing value: df.dropna()"),
     (read_triples, NUMBERED, "triples", "(pandas makes floats of ints if values are missing: "),
     (task_of_facts, [(UUID, "r", "b")], "test", "in row 0 (str(...) makes a label of it)"),
-    (triples_of_digits, [(2, 0, 2)], "triples", "(...) for labels, or entities=3 for positions)"),
+    (triples_of_digits, [(2, 0, 2)], "triples", "(...) for labels, or entities=3 for positions, g"),
     (evaluate_two, {"0": [0]}, "ids", "int(...) makes an int of digits, as in keys of JSON"),
     (evaluate_two, {"0": [0], 1: [1]}, "ids", "(str(...) of each makes labels of all)"),
     (evaluate_two, BY_QUERY.reset_index(), "ids", "(df.explode(...) makes a row of each)"),

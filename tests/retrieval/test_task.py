@@ -183,6 +183,25 @@ def test_a_corpus_that_holds_the_queries() -> None:
     assert found.candidates.tolist() == [2, 2]
 
 
+@pytest.mark.parametrize("entities", [3, range(3)])
+@pytest.mark.parametrize("queries", [None, 3, range(3), [0, 1, 2]])
+def test_labels_that_are_their_positions_are_numbers(entities: Any, queries: Any) -> None:
+    qrels = {0: [1, 0], 1: [0], 2: [0]}
+    task = Task(qrels, entities=entities, queries=queries, exclude="self")
+    numbered = Task(qrels, entities=3, exclude="self")
+    assert task.answers.filter[1].tolist() == numbered.answers.filter[1].tolist()
+    lists = tr.TopK([[0, 1], [1, 0], [2, 0]], None)
+    assert task.evaluate_lists(lists)["mrr"] == 1.0
+
+
+def test_labels_that_are_other_numbers_are_names() -> None:
+    words = "exclude: .*queries= and entities= give them names"
+    for options in ({"entities": 4, "queries": range(1, 4)}, {"entities": [0, 2, 1, 3]}):
+        refusal(ValueError, words, Task, {1: [2], 2: [3]}, exclude="self", **options)
+    named = Task({1: [2], 2: [3]}, entities=range(4), queries=range(1, 4), exclude="self")
+    assert named.answers.filter[1].tolist() == [1, 2]
+
+
 MATRIX = np.array([[0, 1], [0, 0], [1, 0]])
 
 

@@ -12,10 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import sparse
 
 import truerank as tr
+from support.examples import examples
 from support.outcomes import quietly
 from support.refusals import refusal
 from truerank.inference.comparing import gate
@@ -252,10 +256,71 @@ def test_names_and_ints_are_read_as_beside_a_number(tmp_path: Path) -> None:
         words = r"no names in text, .*, entities=range\((n|9)\)\) takes digits as names"
         refusal(TypeError, words, task.evaluate_lists, tmp_path / "run")
         refusal(TypeError, "^ids: ", Task(QRELS, entities=n).evaluate_lists, {"a": [1]})
-    words = r"^qrels: .* 2\*\*36 - 1 \(str\(...\) makes labels of others\), got 1099511627776"
-    assert "leave them out" not in refusal(ValueError, words, Task, {0: [2**40]})
     itself = Task({"a": ["b"]}, exclude="self").evaluate_lists({"a": ["a", "b"]})
     assert itself["mrr"] == 1
+
+
+WIDE = st.integers(-(2**63), 2**63 - 1) | st.integers(-5, 5) | st.integers(2**35 - 2, 2**35 + 2)
+
+
+@given(data=st.data())
+@examples(100)
+def test_ints_of_any_size_are_names_of_documents(data: st.DataObject) -> None:
+    """As their text is: in qrels, known and lists, as mappings and as frames; but for -1."""
+    ints = data.draw(st.lists(WIDE.filter(lambda x: x != -1), min_size=9, max_size=9, unique=True))
+    some = st.lists(st.sampled_from(ints), unique=True, max_size=6)
+    answers = {q: data.draw(some) or ints[:1] for q in (0, 2**50)}
+    known = {q: [x for x in data.draw(some) if x not in answers[q]] for q in answers}
+    lists = {q: data.draw(some) for q in answers}
+    lists[0] = lists[0] or ints[3:5]
+    options: Any = {"candidates": data.draw(st.sampled_from([None, "listed", "train"]))}
+    if options["candidates"] == "train":  # It has all that is listed, and the answers.
+        known[2**50] = ints
+
+    def in_text(by_query: dict[int, list[int]]) -> dict[str, list[str]]:
+        return {str(q): list(map(str, documents)) for q, documents in by_query.items()}
+
+    def as_frame(by_query: dict[int, list[int]]) -> Any:
+        pairs = [(q, x, -i) for q in by_query for i, x in enumerate(by_query[q])]
+        return pd.DataFrame(pairs, columns=["query", "document", "score"]).astype("int64")
+
+    task = quietly(Task, answers, known={"train": known}, **options)
+    named = quietly(Task, in_text(answers), known={"train": in_text(known)}, **options)
+    twin = quietly(named.evaluate_lists, in_text(lists))
+    report = quietly(task.evaluate_lists, lists)
+    assert task.entities is None
+    assert report.to_dict() == twin.to_dict()
+    targets: Any = report.ranks.targets
+    assert sorted(map(str, targets.values)) == sorted(named.answers.labels["targets"].values)
+    pairs = as_frame(answers)[["query", "document"]]
+    of_frame = quietly(Task, pairs, known={"train": as_frame(known).iloc[:, :2]}, **options)
+    assert quietly(of_frame.evaluate_lists, as_frame(lists)).to_dict() == twin.to_dict()
+
+
+def test_queries_of_any_size_are_documents_of_their_number() -> None:
+    qrels = {2**40: [2**40 + 1], 2**40 + 1: [5]}
+    lists = {2**40: [2**40, 2**40 + 1], 2**40 + 1: [2**40 + 1, 5]}
+    assert Task(qrels, exclude="self").evaluate_lists(lists)["mrr"] == 1
+    assert Task(qrels).evaluate_lists(lists)["mrr"] == 0.5
+
+
+@pytest.mark.parametrize("answer", [1, 2**40])
+def test_padding_is_no_document(answer: int) -> None:
+    words = r"expected integers, the ids of entities; leave out padding, as ids\[ids != -1\] does"
+    refusal(ValueError, f"^qrels: {words}, got -1", Task, {0: [answer, -1]})
+    task = Task({0: [answer, 2]})
+    refusal(ValueError, f"^ids: {words}, got -1", task.evaluate_lists, {0: [answer, -1]})
+    assert task.evaluate_lists({0: [answer, 2**40 + 1, -2, 2]})["map"] == 0.75
+    refusal(TypeError, "^ids: ", task.evaluate_lists, {0: [str(answer)]})
+
+
+def test_digits_in_text_name_no_ints_of_any_size(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text(f"7 Q0 {2**40} 1 1 t\n")
+    words = r"no names in text, .*, entities=range\(n\)\) takes digits as names"
+    refusal(TypeError, words, Task({7: [2**40]}).evaluate_lists, tmp_path / "run")
+    refusal(ValueError, f"^scores: .*{NAMES}", Task({7: [2**40]}).evaluate_scores, np.eye(1))
+    named = Task({7: [2**40]}, entities=[2**40])
+    assert named.evaluate_scores([[1.0]])["mrr"] == named.evaluate_lists(tmp_path / "run")["mrr"]
 
 
 def test_link_prediction_keeps_its_number() -> None:

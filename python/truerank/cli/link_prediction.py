@@ -119,7 +119,8 @@ def parse_candidates(option: str, text: str) -> Any:
 @option(
     "--unseen",
     options.SUSPECT_ROWS,
-    "What to do with test rows of an entity or relation that train lacks. Default: keep.",
+    "What to do with test rows of an entity or relation that train lacks. Default: keep; drop also "
+    "leaves out rows, but of train, of names that --labels lacks.",
 )
 def predict_links(values: Values) -> None:
     """Evaluate link prediction: rank the heads and tails of triples by vectors or scores.

@@ -23,7 +23,7 @@ from ..inputs.checks import check_shape, forbidden_nan, integer
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..inputs.selection import selection_arrays
-from ..naming import public
+from ..naming import format_count, public
 from ..stores import read_scores, shape_of
 from .driver import (
     FIELDS,
@@ -138,7 +138,7 @@ class RankCounter:
                 if value is not None:
                     expected = "none without targets, as candidates then have no columns"
                     raise InputValueError(name, expected=expected)
-            job = prepare_job((tasks, 0), NO_TARGETS, rules)
+            job = prepare_job((tasks, 0), NO_TARGETS, rules, may_share_row=False)
         else:
             expected = "an integer with targets: the number of all columns"
             most = int(np.iinfo(np.int64).max)
@@ -168,9 +168,10 @@ class RankCounter:
 
         Parameters
         ----------
-        block : array_like, shape (rows, width), or (width,) for a single row that all tasks read
+        block : array_like, shape (rows, width), or with targets (width,), a row for all tasks
             The scores, of the dtype of `true_scores`, in any layout that `rank` takes, also on a
-            device.
+            device. Without targets a row that all tasks read is ``block[None]``, with ``rows=[0,
+            0]`` for two true scores: numbers in one dimension might be a score for each task.
         start : int, optional
             The number of the block's first column; the others follow it.
         columns : array_like of int, shape (width,), optional
@@ -258,10 +259,12 @@ class RankCounter:
         if len(shape) == 1:
             # Without columns it might hold one score for each task, or all scores of every task.
             if self._columns is None:
-                raise InputValueError("block", expected="a matrix (tasks, k)", got=f"shape {shape}")
+                expected = "a matrix (tasks, k), or with rows=[0, ...] block[None], a row for all"
+                raise InputValueError("block", expected=expected, got=f"shape {shape}")
             return replace(job, rows=np.zeros(tasks, np.int64))
         if job.rows is None:
-            check_shape("block", shape, (tasks, shape[1]), f"{tasks} rows, one for each task")
+            expected = f"{format_count(tasks, 'row')}, one for each task"
+            check_shape("block", shape, (tasks, shape[1]), expected)
             return job
         task = _core.first_outside(job.rows, shape[0])
         if task >= 0:

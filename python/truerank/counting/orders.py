@@ -21,7 +21,7 @@ from ..errors import InputValueError, Option
 from ..inputs.array_likes import as_floats
 from ..inputs.selection import indptr_of
 from ..naming import format_count
-from ..stores.store import ArrayStore
+from ..stores.store import ArrayStore, cut_tiles
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -54,19 +54,26 @@ _NEARLY_ALL = 0.95
 def refuse_permutations(scores: Scores | Store, *remedies: Option) -> None:
     """Refuse scores of which each row has 0 to n - 1, or 1 to n: ids or ranks of n columns.
 
-    They may be floats, without fractions. Scores of which one row is no permutation are allowed,
-    and so are those of which no tile has whole rows. `remedies` are those of the error; by default
-    they name the order.
+    They may be floats, without fractions. Scores of which one row is no permutation are allowed.
+    `remedies` are those of the error; by default they name the order.
     """
     store = ArrayStore(scores) if isinstance(scores, Scores) else scores
     rows, columns = store.shape
     if columns < _LEAST_COLUMNS or not rows:
         return
-    starts: set[int] = set()
-    for tile in store.tiles(max(_LOOK_BYTES, columns * store.itemsize)):
-        if tile.width < columns:
+    most = max(_LOOK_BYTES, columns * store.itemsize)
+    tiles = store.tiles(most)
+    io = store.io
+    if any(tile.width < columns for tile in tiles):  # Columns lie together, or are shards.
+        first_columns = np.arange(min(columns, _GLANCE))
+        beginning = store.take(np.zeros_like(first_columns), first_columns)
+        if _has_fraction_or_repeat(Scores(beginning, store.dtype, False)):
             return
-        with store.block(tile, store.io) as block:
+        tiles = cut_tiles(store.shape, store.itemsize, most)
+        io = "map"  # Reading would copy most of a file for each tile.
+    starts: set[int] = set()
+    for tile in tiles:
+        with store.block(tile, io) as block:
             view = Scores(block, store.dtype, store.swapped)
             for row in block:
                 starts_of_row = _starts_of_row(view.with_array(row))
@@ -81,15 +88,20 @@ def refuse_permutations(scores: Scores | Store, *remedies: Option) -> None:
 def _starts_of_row(row: Scores) -> set[int]:
     """Return `permutation_starts` of a row; a look at its beginning rules most scores out."""
     # Most scores have fractions or repeat, or some are large, which is soon seen.
-    beginning = as_floats(row.with_array(row.array[:_GLANCE]))
-    with np.errstate(invalid="ignore"):  # One of the NaN may be a signalling one.
-        has_fractions = (np.floor(beginning) != beginning).any()
-    if has_fractions or len(set(beginning.tolist())) < len(beginning):
+    if _has_fraction_or_repeat(row.with_array(row.array[:_GLANCE])):
         return set()
     numbers = as_floats(row)
     if numbers.max() > len(numbers):
         return set()
     return permutation_starts(numbers, np.array([len(numbers)]))
+
+
+def _has_fraction_or_repeat(scores: Scores) -> bool:
+    """Whether a score is no whole number, or is there twice."""
+    numbers = as_floats(scores)
+    with np.errstate(invalid="ignore"):  # One of the NaN may be a signalling one.
+        has_fractions = (np.floor(numbers) != numbers).any()
+    return bool(has_fractions) or len(set(numbers.tolist())) < len(numbers)
 
 
 def refuse_doubtful_lists(

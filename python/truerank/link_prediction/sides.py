@@ -27,6 +27,7 @@ from ..naming import format_count
 from ..ranks.labels import Labels, labels_of_codes
 from ..records.splits import (
     NOTHING,
+    TRAIN,
     audit_split,
     count_shared_queries,
     list_examples,
@@ -66,7 +67,6 @@ SIDES: dict[str, tuple[str, ...]] = {
     "relation": ("head", "tail"),
 }
 TRIPLES = "triples"  # Messages call the facts so.
-TRAIN = "train"  # A model was trained on the known split of this name.
 CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
 MOST_QUERIES = 1 << 62
 BITS_OF_PAIR = 31  # Numbers of queries have a key, as a time, above so many bits.

@@ -187,7 +187,8 @@ class Task(SidedTask):
     duplicates, leaks, unseen : {"keep", "drop", "raise"}
         What to do with test triples that repeat an earlier one; that a known split has, too; and
         that have an entity or relation that the split named "train" lacks (all known splits, if
-        none has that name).
+        none has that name). "drop" also leaves out facts, but of "train", with names that
+        `entities` or `relations` lack.
     columns : dict of str to (str or int), optional
         The name or the number of the column of "head", "relation" and "tail", in all splits. Others
         are left out, or with `keys` follow in their order. Default: by names, or in this order.
@@ -206,7 +207,7 @@ class Task(SidedTask):
         relation, ...), for a head (relation, tail, ...), for a relation (head, tail, ...).
     protocol : Protocol
     audit : Findings
-        What is worth knowing about the triples before numbers are believed: ``print(task.audit)``.
+        What is worth knowing about the triples: ``print(task.audit)``.
         Each finding has a `name`, a `count` and a `message`: "duplicates", "leaks" and "unseen",
         with what was done about them; what was "found" in all splits, and "left out" of files;
         entities "in no fact"; relations of the test that a known split lacks; "inverse relations",
@@ -222,7 +223,7 @@ class Task(SidedTask):
     Raises
     ------
     TypeError, ValueError
-        For anything but triples, and for arguments that do not fit; messages name the split.
+        For anything but triples, and for arguments that do not fit.
     OSError
         For files that are missing or damaged.
 
@@ -242,8 +243,8 @@ class Task(SidedTask):
     "category" (of the relation: 1-1, 1-n, n-1 or n-n), "head_degree" and "tail_degree" (the number
     of distinct known triples of the entity), "degree" (that of the predicted entity or relation, as
     "0", "1", "2-3", "4-7", ...), "fact" (a number of the triple by names, whatever their order),
-    and "unit" (the row of `test` as it was given, which all sides share). Reports can be grouped by
-    any of them; ``ranks.to_pandas()`` has a column for each.
+    and "unit" (the row of `test` as it was given, which all sides share). They group reports, and
+    are columns of ``ranks.to_pandas()``.
 
     Examples
     --------
@@ -295,15 +296,15 @@ class Task(SidedTask):
             has_further=keys is not None,
             refuses_further=keys is None,
             has_ids=flag("ids", ids),
+            unseen=unseen,
         )
         key_columns = _read_keys(keys, splits.rows.shape[1])
         # A query has the further columns that are keys behind its own.
         roles = {side: (*SIDES[side], *map(str, key_columns), side) for side in chosen_sides}
-        has_known = known is not None
-        filter_name = _read_filter(filter, has_known)
+        filter_name = _read_filter(filter, known is not None)
         name_of_candidates, candidate_sets = read_candidates(candidates, chosen_sides, splits)
         further = range(3, splits.rows.shape[1]) if filter_name == FACT else key_columns
-        test_rows, row_audit, unseen_audit = audit_triples(splits, further, rules)
+        test_rows, audit, lacking = audit_triples(splits, further, rules)
         sides_of_task, is_asked = make_sides(roles, splits, test_rows, filter_name, candidate_sets)
         self.test = np.ascontiguousarray(splits.rows[test_rows])
         protocol = Protocol(
@@ -322,7 +323,7 @@ class Task(SidedTask):
             known=digest_of_rows(list(splits.rows.T)),
             test_rows=test_rows,
             height=splits.tested,
-            findings=list_findings(splits, test_rows, row_audit, unseen_audit, is_asked, has_known),
+            findings=list_findings(splits, test_rows, audit, lacking, is_asked, known is not None),
         )
 
     _numbers_queries = True
@@ -499,8 +500,9 @@ class Task(SidedTask):
             was given, or to the query ``row_queries["tail"][i]``. Rows of one query may differ. The
             columns of a frame must be the labels in their order.
         row_queries : dict of str to keys, optional
-            By side: the query of each row, in any order, as ``{"tail": task.tail.queries}``. A key
-            is the columns of a triple without the one that is asked, with `keys` behind: (head,
+            By side: the query of each row. ``{"tail": task.tail}``: rows are in the order of
+            ``task.tail.queries``; a part takes the sides of the whole, too. Or keys, in any order:
+            the columns of a triple without the one that is asked, with `keys` behind: (head,
             relation), (relation, tail) or (head, tail), as tuples, an array, or a table.
             Each query of the side has one row; rows of others are counted in the audit.
 

@@ -593,13 +593,14 @@ def _refuse_ids_beside_labels(tables: Sequence[IdTable], roles: Sequence[str]) -
 
 
 def align_columns(
-    tables: Sequence[IdTable], roles: Sequence[str], vocabulary: Vocabulary
+    tables: Sequence[IdTable], roles: Sequence[str], vocabulary: Vocabulary, **options: Any
 ) -> dict[str, list[IntArray]]:
     """Return by role the ids of each table; labels that columns share are looked up once."""
-    looked_up: dict[tuple[int, bool], IntArray] = {}  # `align` keeps here what labels stand for.
+    # `align` keeps here what labels stand for.
+    options |= {"looked_up": {}, "are_facts": True}
     ids: dict[str, list[IntArray]] = {}
     for table, role in product(tables, roles):
         where = partial(table.where, role)
-        aligned = align(table.title, table.columns[role], vocabulary, where, looked_up=looked_up)
+        aligned = align(table.title, table.columns[role], vocabulary, where, **options)
         ids.setdefault(role, []).append(aligned)
     return ids

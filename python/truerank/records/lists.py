@@ -661,7 +661,7 @@ def _refuse_repeated(
     problem += way_out
     has_scores = "score" in entries.values
     if name in (PAD, str(PAD)):
-        problem += "; leave out padding, as ids[ids >= 0] does"
+        problem += "; leave out padding, as ids[ids != -1] does"
     elif duplicates is not None and has_scores and not way_out:
         ways.append(Option("duplicates", "first", "counts each at its best score"))
     if isinstance(query, tuple) and not way_out:  # Lists of two triples may have been joined.

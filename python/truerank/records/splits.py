@@ -45,6 +45,7 @@ FindingParts: TypeAlias = tuple[str, int, str]
 # These words have a meaning in every protocol, so no split may be named like them.
 CANDIDATE_WORDS = ("all", LISTED)
 WHOLE = ""  # The evaluated split as a whole, of which a sample is ranked: no user names one so.
+TRAIN = "train"  # A model was trained on the known split of this name.
 UNNAMED = "known_"  # Known splits that the user did not name are called so, and have numbers.
 RULES = ("keep", "drop", "raise")
 MAX_EXAMPLES = 3
@@ -138,6 +139,7 @@ def read_tables(
     has_further: bool = False,
     refuses_further: bool = False,
     has_ids: bool = False,
+    unseen: str | None = None,
 ) -> SplitTables:
     """Read facts or pairs of any form as ids: the one door of splits.
 
@@ -146,7 +148,8 @@ def read_tables(
     `Vocabulary.read` takes them; None: the labels in ascending order, or ids from 0 to the largest.
     Columns that `columns` does not name are read where the splits `has_further`; it
     `refuses_further` unless they have one value in all splits, and leaves these out. With
-    `has_ids`, integers in text are ids, whatever the labels are.
+    `has_ids`, integers in text are ids, whatever the labels are. With `unseen` "drop", facts that
+    have a name without an id are left out; None: that is no way out.
 
     >>> from truerank.records.columns import PAIRS
     >>> splits = {"test": ("test", [("a", 7), ("b", 3)]), "train": ("train", (["c"], [5]))}
@@ -173,6 +176,8 @@ def read_tables(
         findings = left_out + findings
         roles = roles[: door.needed]
     vocabularies, ids = _align_roles(tables, roles, door, orders, given, has_ids=has_ids)
+    for i, split in enumerate(splits):
+        findings += _check_names(split, tables[i], i, vocabularies, ids, unseen)
     answers = tables[0].without_rows()
     return SplitTables.join(splits, ids, vocabularies, findings, answers=answers)
 
@@ -210,8 +215,39 @@ def _align_roles(
             vocabulary = make_further_vocabulary(name, tables, role, text_has_ids=text_has_ids)
             vocabulary = replace(vocabulary, has_ids=has_ids)
         vocabularies |= dict.fromkeys(sharing_roles, vocabulary)
-        ids |= align_columns(tables, sharing_roles, vocabulary)
+        needs_all = not vocabulary.may_lack_names
+        ids |= align_columns(tables, sharing_roles, vocabulary, needs_all=needs_all)
     return {role: vocabularies[role] for role in roles}, {role: ids[role] for role in roles}
+
+
+def _check_names(
+    split: str,
+    table: IdTable,
+    number: int,
+    vocabularies: Mapping[str, Vocabulary],
+    ids: Mapping[str, list[IntArray]],
+    unseen: str | None,
+) -> list[FindingParts]:
+    """Refuse elements that stand for nothing in a split, or leave out and count their facts.
+
+    Only names may be others' than the model's, which knows all that it was trained on.
+    """
+    named = [role for role, each in vocabularies.items() if each.may_lack_names]
+    is_known = np.all([ids[role][number] >= 0 for role in named], axis=0)
+    may_leave_out = unseen is not None and split != TRAIN and is_known.any()
+    ways = [Option("unseen", "drop", "leaves such facts out")] if may_leave_out else []
+    if not may_leave_out or unseen != "drop":
+        for role in named:
+            column, where = table.columns[role], partial(table.where, role)
+            vocabularies[role].refuse_strangers(table.title, column, ids[role][number], where, ways)
+    if is_known.all():
+        return []
+    rows = np.flatnonzero(~is_known)
+    first = tuple(table.columns[role].entry(rows[0]) for role in ids)
+    for columns in ids.values():
+        columns[number] = columns[number][is_known]
+    words = f"{count_in_words(len(rows), [first])} with a name that no label is"
+    return [(f"left out of {table.title}", len(rows), words)]
 
 
 def _read_splits(

@@ -231,6 +231,11 @@ class Vocabulary:
         return bool(self.names) and self.words is None
 
     @property
+    def may_lack_names(self) -> bool:
+        """Whether facts may have names that are no labels, and no ids either."""
+        return bool(self.names) and not self.has_ids
+
+    @property
     def is_unbounded(self) -> bool:
         """Whether any integer is an id, and nothing is a label."""
         return self.size == 0
@@ -274,8 +279,8 @@ class Vocabulary:
         if self.is_unbounded:
             return f"integers, as no labels of {self.of} are given"
         ids = f"from 0 to {self.size - 1}"
-        if not self.has_size:
-            ids = "from 0 to 2**36 - 1 (str(...) makes labels of others)"
+        if not (self.has_size or self.words):
+            return f"integers, the ids of {self.of}"
         if self.has_ids:
             return f"ids of {self.of} {ids}, as text has ids here"
         if not self.names:
@@ -299,8 +304,7 @@ class Vocabulary:
         if label is None:
             return ""
         reason = "an int could be a position, or the label with its digits"
-        remedies = f"give str(...) for labels, or {self.of}={self.size} for positions"
-        return f"labels of {self.of}, as {label!r} ({reason}: {remedies})"
+        return f"labels of {self.of}, as {label!r} ({reason})"
 
     def expected_for_label(self, label: str) -> str:
         """What messages expect in place of a label of Python that is refused."""
@@ -320,20 +324,22 @@ class Vocabulary:
         place = _core.first_outside(np.ascontiguousarray(ids), self.size)
         return place if place >= 0 else None
 
-    def refuse_strangers(self, argument: str, column: Column, ids: IntArray, where: Where) -> None:
-        """Refuse the first element of a column whose id stands for nothing."""
+    def refuse_strangers(
+        self, argument: str, column: Column, ids: IntArray, where: Where, ways: Any = ()
+    ) -> None:
+        """Refuse the first element of a column whose id stands for nothing, with ways out."""
         row = self._first_unknown(ids)
         if row is None:
             return
         expected = self.expected
         entry = column.entry(row)
         if entry in (-1, "-1"):
-            expected += "; leave out padding, as ids[ids >= 0] does"
+            expected += "; leave out padding, as ids[ids != -1] does"
         expected += way_to_split(entry, lambda x: (self.find_labels(x, column.is_text) >= 0).all())
-        remedies = []
+        remedies = list(ways)
         are_labels_of_text = column.is_text and self.words and not self.has_ids
         if are_labels_of_text and self.of in _WITH_IDS and is_id(str(entry)):
-            remedies = [Option("ids", True, "says that text has ids")]
+            remedies.append(Option("ids", True, "says that text has ids"))
         got = f"{entry!r} {where(row)}"
         raise InputValueError(argument, expected=expected, got=got, remedies=remedies)
 
@@ -409,6 +415,7 @@ def align(
     is_text: bool = False,
     needs_all: bool = True,
     looked_up: dict[tuple[Any, bool], IntArray] | None = None,
+    are_facts: bool = False,
 ) -> IntArray:
     """Return the position of what each element of a column names, by the one rule.
 
@@ -431,6 +438,8 @@ def align(
         `NO_NUMBER`.
     looked_up : dict, optional
         The positions of labels that columns share: each is looked up once, and added.
+    are_facts : bool
+        Whether these are facts: all of them may be renamed, and the vocabulary given for them.
 
     Raises
     ------
@@ -461,6 +470,9 @@ def align(
         return np.zeros(0, dtype=np.int64)
     expected = _expected_of_other_type(column, vocabulary)
     if expected:
+        if are_facts and vocabulary.has_order and not column.has_labels:
+            expected += f"; give str(...) for labels, or {vocabulary.of}={vocabulary.size} for "
+            expected += "positions"
         raise InputTypeError(argument, expected=expected, got=f"{column.entry(0)!r} {where(0)}")
     ids = column.ids
     if column.has_labels:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import are_among, are_new, distinct, row_keys, sorted_with_order
+from ..counting.lists import PAD
 from ..errors import InputTypeError, InputValueError, Option, warn_user
 from ..inputs.checks import is_number, is_sparse
 from ..naming import format_count
 from ..ranks.container import check_number
-from ..records.columns import Column
+from ..records.columns import Column, at_position, read_column
 from ..records.id_tables import align_columns, is_column
 from ..records.lists import Judgements, read_judgements
 from ..records.splits import SplitTables, count_left_out, find_leaks, name_splits, warn_of_strangers
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..records.splits import FindingParts
 
+_MOST_NUMBERS = MAX_IDS // 2  # Without a number of entities, integers from here on are names.
 ANY_INTEGERS = Vocabulary(0, None, "queries", has_order=False)  # They are names, of any size.
 
 
@@ -91,8 +93,8 @@ def read_answers(
     # Rows do not name queries without an answer.
     all_queries = tested.columns["query"] if tested.asked is None else tested.asked
     query_names = _read_queries(tested, all_queries, queries)
-    asked = distinct(align(tested.title, all_queries, query_names, partial(tested.where, "query")))
     query_ids = {split: align_columns([tested], ["query"], query_names)["query"][0]}
+    asked = distinct(align(tested.title, all_queries, query_names, partial(tested.where, "query")))
     findings = count_left_out(tables.values())
     for name, table in list(tables.items())[1:]:  # The evaluated split comes first.
         if queries is not None or isinstance(all_queries.labels, range):  # as in a matrix
@@ -155,7 +157,7 @@ def _select_queries(
     """Return the rows of a known split whose queries are those of the task, and their queries."""
     column = table.columns["query"]
     where = partial(table.where, "query")
-    ids = align(table.title, column, queries, where, needs_all=False)
+    ids = align(table.title, column, queries, where, needs_all=False, are_facts=True)
     if column.labels is None and queries.has_numbers and column.ids.min(initial=0) < 0:
         raise InputValueError(table.title, expected="query ids from 0 on", got=column.ids.min())
     is_of_task = (ids >= 0) & (ids < queries.size)
@@ -175,7 +177,7 @@ def _select_documents(
     """
     column = table.columns["document"]
     where = partial(table.where, "document")
-    ids = align(table.title, column, entities, where, needs_all=False)
+    ids = align(table.title, column, entities, where, needs_all=False, are_facts=True)
     is_entity = ids >= 0
     if is_entity.all():
         return table, query_ids, ids
@@ -200,12 +202,19 @@ def _read_entities(
 ) -> Vocabulary:
     """Return the given entities or, where only their number was given, the names without order.
 
-    Lists may name the queries themselves, where these are left out.
+    Without a number, integers of any size may be names, too, but for -1, which pads lists. Lists
+    may name the queries themselves, where these are left out.
     """
-    named = [column for column in documents if len(column) and column.has_labels]
-    if given.names is not None or not named:
+    if given.names is not None:
         return given
-    names = dict.fromkeys(chain.from_iterable(column.listed for column in (*documents, *queries)))
+    columns = [*documents, *queries]
+    if not any(len(column) and column.has_labels for column in documents):
+        ints = [column.ids for column in columns if not column.has_labels]
+        if given.has_size or all(((x >= PAD) & (x < _MOST_NUMBERS)).all() for x in ints):
+            return given
+        distinct_ints = distinct(np.concatenate(ints))
+        return replace(given, names=tuple(distinct_ints[distinct_ints != PAD].tolist()))
+    names = dict.fromkeys(chain.from_iterable(column.listed for column in columns))
     _check_number_of_names(given.size, len(names))
     vocabulary = Vocabulary.infer("entities", tuple(names))
     return replace(vocabulary, size=given.size, has_order=False, has_size=given.has_size)
@@ -258,8 +267,16 @@ def _name_splits(
 def _pair_queries(
     queries: Vocabulary, asked: IntArray, entities: Vocabulary
 ) -> tuple[IntArray, IntArray]:
-    """Return queries beside the entity of their name, or of their number where none have names."""
-    if (queries.names is not None) != (entities.names is not None):
+    """Return queries beside the entity of their name, or of their number where none have names.
+
+    Labels that are their own positions are numbers, too, and so are those that are any integers.
+    """
+    named = [each for each in (queries, entities) if each.names is not None]
+    are_numbers = all(
+        each.holds_ints and (not each.has_order or each.names == tuple(range(each.size)))
+        for each in named
+    )
+    if len(named) == 1 and not are_numbers:
         expected = "None, or queries and entities that both have names, or are both numbered"
         way = Option("", effect="give them names", call="queries= and entities=")
         raise InputValueError("exclude", "", expected, "'self'", remedies=[way])
@@ -281,14 +298,20 @@ def _count_strangers(name: str, size: int, number: int) -> list[FindingParts]:
 
 def number_names(title: str, names: Any, entities: Vocabulary, *, is_text: bool) -> IntArray:
     """Return the ids of names in lists; those that qrels do not have come after the others."""
-    ids = align(title, names, entities, is_text=is_text, needs_all=False)
+    column = read_column(title, names, entities.kind_of_elements, is_text=is_text)
+    ids = align(title, column, entities, needs_all=False).copy()
     names_of_qrels = entities.names or ()
-    _refuse_joined("qrels", names_of_qrels, names)
-    _refuse_joined(title, names, names_of_qrels)
-    is_new = ids < 0
+    if entities.words:
+        _refuse_joined("qrels", names_of_qrels, names)
+        _refuse_joined(title, names, names_of_qrels)
+    else:
+        padding = np.where(column.ids == PAD, PAD, 0)
+        entities.refuse_strangers(title, column, padding, at_position)
+    first_new = len(names_of_qrels) or _MOST_NUMBERS
+    is_new = (ids < 0) | (ids >= first_new)
     new = int(np.count_nonzero(is_new))
-    _check_number_of_names(entities.size, len(names_of_qrels) + new)
-    ids[is_new] = len(names_of_qrels) + np.arange(new)
+    _check_number_of_names(entities.size, first_new + new)
+    ids[is_new] = first_new + np.arange(new)
     return ids
 
 

@@ -81,7 +81,7 @@ class Side:
         2**36, more than there can be, where the number of entities was not given.
     queries : ndarray of int64, shape (m, c)
         The distinct queries, each a row of ids, in lexicographic order. A copy, so that
-        ``torch.from_numpy`` takes it.
+        ``torch.from_numpy`` takes it. ``row_queries={"tail": task.tail}`` says that rows have it.
     rows : ndarray of int64, shape (n,)
         The query of each task.
     targets : ndarray of int64, shape (n,)

@@ -30,6 +30,7 @@ from ..records.id_tables import read_keys
 from ..records.vocabularies import align
 from ..stores import PATHS, read_scores, shape_of
 from .side import (
+    Side,
     check_score_shape,
     find_origins,
     join_sides,
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from ..records.lists import Lists
     from ..records.splits import FindingParts, SplitTables
     from ..records.vocabularies import Vocabulary
-    from .side import Side
 
     BySide = Mapping[str, Any]
     # What a model gives for a side, opened and checked: its size, and what ranks the side's tasks
@@ -191,9 +191,16 @@ class Task:
         return align(argument, names, self._vocabulary(side), is_text=bool(named.path))
 
     def _findings_of_lists(
-        self, ranks: Ranks, lists: CandidateLists, rows: IntArray
+        self, ranks: Ranks, lists: CandidateLists, rows: IntArray, given: Lists | CandidateLists
     ) -> list[reporting.Finding]:
-        """Return what of lists does not count, or is short; `rows` are those of the ranks."""
+        """Return what of lists does not count, or is short; `rows` are those of the ranks.
+
+        The `given` lists may be by key, with names.
+        """
+        return []
+
+    def _findings_of_vectors(self, vectors: Embeddings, rows: IntArray) -> list[reporting.Finding]:
+        """Return what is worth knowing of vectors; `rows` are those of the tasks of a side."""
         return []
 
     # -- evaluation: what is handed over by side ---------------------------------------------------
@@ -248,21 +255,35 @@ class Task:
         """Return whose the rows of a side are: of its units, or of the queries that keys name.
 
         A key for each row, in any order, is read by the task's vocabularies, as rows of facts are;
-        those of one column may be labels, too. Values that have a title have their keys in one
-        argument.
+        those of one column may be labels, too. A side of this task, or of the whole, is its own
+        queries. Values that have a title have their keys in one argument.
         """
         if keys is None:
             return self._order_by_place(name, title or name)
         side = self.sides[name]
         argument = "row_queries" if title else f"row_queries: {name}"
-        columns = read_keys(argument, keys, self.roles[name][:-1])
-        ids = self._ids_of_keys(name, argument, columns, is_text=False, needs_all=False)
-        are_query_ids = isinstance(keys, np.ndarray) and np.array_equal(keys, side.query_ids)
-        if are_query_ids and not np.array_equal(ids, keys):
-            problem = f"these are positions, as in task.{name}.queries, but ints are labels here"
-            raise InputValueError(argument, f"{problem}; give keys by labels")
+        roles = self.roles[name][:-1]
+        labels = None
+        if isinstance(keys, Side):
+            if keys.reads is not side.reads:  # A side of this task, or of the whole, shares them.
+                got = f"the side {keys.name!r} of another task, or another side"
+                raise InputValueError(argument, expected=f"task.{name} of this task", got=got)
+            ids = keys.query_ids
+        else:
+            columns = read_keys(argument, keys, roles)
+            are_query_ids = isinstance(keys, np.ndarray) and np.array_equal(keys, side.query_ids)
+            are_ambiguous = any(self.names[role].expected_for_int for role in roles)
+            if not (are_query_ids and are_ambiguous):
+                ids = self._ids_of_keys(name, argument, columns, is_text=False, needs_all=False)
+            if are_query_ids and (are_ambiguous or not np.array_equal(ids, keys)):
+                problem = (
+                    f"these are positions, as in task.{name}.queries, but labels are asked for"
+                )
+                call = f"task.{name}" if title else f'{{"{name}": task.{name}}}'
+                way = Option("", effect="has these queries", call=f"row_queries={call}")
+                raise InputValueError(argument, problem, remedies=[way])
+            labels = tuple(columns[0]) if len(columns) == 1 else None
         row_of_query, n_unused = self._match_keys(name, argument, ids)
-        labels = tuple(columns[0]) if len(columns) == 1 else None
         axis = Axis(labels, "row_queries")
         return RowOrder(row_of_query[side.rows], len(ids), f"key of {argument}", axis, n_unused)
 
@@ -401,6 +422,7 @@ class Task:
                 expected = f"sides of the task ({', '.join(self.sides)})"
                 raise InputValueError("bias", expected=expected, got=repr(name))
         sources: dict[str, Source] = {}
+        findings = self._findings_of_rows(orders, queries)
         opened: dict[str, Embeddings] = {}  # The first of each noun, whose candidates others share.
         for name, noun in noun_of_side.items():
             argument = title or name
@@ -419,8 +441,9 @@ class Task:
             side = self.sides[name]
             rank = partial(rank_vectors_of_side, argument, vectors, rows, side, rules)
             sources[name] = vectors.nbytes, rank
+            findings += self._findings_of_vectors(vectors, rows)
         open_watch = partial(embeddings.vectors.watching, rules.progress)
-        return self._rank_sides(sources, open_watch, self._findings_of_rows(orders, queries), title)
+        return self._rank_sides(sources, open_watch, findings, title)
 
     def _open_vectors(
         self, name: str, argument: str, order: RowOrder, rules: Rules, **vectors: Any
@@ -587,7 +610,7 @@ class Task:
                     files=files,
                 )
             ranks_of_sides.append(ranks)
-            findings += self._findings_of_lists(ranks, lists, rows)
+            findings += self._findings_of_lists(ranks, lists, rows, read)
         return self._report(ranks_of_sides, findings, **fields)
 
     def _lists_by_key(
