@@ -20,9 +20,11 @@ from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.rules import LISTED
 from ..metrics.values import Rankings
 from ..naming import format_count
-from ..ranks.container import Ranks
+from ..ranks.container import Ranks, origin_of
 from ..ranks.grouping import group_codes, weighted_ranks
+from ..ranks.joining import _first_numbers as first_numbers
 from ..ranks.labels import as_labels, describe_task, join_labels
+from ..ranks.protocol import fingerprint_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -122,7 +124,9 @@ def match_tasks(
         refusals = differences or _unlike_positions(a, b)
     elif not matched_by:
         refusals = [*differences, f"tasks: {len(a):,} against {len(b):,}"]
-    elif not all(labels_a[name].same_as(labels_b[name]) for name in matched_by):
+    elif max(len(_entity_orders(x)) for x in (a, b)) > 1 or not all(
+        labels_a[name].same_as(labels_b[name]) for name in matched_by
+    ):
         positions_a, positions_b = _match_by_labels(a, b, labels_a, labels_b)
         if len(positions_a) == len(a) == len(b):
             matched_b = b[positions_b]
@@ -225,7 +229,11 @@ def _codes_of_both(
     tasks_b = b._task_numbers()
     shared_tasks_a = np.where(are_among(tasks_a, tasks_b), tasks_a, 0)
     shared_tasks_b = np.where(are_among(tasks_b, tasks_a), tasks_b, 0)
-    codes = row_keys([*columns, np.append(shared_tasks_a, shared_tasks_b)])
+    columns.append(np.append(shared_tasks_a, shared_tasks_b))
+    scopes = _scopes(a), _scopes(b)
+    if FACT not in labels_a and all(each.any() for each in scopes):
+        columns.append(np.concatenate(scopes))
+    codes = row_keys(columns)
     return codes[: len(a)], codes[len(a) :]
 
 
@@ -272,19 +280,38 @@ def _shared_labels(
     """Return what labels of a and of b both say what a task is, and which cannot be compared."""
     orders_a = _entity_orders(a)
     orders_b = _entity_orders(b)
-    if not orders_a or not orders_b or orders_a == orders_b:
+    shared = orders_a & orders_b
+    if not orders_a or not orders_b or len(orders_a | orders_b) == 1:
         return _comparable_labels(a, b, names)
     # Numbers are of other entities then, but facts of named entities are labels, too.
-    have_names = all("by name" in order for order in orders_a + orders_b)
+    have_names = all("by name" in order for order in orders_a | orders_b)
     if have_names and FACT in a.labels and FACT in b.labels:
         return _comparable_labels(a, b, ("side", FACT))
+    if shared:
+        return _comparable_labels(_with_own_numbers(a), _with_own_numbers(b), names)
     advice = "name the entities of both tasks, in the order of their ids"
-    return {}, {}, [f"entities: {orders_a[0]} against {orders_b[0]}; {advice}"]
+    return {}, {}, [f"entities: {min(orders_a)} against {min(orders_b)}; {advice}"]
 
 
-def _entity_orders(ranks: Ranks) -> list[str]:
+def _with_own_numbers(ranks: Ranks) -> Ranks:
+    """Return ranks whose queries have the numbers that they have in their Tasks."""
+    origins = ranks.origins
+    origin_of_task = origin_of(ranks._labels["unit"].codes, origins)
+    shifts = first_numbers(origins, "queries")[origin_of_task]
+    return ranks.with_labels(queries=ranks._labels["queries"].codes - shifts)
+
+
+def _scopes(ranks: Ranks) -> IntArray:
+    """Return a number for the entities that queries of each rank are numbered by."""
+    if len(_entity_orders(ranks)) < 2:
+        return np.zeros(len(ranks), np.int64)
+    scopes = [int(fingerprint_of(x.digests[0].encode()), 16) - 2**63 for x in ranks.origins]
+    return np.array(scopes)[origin_of(ranks._labels["unit"].codes, ranks.origins)]
+
+
+def _entity_orders(ranks: Ranks) -> set[str]:
     """Return for each Task of ranks what tells the order of its entities: "3 by name (52c8...)"."""
-    return [origin.digests[0] for origin in ranks.origins if origin.queries]
+    return {origin.digests[0] for origin in ranks.origins if origin.queries}
 
 
 def _comparable_labels(

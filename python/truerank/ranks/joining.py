@@ -298,7 +298,11 @@ def _first_positions(ranks: Ranks, identity: Mapping[str, Labels]) -> IntArray:
     if is_of_one_task:
         return first_row
     fact = {name: codes for name, codes in columns.items() if name != "unit"}
+    digests = {origin.digests[0] for origin in ranks.origins}
     are_numbers = any(identity[name].vocabulary is None for name in ("queries", "targets"))
+    if len(digests) > 1 and "fact" in ranks._labels and all("by name" in x for x in digests):
+        fact = {"side": columns["side"], "fact": ranks._labels["fact"].codes}
+        are_numbers = False
     if are_numbers and ranks.origins:  # Among other entities, a number stands for another one.
         digests = [origin.digests[0] for origin in ranks.origins]
         entities_of_origin = np.array([digests.index(digest) for digest in digests])
