@@ -23,7 +23,7 @@ from ..naming import format_count
 from ..ranks.container import Ranks, origin_of
 from ..ranks.grouping import group_codes, weighted_ranks
 from ..ranks.joining import _first_numbers as first_numbers
-from ..ranks.labels import as_labels, describe_task, join_labels
+from ..ranks.labels import DATASET, as_labels, describe_task, join_labels
 from ..ranks.protocol import fingerprint_of
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ def match_tasks(
 ) -> tuple[Ranks | None, tuple[str, ...], list[str]]:
     """Put the tasks of a second model in the order of the first, by what tasks are.
 
-    These are the labels that both have: side, relation, query and target; and the Task, where both
-    have it. Tasks that are equal in all of them are one task that is repeated, and matched in the
+    These are the labels that both have: side, relation, query and target; and the data set, or else
+    the Task, where both have it. Tasks that are equal in all of them are one task that is repeated, and matched in the
     order in which they, or their units, occur. Where these labels do not tell tasks apart, as
     without query and target, they are matched by position, where their labels and units must be
     equal.
@@ -120,6 +120,11 @@ def match_tasks(
     matched_b = b
     refusals: list[str] = []  # why the tasks have no partners
     if is_by_position:
+        if DATASET in labels_a:  # A position is one in the data set.
+            sets = [{DATASET: labels[DATASET]} for labels in (labels_a, labels_b)]
+            _, positions_b = _match_by_labels(a, b, *sets)
+            if len(positions_b) == len(b):
+                b = matched_b = b[positions_b]
         # Where both say what tasks are, in ways that cannot be compared, positions do not count.
         refusals = differences or _unlike_positions(a, b)
     elif not matched_by:
@@ -177,7 +182,17 @@ def _queries_agree(a: Ranks, b: Ranks) -> bool:
 
 def _units_agree(a: Ranks, b: Ranks) -> bool:
     """Whether tasks of one unit are of one unit of the other model, too, whatever it is called."""
-    return a.unit is None or b.unit is None or _split_alike(a.unit.codes, b.unit.codes)
+    if a.unit is None or b.unit is None:
+        return True
+    return _split_alike(_unit_codes(a), _unit_codes(b))
+
+
+def _unit_codes(ranks: Ranks) -> IntArray:
+    """Return codes of the units of ranks that have them; rows of Tasks are by data set."""
+    unit = ranks.labels["unit"].codes
+    if DATASET in ranks.labels and ranks.origins:
+        return row_keys([ranks.labels[DATASET].codes, unit])
+    return unit
 
 
 def _split_alike(one: IntArray, two: IntArray) -> bool:
@@ -222,18 +237,29 @@ def _codes_of_both(
 ) -> tuple[IntArray, IntArray]:
     """Return codes of the tasks of two models: equal where their labels and Tasks are equal.
 
-    A Task that only one of the models has tells no tasks apart.
+    A Task that only one of the models has tells no tasks apart, nor does a data set where neither
+    model has a fact in several, as where those that they share were dropped.
     """
-    columns = [join_labels(name, (labels_a[name], labels_b[name])).codes for name in labels_a]
-    tasks_a = a._task_numbers()
-    tasks_b = b._task_numbers()
-    shared_tasks_a = np.where(are_among(tasks_a, tasks_b), tasks_a, 0)
-    shared_tasks_b = np.where(are_among(tasks_b, tasks_a), tasks_b, 0)
-    columns.append(np.append(shared_tasks_a, shared_tasks_b))
+    columns = []
+    for name in labels_a:
+        if name != DATASET:
+            columns.append(join_labels(name, (labels_a[name], labels_b[name])).codes)
     scopes = _scopes(a), _scopes(b)
     if FACT not in labels_a and all(each.any() for each in scopes):
         columns.append(np.concatenate(scopes))
-    codes = row_keys(columns)
+    if DATASET in labels_a:
+        codes = row_keys(columns) if columns else np.zeros(len(a) + len(b), np.int64)
+        sets = join_labels(DATASET, (labels_a[DATASET], labels_b[DATASET])).codes
+        by_set = row_keys([codes, sets])
+        parts = slice(len(a)), slice(len(a), None)
+        if any(len(distinct(codes[x])) < len(distinct(by_set[x])) for x in parts):
+            codes = by_set
+    else:
+        tasks_a = a._task_numbers()
+        tasks_b = b._task_numbers()
+        shared_tasks_a = np.where(are_among(tasks_a, tasks_b), tasks_a, 0)
+        shared_tasks_b = np.where(are_among(tasks_b, tasks_a), tasks_b, 0)
+        codes = row_keys([*columns, np.append(shared_tasks_a, shared_tasks_b)])
     return codes[: len(a)], codes[len(a) :]
 
 
@@ -278,6 +304,13 @@ def _shared_labels(
     a: Ranks, b: Ranks, names: Sequence[str] = IDENTIFYING_LABELS
 ) -> tuple[dict[str, Labels], dict[str, Labels], list[str]]:
     """Return what labels of a and of b both say what a task is, and which cannot be compared."""
+    by_fact = ["side", FACT]
+    if all(DATASET in ranks.labels for ranks in (a, b)):
+        _, names_a = group_codes(a, DATASET)
+        _, names_b = group_codes(b, DATASET)
+        if not set(names_a).isdisjoint(names_b):  # Other names say nothing of these.
+            names = [*names, DATASET]
+            by_fact.append(DATASET)
     orders_a = _entity_orders(a)
     orders_b = _entity_orders(b)
     shared = orders_a & orders_b
@@ -286,7 +319,7 @@ def _shared_labels(
     # Numbers are of other entities then, but facts of named entities are labels, too.
     have_names = all("by name" in order for order in orders_a | orders_b)
     if have_names and FACT in a.labels and FACT in b.labels:
-        return _comparable_labels(a, b, ("side", FACT))
+        return _comparable_labels(a, b, by_fact)
     if shared:
         return _comparable_labels(_with_own_numbers(a), _with_own_numbers(b), names)
     advice = "name the entities of both tasks, in the order of their ids"
@@ -294,7 +327,9 @@ def _shared_labels(
 
 
 def _with_own_numbers(ranks: Ranks) -> Ranks:
-    """Return ranks whose queries have the numbers that they have in their Tasks."""
+    """Return ranks whose queries have the numbers that they have in their Tasks or data sets."""
+    if DATASET in ranks.labels:
+        return ranks
     origins = ranks.origins
     origin_of_task = origin_of(ranks._labels["unit"].codes, origins)
     shifts = first_numbers(origins, "queries")[origin_of_task]
@@ -356,7 +391,7 @@ def weigh_alike(one: FloatArray, two: FloatArray) -> bool:
 
 
 def _with_codes_of(a: Ranks, b: Ranks, labels: Sequence[str]) -> Ranks:
-    """Give the second model the origin of the first and, where labels are equal, their codes.
+    """Give the second model the origin and data sets of the first, and the codes of equal labels.
 
     Then queries of retrieval come in the same order, too, and are those of the same tasks.
     """
@@ -367,6 +402,9 @@ def _with_codes_of(a: Ranks, b: Ranks, labels: Sequence[str]) -> Ranks:
         has_other_codes = a.labels[name].vocabulary != b.labels[name].vocabulary
         if has_other_codes and a.labels[name].same_as(b.labels[name]):
             recoded[name] = a.labels[name]
+    sets_a, sets_b = (ranks.labels.get(DATASET) for ranks in (a, b))
+    if sets_a is not sets_b:
+        recoded[DATASET] = sets_a
     return b.with_labels(**recoded) if recoded else b
 
 
@@ -454,7 +492,7 @@ def _find_common(
         is_common &= are_among(keys_of_first, keys_of_run[~lacks_list(run)])
     # A unit, and then a query, that lacks a task is left out as a whole.
     own_keys, _ = keys[0]
-    units = own_keys if first.unit is None else first.unit.codes
+    units = own_keys if first.unit is None else _unit_codes(first)
     is_common &= ~are_among(units, units[~is_common])
     is_common &= ~are_among(own_keys, own_keys[~is_common])
     return is_common
