@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from .. import metrics
-from ..arrays.row_keys import codes_of, distinct, without
+from ..arrays.row_keys import codes_of, distinct, distinct_rows, hash_rows, row_keys, without
 from ..metrics.keys import ALL_SIDES, NO_ADJUSTMENT, UNPOOLED_SIDE, Key, why_no_value
 from ..metrics.metric_table import DEFAULT_KIND
 from ..naming import format_count, percent, printable, public
-from ..ranks.container import ties_of
+from ..ranks.container import origin_of, ties_of
+from ..ranks.grouping import group_codes
+from ..ranks.labels import DATASET, join_labels
 from ..ranks.protocol import PROVENANCE
 from ..tables import AsTable, Column, Table
 from ..tables.table import Layout
@@ -32,7 +34,8 @@ _OF_SCORES = ("worse than chance", "ties", "constant", "nan", "inf", "saturated"
 _OF_AUDITS = ("nan", "inf", "rescored", "queries", "saturated")
 _OF_QUERIES = ("missing answers", "joined queries")
 # Queries are checked by these.
-CHECKS_OF_QUERIES = (*_OF_SCORES, "sampled", "missing rows", *_OF_QUERIES)
+CHECKS_OF_QUERIES = (*_OF_SCORES, "sampled", "missing rows", "missing lists", "data sets")
+CHECKS_OF_QUERIES += _OF_QUERIES
 TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 TEST_CANDIDATES = "test"
 # A mean rank so many standard errors above that of chance has a probability of 1.6e-8 at most.
@@ -67,13 +70,15 @@ MESSAGES = {
     "queries": "{} have rows that differ from the first row of their query",
     "saturated": f"more than {percent(SATURATED)} of the candidates have the best score in {{}}",
     "few candidates": f"{{}} have at most {CUTOFF} candidates: hits@{CUTOFF} cannot miss",
-    "unfiltered": "known answers count as wrong ones: pass the splits that have them as known",
+    "unfiltered": "known answers count as wrong ones: {}",
     "sampled": "the candidates are a sample: among all, ranks are worse; compare only numbers of "
     "the same sample",
     "test candidates": "the candidates are only the entities of the test: smaller tests have "
     "better numbers, except amri",
     "missing rows": "the ranks are a part, {}",
     "missing sides": "the ranks are a part, {}",
+    "missing lists": "{} without a list",
+    "data sets": "{}",
     "missing answers": "{}",
     "joined queries": "joined tasks have queries of the same name, which count in each: {}",
 }
@@ -279,7 +284,7 @@ class Finding:
         The check; tasks have their own, as "leaks". For a report: "misses", "worse than chance",
         "ties", "constant", "nan", "inf", "rescored", "queries", "saturated", "few candidates",
         "unfiltered", "sampled", "test candidates", "missing rows" of a part or of joined ones, and
-        "missing sides" of these, "one array" of two sides; for queries "missing answers", and
+        "missing sides" of these, "data sets" that are alike, "one array" of two sides; for queries "missing answers", and
         "joined queries" of one name; for lists "missing lists", "unused lists", "pooled lists" of
         several values of a column, "known in lists", "names" of right answers that differ only in
         writing, and "spellings"; for lists of an index "missing ids", "no candidates", "tied
@@ -456,10 +461,38 @@ def _few_candidates(report: Report) -> Measure:
 
 
 def _unfiltered(report: Report) -> Measure:
-    """Whether triples lack a filter; samples never have known answers and need none."""
+    """Count triples that lack a filter, or that of other Tasks; samples never have known answers.
+
+    Where some Task left out fewer answers of a query than there are, or than another one did, it
+    counted some of them as candidates.
+    """
+    ranks = report.ranks
     protocol = report.protocol
     is_of_triples = "head" in report.sides or "tail" in report.sides
-    return is_of_triples and not protocol.filter and not protocol.sampled, len(report.ranks), ""
+    if is_of_triples and not protocol.filter and not protocol.sampled:
+        return 1.0, len(ranks), "pass the splits that have them as known"
+    labels = ranks.labels
+    counts_all = protocol.candidates == "all" and not protocol.sampled and protocol.nan != "omit"
+    has_names = {"head", "tail"} <= labels.keys() and labels["head"].vocabulary is not None
+    if not (is_of_triples and counts_all and has_names) or len(ranks.origins) < 2:
+        return NOTHING
+    if protocol.filter_rule is not None:
+        return NOTHING  # Facts have further columns, by which queries differ.
+    numbers = [origin.digests[0].partition(" ")[0].replace(",", "") for origin in ranks.origins]
+    if not all(map(str.isdecimal, numbers)):
+        return NOTHING
+    entities = np.array(numbers, np.int64)[origin_of(labels["unit"].codes, ranks.origins)]
+    head, tail = join_labels("head", (labels["head"], labels["tail"])).codes.reshape(2, -1)
+    is_of_tail = labels["side"] == "tail"
+    columns = [labels["side"].codes, labels["relation"].codes, np.where(is_of_tail, head, tail)]
+    queries = codes_of(*columns).codes
+    known_of_query = np.bincount(distinct_rows([queries, np.where(is_of_tail, tail, head)])[0])
+    known = entities - ranks.candidates + 1
+    np.maximum.at(known_of_query, queries, known)
+    number = int(np.count_nonzero(known < known_of_query[queries]))
+    words = f"{number:,} tasks left out fewer than others of their query did, as Tasks that were "
+    words += "made apart do not know each other's: evaluate parts of one Task, task[p::n]"
+    return float(number), number, words
 
 
 def _sampled(report: Report) -> Measure:
@@ -486,10 +519,61 @@ def _missing_answers(report: Report) -> Measure:
 
 def _joined_queries(report: Report) -> Measure:
     """Count the names that have a query in several of the tasks that were joined."""
-    tasks_of_name = Counter(query[1] for query in report.queries if isinstance(query, tuple))
+    queries = [query for query in report.queries if isinstance(query, tuple)]
+    if DATASET in report.ranks.labels:  # Only those of one data set are suspect.
+        queries = [(task, f"{name}: {query}") for name, *tasks, query in queries for task in tasks]
+    tasks_of_name = Counter(query for _, query in queries)
     names = [str(name) for name, tasks in tasks_of_name.items() if tasks > 1]
     shown = names[:3] + ["..."] * (len(names) > 3)
     return len(names), len(names), ", ".join(shown)
+
+
+def _alike_data_sets(report: Report) -> Measure:
+    """Find data sets that are equal in all rows, or queries with the same answers in several."""
+    ranks = report.ranks
+    if DATASET not in ranks.labels:
+        return NOTHING
+    codes, names = group_codes(ranks, DATASET)
+    others = [name for name in ranks.labels if name not in (DATASET, "unit")]
+    columns = [ranks.above, ranks.tied, ranks.candidates]
+    columns += [ranks.labels[name].codes for name in others]
+    sets = codes_of(_digests_of(codes, columns)).codes
+    alike = [str(name) for i, name in enumerate(names) if np.count_nonzero(sets == sets[i]) > 1]
+    if alike:
+        number = int(np.isin(codes, [names.index(name) for name in alike]).sum())
+        return number, number, f"{', '.join(alike)} are equal in all rows: is it one file?"
+    labels = ranks.labels.get("queries")
+    if report.unit == "task" or labels is None or labels.vocabulary is None or not len(ranks):
+        return NOTHING
+    queries, _ = group_codes(ranks, "queries")
+    first = codes_of(queries).first()
+    answers = _digests_of(queries, [ranks.labels["targets"].codes])
+    same = row_keys([labels.codes[first], answers])
+    units, _ = metrics.contributions.unit_codes(ranks, "unit")
+    number = len(distinct_rows([same, units[first]])[0]) - len(distinct(same))
+    words = f"{number:,} queries have the name and the right answers of one of another data set: "
+    return number, number, f"{words}ranks.with_labels(unit=ranks.queries) counts both once"
+
+
+def _digests_of(codes: IntArray, columns: Sequence[IntArray]) -> IntArray:
+    """Return for each code, from 0 on, a number that tells what rows it has, but for chance."""
+    hashes = hash_rows(columns)
+    sums = np.zeros(int(codes.max(initial=-1)) + 1, np.uint64)
+    np.add.at(sums, codes, hashes)
+    return sums.view(np.int64)
+
+
+def _missing_lists(report: Report) -> Measure:
+    """Count the tasks, or queries, without a list, where no task has done so."""
+    lengths = report.ranks.lengths
+    has_finding = any(finding.name == "missing lists" for finding in report._task_findings)
+    if lengths is None or has_finding:
+        return NOTHING
+    if report.model.answers is not None:
+        lengths = lengths[report.model.answers.first]
+    number = int(np.count_nonzero(lengths < 0))
+    share = f"{number:,} of {format_count(len(lengths), report.grammar.unit)}"
+    return number, number, share
 
 
 def _missing_rows(report: Report) -> Measure:
@@ -503,14 +587,22 @@ def _missing_rows(report: Report) -> Measure:
     if not ranks.origins or not len(ranks):
         return NOTHING
     units_by_task = count_units(ranks)
+    part_of = {task.fingerprint: task.part_of for task in ranks.origins}
+    for fingerprint in part_of.keys() - {fingerprint for _, fingerprint in units_by_task}:
+        units_by_task[None, fingerprint] = 0
     present = units_by_task.total()
-    total = sum(max(task.part_of, units_by_task[task.fingerprint]) for task in ranks.origins)
+    lacks: Counter[Any] = Counter()
+    for (name, fingerprint), number in units_by_task.items():
+        lacks[name] += max(part_of[fingerprint] - number, 0)
+    total = present + lacks.total()
     _, noun = metrics.contributions.unit_codes(ranks, "unit")
     words = f"{present:,} of {format_count(total, noun)}"
     has_unit_a_row = len(ranks.origins) == 1 and ranks.origins[0].rows == total
     if has_unit_a_row and present < total < 1000 * present:  # A file may declare any number.
         missing = without(np.arange(total), distinct(ranks._labels["unit"].codes))
         words += f"; missing: {describe_rows(missing, total)}"
+    elif DATASET in ranks.labels:
+        words += "".join(f"; {name} lacks {number:,}" for name, number in (+lacks).items())
     return total - present, total - present, words
 
 
@@ -520,7 +612,9 @@ def _missing_sides(report: Report) -> Measure:
     if not ranks.origins or not len(ranks) or ranks.side is None:
         return NOTHING
     _, noun = metrics.contributions.unit_codes(ranks, "unit")
-    unit_rows, codes = codes_of(ranks._labels["unit"].codes)  # Units of a Task are its rows.
+    names = [name for name in (DATASET, "unit") if name in ranks.labels]
+    # Units of a Task are its rows.
+    unit_rows, codes = codes_of(*(ranks._labels[name].codes for name in names))
     sides = ranks.side.vocabulary or ()
     has_side = np.zeros((len(unit_rows), len(sides)), np.bool_)
     has_side[codes, ranks.side.codes] = True
@@ -529,7 +623,7 @@ def _missing_sides(report: Report) -> Measure:
     for i in np.flatnonzero(lacks_side.any(axis=0)).tolist():
         rows = unit_rows[lacks_side[:, i]]
         text = f"{len(rows):,} of {format_count(len(unit_rows), noun)} without {sides[i]}"
-        if len(ranks.origins) == 1:
+        if len(ranks.origins) == 1 and DATASET not in ranks.labels:
             text += f": {describe_rows(rows, ranks.origins[0].rows)}"
         texts.append(text)
     count = int(np.count_nonzero(lacks_side.any(axis=1)))  # It is the grade, too.
@@ -715,6 +809,8 @@ CHECKS: dict[str, Callable[[Report], Measure]] = {
     "test candidates": _test_candidates,
     "missing rows": _missing_rows,
     "missing sides": _missing_sides,
+    "missing lists": _missing_lists,
+    "data sets": _alike_data_sets,
     "missing answers": _missing_answers,
     "joined queries": _joined_queries,
 }
