@@ -403,9 +403,17 @@ def describe_loss(loss: Values) -> str:
 
     >>> describe_loss({"query": "q7", "base": 1.0, "new": 0.25})
     'query q7 (1.000 to 0.250)'
+    >>> describe_loss({"dataset": "de", "query": "16", "base": 1.0, "new": 0.25})
+    'de: 16 (1.000 to 0.250)'
     """
     *labels, (_, base), (_, new) = loss.items()
-    return f"{', '.join(f'{word} {label}' for word, label in labels)} ({base:.3f} to {new:.3f})"
+    values = f"({base:.3f} to {new:.3f})"
+    words = [f"{word} {label}" for word, label in labels if word != "dataset"]
+    if "dataset" not in loss:
+        return f"{', '.join(words)} {values}"
+    if len(words) == 1:  # The data set stands for the word.
+        words = [str(labels[-1][1])]
+    return f"{loss['dataset']}: {', '.join(words)} {values}"
 
 
 def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]:
@@ -465,8 +473,21 @@ def _evaluate_runs(files: Mapping[str, str], values: Values) -> dict[str, tr.Ran
 # -- several jobs ----------------------------------------------------------------------------------
 
 
+def read_part(_: str, word: str) -> tuple[str | None, str]:
+    """Read NAME=FILE, or a file alone, whose name may have a "=" where it is there."""
+    name, equals, path = word.partition("=")
+    if not equals or os.path.exists(word):
+        return None, options.note_file(word)
+    return name, options.note_file(path)
+
+
 @command("merge", "relevance_level", options.REPORTING)
-@click.argument("parts", type=options.INPUT, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
+@click.argument(
+    "parts",
+    type=options.Value(read_part, "[name=]file"),
+    nargs=-1,
+    metavar="[NAME=]A.npz [NAME=]B.npz [...]",
+)
 @option(
     "--repeats",
     REPEAT_RULES,
@@ -481,8 +502,9 @@ def merge(values: Values) -> None:
     If each is a --part of one task, they are joined in the order of the whole, and have its units
     (test triples, aligned pairs, queries). Files of several tasks, such as folds, are joined only
     with --repeats; units and queries of different tasks stay separate, even if they have one name.
-    If data sets share queries with their right answers, as in several languages, `truerank
-    evaluate GERMAN.npz --labels query=names.npy --save DE.npz` renames them first. The files may
+    Data sets are joined under names, NAME=FILE, which is given again for each part of one set:
+    each task then has the label "dataset" (--by dataset), and nothing is a repeat, as where
+    languages share queries and right answers. A word that is a file is no NAME=FILE. The files may
     also be counters over parts of the candidates, which `RankCounter.save` wrote. All are of one
     kind. The joined counts are those of one job that counts all; --save stores them for `truerank
     evaluate`, which adds labels, and for `compare`. Lists over parts of the queries, which
@@ -490,9 +512,10 @@ def merge(values: Values) -> None:
 
     \b
     truerank merge part-0.npz part-1.npz part-2.npz --save ranks.npz
+    truerank merge en=english.npz de=german.npz --save ranks.npz --by dataset
     truerank merge columns-*.npz --save ranks.npz --metrics mrr,hits@10 --interval
     """
-    paths = values.pop("parts", ())
+    names, paths = zip(*values.pop("parts"), strict=True) if values.get("parts") else ((), ())
     if len(paths) < 2 or options.is_one_file(*paths):
         raise click.UsageError("expected the saved counts of at least two jobs, each once")
     kinds = [options.archive_kind("parts", path) for path in paths]
@@ -503,6 +526,11 @@ def merge(values: Values) -> None:
         if kind != kinds[0]:
             expected = f"{KINDS[kinds[0]]}, as {paths[0]}"
             raise InputValueError("parts", expected=expected, got=KINDS[kind], place=path)
+    has_names = set(names) != {None}
+    if has_names and None in names:
+        raise click.UsageError("expected NAME=FILE for each file, or for none")
+    if has_names and kinds[0] != "truerank.ranks":
+        raise click.UsageError(f"data sets have names in saved ranks, not in {KINDS[kinds[0]]}")
     if kinds[0] == "truerank.topk":
         from .indexes import merge_lists  # Other files need none of it.
 
@@ -510,7 +538,7 @@ def merge(values: Values) -> None:
         return
     with called(path="parts", update="parts"):
         if kinds[0] == "truerank.ranks":
-            ranks = joined_ranks(paths, values.pop("repeats", None))
+            ranks = joined_ranks(names, paths, values.pop("repeats", None))
         else:
             options.refuse(take(values, "repeats"), "counters")
             counter = tr.RankCounter.load(paths[0])
@@ -522,19 +550,30 @@ def merge(values: Values) -> None:
     show_report(lambda: ranks, values, SAVED, unit=unit_of(ranks))
 
 
-def joined_ranks(paths: Sequence[str], repeats: Any) -> tr.Ranks:
-    """Join ranks over tasks; those of parts of a task must be all."""
-    parts = [tr.load(path) for path in paths]
-    if not any(part.origins for part in parts):  # Ranks of tasks know their places.
-        check_order("parts", paths)
+def joined_ranks(names: Sequence[str | None], paths: Sequence[str], repeats: Any) -> tr.Ranks:
+    """Join ranks over tasks, or over data sets of these names; parts of a task must be all."""
+    files: dict[str | None, list[str]] = {}
+    for name, path in zip(names, paths, strict=True):
+        files.setdefault(name, []).append(path)
+    parts = {name: [tr.load(path) for path in files[name]] for name in files}
+    for name, each in parts.items():
+        if not any(part.origins for part in each):  # Ranks of tasks know their places.
+            check_order("parts", files[name])
+    # What errors call the parts, and their files.
+    places = {f"parts: {name}": files[name] for name in files}
+    places["parts"] = [each[0] for each in files.values()]
+    joined: Any = {name: each if len(each) > 1 else each[0] for name, each in parts.items()}
+    if None in files:
+        places["parts"] = files[None]
+        joined = parts[None]
     try:
-        ranks = tr.concatenate(parts, repeats=repeats)
+        ranks = tr.concatenate(joined, repeats=repeats)
     except InputError as error:
         argument, _, number = error.argument.partition(": number ")
         if isinstance(error.place, int):
             number, error.place = str(error.place), ""
-        if argument == "parts" and number.isdecimal():
-            error.argument = paths[int(number)]
+        if argument in places and number.isdecimal():
+            error.argument = places[argument][int(number)]
         raise
     if ranks.origins:
         # Means over all tasks would mix sides that some units have and others lack.

@@ -22,7 +22,7 @@ from ..metrics.contributions import (
 )
 from ..metrics.keys import NO_ADJUSTMENT, Key, parse
 from ..naming import format_count, printable, public
-from ..ranks.labels import LABEL_ALIASES, LABEL_WORDS
+from ..ranks.labels import DATASET, LABEL_ALIASES, LABEL_WORDS
 from ..tables import AsTable, Column, Table
 from ..tables.table import Layout
 from .intervals import (
@@ -390,9 +390,9 @@ def compare(
         the other has, or where queries or targets cannot be compared, and the other label pairs the
         tasks; a note says what differs. The tasks and the weights must agree in any case.
     common : bool
-        Compare only what all models but the last were asked, and have lists for, as where queries
-        were added after the others were run; a note says how many are left out. A list that the
-        last model lacks is its loss. Labels given as `unit` are of all tasks of the first model.
+        Compare only what all models were asked, and all but the last have lists for, as where
+        queries were added after the others were run, or one was lost; notes say how many are left
+        out. A list that the last model lacks is its loss. Labels given as `unit` are of all tasks of the first model.
 
     Returns
     -------
@@ -862,6 +862,8 @@ def _list_losses(
             break
         task = int(np.argmax(codes == i))  # the first of the unit
         loss = {}
+        if DATASET in ranks.labels:
+            loss[DATASET] = ranks.labels[DATASET][task : task + 1].values.tolist()[0]
         for word, label in labels_by_word.items():
             loss[word] = ranks.labels[label][task : task + 1].values.tolist()[0]
         losses.append(loss | {BASE: float(values_of_base[i]), NEW: float(values_of_new[i])})

@@ -438,23 +438,36 @@ def _replace_ranks(run: Rankings, ranks: Ranks) -> Rankings:
 def keep_common(
     models: Mapping[str, list[Rankings]], unit: LabelsLike | None, common: bool
 ) -> tuple[dict[str, list[Rankings]], LabelsLike | None, tuple[str, ...]]:
-    """Keep of each run what all models but the last were asked and have lists for, if asked to.
+    """Keep of each run what all models were asked, and all but the last have lists for.
 
-    A query of retrieval is left out with all its answers, and a unit with all its tasks. What the
-    last model lacks stays. Labels of units, one for each task of the first run, are cut alike, and
-    notes say how many are left out.
+    A query of retrieval is left out with all its answers, and a unit with all its tasks. A list
+    that the last model lacks stays. Labels of units, one for each task of the first run, are cut
+    alike, and notes say how many are left out, also because the last model was not asked.
     """
     if not common:
         return dict(models), unit, ()
     *others, last = models
-    first = models[others[0]][0].ranks
+    first_run = models[others[0]][0]
+    first = first_run.ranks
     keys = {name: [_join_keys(first, run.ranks) for run in runs] for name, runs in models.items()}
-    runs_of_others = [run.ranks for name in others for run in models[name]]
-    is_common = _find_common(runs_of_others, [pair for name in others for pair in keys[name]])
+    own_keys, _ = keys[others[0]][0]
+    has_lists = np.ones(len(first), np.bool_)
+    for name in others:
+        for run, (keys_of_first, keys_of_run) in zip(models[name], keys[name], strict=True):
+            has_lists &= are_among(keys_of_first, keys_of_run[~lacks_list(run.ranks)])
+    has_lists = _by_whole_units(first, own_keys, has_lists)
+    is_common = has_lists.copy()
+    for keys_of_first, keys_of_run in keys[last]:
+        is_common &= are_among(keys_of_first, keys_of_run)
+    is_common = _by_whole_units(first, own_keys, is_common)
     if not is_common.any():
-        expected = f"something that all runs except those of {last} have (compare folds one by one)"
+        expected = "something that all runs have (compare folds one by one)"
         raise InputValueError("common", expected=expected)
 
+    number_unasked = 0
+    if has_lists.sum() > is_common.sum():
+        counts = [_count_units(first_run.part(np.flatnonzero(x))) for x in (has_lists, is_common)]
+        number_unasked = counts[0] - counts[1]
     kept: dict[str, list[Rankings]] = {name: [] for name in models}
     left_out = []
     for name, runs in models.items():
@@ -463,6 +476,8 @@ def keep_common(
             kept[name].append(part)
             number = _count_units(run)
             number_left_out = number - _count_units(part)
+            if name != last:
+                number_left_out -= number_unasked
             if number_left_out:
                 counted = format_count(number, run.grammar.unit)
                 left_out.append(f"{number_left_out:,} of {counted} of {name}")
@@ -470,8 +485,14 @@ def keep_common(
         unit = as_labels("unit", unit, len(first))[is_common]
     verb = "lacks" if len(others) == 1 else "lack"
     numbers = "; ".join(dict.fromkeys(left_out))
-    note = f"left out, as {' and '.join(others)} {verb} ranks or lists: {numbers}"
-    return kept, unit, (note,) if left_out else ()
+    notes = []
+    if left_out:
+        notes.append(f"left out, as {' and '.join(others)} {verb} ranks or lists: {numbers}")
+    if number_unasked:
+        counted = format_count(_count_units(first_run), first_run.grammar.unit)
+        unasked = f"{number_unasked:,} of {counted} of {others[0]}"
+        notes.append(f"left out, as {last} was not asked: {unasked}")
+    return kept, unit, tuple(notes)
 
 
 def _count_units(run: Rankings) -> int:
@@ -479,23 +500,13 @@ def _count_units(run: Rankings) -> int:
     return len(run.ranks) if run.answers is None else run.answers.counted
 
 
-def _find_common(
-    runs: Sequence[Ranks], keys: Sequence[tuple[IntArray, IntArray]]
+def _by_whole_units(
+    ranks: Ranks, keys: IntArray, mask: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.bool_]:
-    """Return which tasks of the first run all runs have, and have lists for, by whole units.
-
-    `keys` are those of the first run and of each run, as `_join_keys` returns them.
-    """
-    first = runs[0]
-    is_common = np.ones(len(first), np.bool_)
-    for run, (keys_of_first, keys_of_run) in zip(runs, keys, strict=True):
-        is_common &= are_among(keys_of_first, keys_of_run[~lacks_list(run)])
-    # A unit, and then a query, that lacks a task is left out as a whole.
-    own_keys, _ = keys[0]
-    units = own_keys if first.unit is None else _unit_codes(first)
-    is_common &= ~are_among(units, units[~is_common])
-    is_common &= ~are_among(own_keys, own_keys[~is_common])
-    return is_common
+    """Return a mask without the units, and then the queries, of which some task is missing."""
+    units = keys if ranks.unit is None else _unit_codes(ranks)
+    mask = mask & ~are_among(units, units[~mask])
+    return mask & ~are_among(keys, keys[~mask])
 
 
 def _join_keys(a: Ranks, b: Ranks) -> tuple[IntArray, IntArray]:
@@ -535,7 +546,7 @@ def pair_ranks(
         problem = f"cannot be compared with {names[0]}: {'; '.join(differences)}"
         remedies = [Option("allow_unlike", True, "compares them anyway")]
         if pair is None:
-            remedies = _offer_common(one.ranks, two.ranks, names, last)
+            remedies = _offer_common(one.ranks, two.ranks, names)
         raise InputValueError(names[1], problem, remedies=remedies)
     for name, missing in describe_missing_lists(*pair, names).items():
         model = _model_name(name)
@@ -594,8 +605,8 @@ def _with_side(ranks: Ranks, side: Labels) -> Ranks:
     return ranks if has_side else ranks.with_labels(side=side)
 
 
-def _offer_common(one: Ranks, two: Ranks, names: tuple[str, str], last: str | None) -> list[Option]:
-    """Offer to leave out the tasks that either of two models lacks, but not those of the last."""
+def _offer_common(one: Ranks, two: Ranks, names: tuple[str, str]) -> list[Option]:
+    """Offer to leave out the tasks that either of two models lacks."""
     keys_of_one, keys_of_two = _join_keys(one, two)
     is_in_two = are_among(keys_of_one, keys_of_two)
     is_in_one = are_among(keys_of_two, keys_of_one)
@@ -603,7 +614,7 @@ def _offer_common(one: Ranks, two: Ranks, names: tuple[str, str], last: str | No
         return []
     lacks_tasks = {names[0]: not is_in_one.all(), names[1]: not is_in_two.all()}
     lacking = [name for name in names if lacks_tasks[name]]
-    if not lacking or last in [_model_name(name) for name in lacking]:
+    if not lacking:
         return []
     return [Option("common", True, LEAVES_OUT.format(" and ".join(lacking)))]
 
