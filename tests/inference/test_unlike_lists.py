@@ -283,13 +283,18 @@ def test_what_new_lacks_of_the_common_is_its_loss() -> None:
         "unlike lists: b has no list for 5 of the 20 queries that a has one for (q0, q1, q2, ...)"
     )
     assert pair.notes[1] == words
-    # Queries that new was not asked are no losses, and no less; the message does not offer it.
+    # Queries that new was not asked are no losses: they are left out, and a note says how many.
     fewer = evaluated(alike(GROWN, ["a"]), alike(GROWN[5:], ["a"]))
-    for common in (False, True):
-        message = refusal(ValueError, "only a has ", compare, base, fewer, "mrr", common=common)
-        assert "common=True" not in message
-    # Where there is nothing that all but the last have, nothing is left.
-    words = "common: expected something that all runs except those of b have"
+    message = refusal(ValueError, "only a has ", compare, base, fewer, "mrr")
+    assert message.endswith("common=True leaves out what was not asked of b")
+    pair = compare(base, fewer, "mrr", common=True)
+    assert (pair.units, pair.ties) == (15, 15)
+    assert pair.notes[:2] == (
+        "left out, as a lacks ranks or lists: 20 of 40 queries of a; 20 of 35 queries of b",
+        "left out, as b was not asked: 5 of 40 queries of a",
+    )
+    # Where there is nothing that all have, nothing is left.
+    words = "common: expected something that all runs have"
     refusal(ValueError, words, compare, evaluated({}), new, "mrr", common=True)
 
 
@@ -421,7 +426,9 @@ def test_a_triple_is_left_out_with_both_its_tasks() -> None:
     pair = compare(small, grown, "mrr", common=True)
     assert (pair.units, pair.ties) == (8, 8)
     assert pair.notes[0] == "left out, as a lacks ranks or lists: 4 of 20 tasks of b"
-    refused(ValueError, "b", compare, grown, small, "mrr", common=True)
+    pair = compare(grown, small, "mrr", common=True)
+    assert (pair.units, pair.ties) == (8, 8)
+    assert pair.notes[0] == "left out, as b was not asked: 4 of 20 tasks of a"
 
 
 def test_ranks_without_labels_are_common_by_position() -> None:
@@ -433,10 +440,9 @@ def test_ranks_without_labels_are_common_by_position() -> None:
     pair = compare(base, new, "hits@1", common=True)
     assert (pair.units, pair.value_a, pair.value_b) == (2, 1, 0)
     # Where there are not as many, positions say nothing.
-    words = "tasks: 2 against 0"
+    words = "common: expected something that all runs have"
     refusal(ValueError, words, compare, base, new[:2], "hits@1", common=True)
     models = {"x": base, "y": new[:2], "z": new}
-    words = "common: expected something that all runs except those of z have"
     refusal(ValueError, words, compare, models, metric="hits@1", common=True)
     message = refusal(ValueError, "tasks: 3 against 2", compare, models, metric="hits@1")
     assert "common=True" not in message
