@@ -133,6 +133,13 @@ def match_tasks(
         labels_a[name].same_as(labels_b[name]) for name in matched_by
     ):
         positions_a, positions_b = _match_by_labels(a, b, labels_a, labels_b)
+        if len(positions_a) < len(a) == len(b) and _have_facts_alone(a, b):
+            by_fact = [name for name in ("side", FACT, DATASET) if name in (*labels_a, FACT)]
+            facts_a, facts_b, _ = _comparable_labels(a, b, by_fact)
+            positions = _match_by_labels(a, b, facts_a, facts_b)
+            if len(positions[0]) == len(a):
+                positions_a, positions_b = positions
+                matched_by = tuple(facts_a)
         if len(positions_a) == len(a) == len(b):
             matched_b = b[positions_b]
         else:
@@ -342,6 +349,13 @@ def _scopes(ranks: Ranks) -> IntArray:
         return np.zeros(len(ranks), np.int64)
     scopes = [int(fingerprint_of(x.digests[0].encode()), 16) - 2**63 for x in ranks.origins]
     return np.array(scopes)[origin_of(ranks._labels["unit"].codes, ranks.origins)]
+
+
+def _have_facts_alone(a: Ranks, b: Ranks) -> bool:
+    """Whether facts of named entities tell tasks, and a unit of the user's hides their order."""
+    if a.origins and b.origins:
+        return False
+    return all("head" in x.labels and x.labels["head"].vocabulary and FACT in x.labels for x in (a, b))
 
 
 def _entity_orders(ranks: Ranks) -> set[str]:
