@@ -217,7 +217,7 @@ def expected(problem: Problem, model: str) -> dict[tuple[int, Any], float]:
         d, names = data_set.number, data_set.names
         for fact in data_set.facts:
             if problem.kind == "queries":
-                query, right = fact
+                query = fact[0]
                 above = sum(score(model, d, query, x) > score(model, d, *fact) for x in names)
                 values[d, query] = max(values.get((d, query), 0.0), 1 / (1 + above))
                 continue

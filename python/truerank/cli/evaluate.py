@@ -407,13 +407,10 @@ def describe_loss(loss: Values) -> str:
     'de: 16 (1.000 to 0.250)'
     """
     *labels, (_, base), (_, new) = loss.items()
-    values = f"({base:.3f} to {new:.3f})"
-    words = [f"{word} {label}" for word, label in labels if word != "dataset"]
-    if "dataset" not in loss:
-        return f"{', '.join(words)} {values}"
-    if len(words) == 1:  # The data set stands for the word.
-        words = [str(labels[-1][1])]
-    return f"{loss['dataset']}: {', '.join(words)} {values}"
+    words = [f"{word} {label}" for word, label in labels]
+    if "dataset" in loss:  # It comes first.
+        words = [": ".join(str(label) for _, label in labels)]
+    return f"{', '.join(words)} ({base:.3f} to {new:.3f})"
 
 
 def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]:
@@ -482,12 +479,7 @@ def read_part(_: str, word: str) -> tuple[str | None, str]:
 
 
 @command("merge", "relevance_level", options.REPORTING)
-@click.argument(
-    "parts",
-    type=options.Value(read_part, "[name=]file"),
-    nargs=-1,
-    metavar="[NAME=]A.npz [NAME=]B.npz [...]",
-)
+@click.argument("parts", type=options.Value(read_part), nargs=-1, metavar="[NAME=]A.npz ...")
 @option(
     "--repeats",
     REPEAT_RULES,
@@ -515,7 +507,8 @@ def merge(values: Values) -> None:
     truerank merge en=english.npz de=german.npz --save ranks.npz --by dataset
     truerank merge columns-*.npz --save ranks.npz --metrics mrr,hits@10 --interval
     """
-    names, paths = zip(*values.pop("parts"), strict=True) if values.get("parts") else ((), ())
+    words = values.pop("parts", ())
+    paths = [path for _, path in words]
     if len(paths) < 2 or options.is_one_file(*paths):
         raise click.UsageError("expected the saved counts of at least two jobs, each once")
     kinds = [options.archive_kind("parts", path) for path in paths]
@@ -526,11 +519,10 @@ def merge(values: Values) -> None:
         if kind != kinds[0]:
             expected = f"{KINDS[kinds[0]]}, as {paths[0]}"
             raise InputValueError("parts", expected=expected, got=KINDS[kind], place=path)
-    has_names = set(names) != {None}
-    if has_names and None in names:
-        raise click.UsageError("expected NAME=FILE for each file, or for none")
-    if has_names and kinds[0] != "truerank.ranks":
-        raise click.UsageError(f"data sets have names in saved ranks, not in {KINDS[kinds[0]]}")
+    names = {name for name, _ in words}
+    if names != {None} and (None in names or kinds[0] != "truerank.ranks"):
+        expected = "NAME=FILE for each file, or for none; only saved ranks have names"
+        raise click.UsageError(f"expected {expected}")
     if kinds[0] == "truerank.topk":
         from .indexes import merge_lists  # Other files need none of it.
 
@@ -538,7 +530,7 @@ def merge(values: Values) -> None:
         return
     with called(path="parts", update="parts"):
         if kinds[0] == "truerank.ranks":
-            ranks = joined_ranks(names, paths, values.pop("repeats", None))
+            ranks = joined_ranks(words, values.pop("repeats", None))
         else:
             options.refuse(take(values, "repeats"), "counters")
             counter = tr.RankCounter.load(paths[0])
@@ -550,30 +542,27 @@ def merge(values: Values) -> None:
     show_report(lambda: ranks, values, SAVED, unit=unit_of(ranks))
 
 
-def joined_ranks(names: Sequence[str | None], paths: Sequence[str], repeats: Any) -> tr.Ranks:
-    """Join ranks over tasks, or over data sets of these names; parts of a task must be all."""
+def joined_ranks(words: Sequence[tuple[str | None, str]], repeats: Any) -> tr.Ranks:
+    """Join ranks over tasks, or over data sets by name; those of parts of a task must be all."""
     files: dict[str | None, list[str]] = {}
-    for name, path in zip(names, paths, strict=True):
+    for name, path in words:
         files.setdefault(name, []).append(path)
-    parts = {name: [tr.load(path) for path in files[name]] for name in files}
-    for name, each in parts.items():
-        if not any(part.origins for part in each):  # Ranks of tasks know their places.
+    joined: dict[Any, Any] = {name: list(map(tr.load, paths)) for name, paths in files.items()}
+    for name, parts in joined.items():
+        if not any(part.origins for part in parts):  # Ranks of tasks know their places.
             check_order("parts", files[name])
-    # What errors call the parts, and their files.
-    places = {f"parts: {name}": files[name] for name in files}
-    places["parts"] = [each[0] for each in files.values()]
-    joined: Any = {name: each if len(each) > 1 else each[0] for name, each in parts.items()}
-    if None in files:
-        places["parts"] = files[None]
-        joined = parts[None]
+        if len(parts) == 1:
+            joined[name] = parts[0]
+    # Of a data set, errors name the first file.
+    places = files.get(None, [paths[0] for paths in files.values()])
     try:
-        ranks = tr.concatenate(joined, repeats=repeats)
+        ranks = tr.concatenate(joined.get(None, joined), repeats=repeats)
     except InputError as error:
         argument, _, number = error.argument.partition(": number ")
         if isinstance(error.place, int):
             number, error.place = str(error.place), ""
-        if argument in places and number.isdecimal():
-            error.argument = places[argument][int(number)]
+        if argument == "parts" and number.isdecimal():
+            error.argument = places[int(number)]
         raise
     if ranks.origins:
         # Means over all tasks would mix sides that some units have and others lack.

@@ -392,7 +392,8 @@ def compare(
     common : bool
         Compare only what all models were asked, and all but the last have lists for, as where
         queries were added after the others were run, or one was lost; notes say how many are left
-        out. A list that the last model lacks is its loss. Labels given as `unit` are of all tasks of the first model.
+        out. A list that the last model lacks is its loss. Labels given as `unit` are of all tasks
+        of the first model.
 
     Returns
     -------

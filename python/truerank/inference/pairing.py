@@ -98,11 +98,11 @@ def match_tasks(
 ) -> tuple[Ranks | None, tuple[str, ...], list[str]]:
     """Put the tasks of a second model in the order of the first, by what tasks are.
 
-    These are the labels that both have: side, relation, query and target; and the data set, or else
-    the Task, where both have it. Tasks that are equal in all of them are one task that is repeated, and matched in the
-    order in which they, or their units, occur. Where these labels do not tell tasks apart, as
-    without query and target, they are matched by position, where their labels and units must be
-    equal.
+    These are the labels that both have: side, relation, query and target; and the data set, or
+    else the Task, where both have it. Tasks that are equal in all of them are one task that is
+    repeated, and matched in the order in which they, or their units, occur. Where these labels do
+    not tell tasks apart, as without query and target, they are matched by position (in the data
+    set), where their labels and units must be equal.
 
     It returns the tasks of the second model, each in the place of its partner and with the codes of
     equal labels of the first, or None where some have no partner; the labels by which they were
@@ -120,11 +120,7 @@ def match_tasks(
     matched_b = b
     refusals: list[str] = []  # why the tasks have no partners
     if is_by_position:
-        if DATASET in labels_a:  # A position is one in the data set.
-            sets = [{DATASET: labels[DATASET]} for labels in (labels_a, labels_b)]
-            _, positions_b = _match_by_labels(a, b, *sets)
-            if len(positions_b) == len(b):
-                b = matched_b = b[positions_b]
+        b = matched_b = _in_order_of_sets(a, b, labels_a, labels_b)
         # Where both say what tasks are, in ways that cannot be compared, positions do not count.
         refusals = differences or _unlike_positions(a, b)
     elif not matched_by:
@@ -132,14 +128,7 @@ def match_tasks(
     elif max(len(_entity_orders(x)) for x in (a, b)) > 1 or not all(
         labels_a[name].same_as(labels_b[name]) for name in matched_by
     ):
-        positions_a, positions_b = _match_by_labels(a, b, labels_a, labels_b)
-        if len(positions_a) < len(a) == len(b) and _have_facts_alone(a, b):
-            by_fact = [name for name in ("side", FACT, DATASET) if name in (*labels_a, FACT)]
-            facts_a, facts_b, _ = _comparable_labels(a, b, by_fact)
-            positions = _match_by_labels(a, b, facts_a, facts_b)
-            if len(positions[0]) == len(a):
-                positions_a, positions_b = positions
-                matched_by = tuple(facts_a)
+        positions_a, positions_b, matched_by = _match_by_names(a, b, labels_a, labels_b)
         if len(positions_a) == len(a) == len(b):
             matched_b = b[positions_b]
         else:
@@ -191,15 +180,7 @@ def _units_agree(a: Ranks, b: Ranks) -> bool:
     """Whether tasks of one unit are of one unit of the other model, too, whatever it is called."""
     if a.unit is None or b.unit is None:
         return True
-    return _split_alike(_unit_codes(a), _unit_codes(b))
-
-
-def _unit_codes(ranks: Ranks) -> IntArray:
-    """Return codes of the units of ranks that have them; rows of Tasks are by data set."""
-    unit = ranks.labels["unit"].codes
-    if DATASET in ranks.labels and ranks.origins:
-        return row_keys([ranks.labels[DATASET].codes, unit])
-    return unit
+    return _split_alike(group_codes(a, "unit")[0], group_codes(b, "unit")[0])
 
 
 def _split_alike(one: IntArray, two: IntArray) -> bool:
@@ -220,6 +201,36 @@ def _match_by_labels(
     ordered_b, order_b = sorted_with_order(keys[len(a) :])
     positions_a, places = look_up(ordered_b, keys_a)
     return positions_a, order_b[places]
+
+
+def _match_by_names(
+    a: Ranks, b: Ranks, labels_a: LabelsByName, labels_b: LabelsByName
+) -> tuple[IntArray, IntArray, tuple[str, ...]]:
+    """Return what `_match_by_labels` does, and the labels.
+
+    Where units are the user's, nothing tells that entities are in another order: then these are
+    the facts of named entities, if the numbers do not pair all tasks.
+    """
+    positions = _match_by_labels(a, b, labels_a, labels_b)
+    heads = [ranks.labels.get("head") for ranks in (a, b) if FACT in ranks.labels]
+    have_facts = len(heads) == 2 and all(head and head.vocabulary for head in heads)
+    is_order_known = a.origins and b.origins
+    if len(positions[0]) < len(a) == len(b) and have_facts and not is_order_known:
+        names = [name for name in ("side", FACT, DATASET) if name in (*labels_a, FACT)]
+        facts_a, facts_b, _ = _comparable_labels(a, b, names)
+        by_fact = _match_by_labels(a, b, facts_a, facts_b)
+        if len(by_fact[0]) == len(a):
+            return *by_fact, tuple(facts_a)
+    return *positions, tuple(labels_a)
+
+
+def _in_order_of_sets(a: Ranks, b: Ranks, labels_a: LabelsByName, labels_b: LabelsByName) -> Ranks:
+    """Return b with its data sets in the places that they have in a, if both have them alike."""
+    if DATASET not in labels_a:
+        return b
+    sets_a, sets_b = ({DATASET: labels[DATASET]} for labels in (labels_a, labels_b))
+    _, positions_b = _match_by_labels(a, b, sets_a, sets_b)
+    return b[positions_b] if len(positions_b) == len(b) else b
 
 
 def _describe_unmatched(a: Ranks, b: Ranks, *only: tuple[str, LabelsByName, IntArray]) -> str:
@@ -247,26 +258,23 @@ def _codes_of_both(
     A Task that only one of the models has tells no tasks apart, nor does a data set where neither
     model has a fact in several, as where those that they share were dropped.
     """
-    columns = []
-    for name in labels_a:
-        if name != DATASET:
-            columns.append(join_labels(name, (labels_a[name], labels_b[name])).codes)
+    names = [name for name in labels_a if name != DATASET]
+    columns = [join_labels(name, (labels_a[name], labels_b[name])).codes for name in names]
     scopes = _scopes(a), _scopes(b)
     if FACT not in labels_a and all(each.any() for each in scopes):
         columns.append(np.concatenate(scopes))
     if DATASET in labels_a:
-        codes = row_keys(columns) if columns else np.zeros(len(a) + len(b), np.int64)
-        sets = join_labels(DATASET, (labels_a[DATASET], labels_b[DATASET])).codes
-        by_set = row_keys([codes, sets])
-        parts = slice(len(a)), slice(len(a), None)
-        if any(len(distinct(codes[x])) < len(distinct(by_set[x])) for x in parts):
-            codes = by_set
+        apart = join_labels(DATASET, (labels_a[DATASET], labels_b[DATASET])).codes
     else:
-        tasks_a = a._task_numbers()
-        tasks_b = b._task_numbers()
-        shared_tasks_a = np.where(are_among(tasks_a, tasks_b), tasks_a, 0)
-        shared_tasks_b = np.where(are_among(tasks_b, tasks_a), tasks_b, 0)
-        codes = row_keys([*columns, np.append(shared_tasks_a, shared_tasks_b)])
+        tasks = a._task_numbers(), b._task_numbers()
+        shared = [np.where(are_among(x, y), x, 0) for x, y in (tasks, tasks[::-1])]
+        apart = np.concatenate(shared)
+    codes = row_keys([*columns, apart])
+    if DATASET in labels_a and names:
+        facts = row_keys(columns)
+        parts = slice(len(a)), slice(len(a), None)
+        if all(len(distinct(facts[x])) == len(distinct(codes[x])) for x in parts):
+            codes = facts
     return codes[: len(a)], codes[len(a) :]
 
 
@@ -349,13 +357,6 @@ def _scopes(ranks: Ranks) -> IntArray:
         return np.zeros(len(ranks), np.int64)
     scopes = [int(fingerprint_of(x.digests[0].encode()), 16) - 2**63 for x in ranks.origins]
     return np.array(scopes)[origin_of(ranks._labels["unit"].codes, ranks.origins)]
-
-
-def _have_facts_alone(a: Ranks, b: Ranks) -> bool:
-    """Whether facts of named entities tell tasks, and a unit of the user's hides their order."""
-    if a.origins and b.origins:
-        return False
-    return all("head" in x.labels and x.labels["head"].vocabulary and FACT in x.labels for x in (a, b))
 
 
 def _entity_orders(ranks: Ranks) -> set[str]:
@@ -456,7 +457,7 @@ def keep_common(
 
     A query of retrieval is left out with all its answers, and a unit with all its tasks. A list
     that the last model lacks stays. Labels of units, one for each task of the first run, are cut
-    alike, and notes say how many are left out, also because the last model was not asked.
+    alike, and notes say how many are left out, and how many of the first the last was not asked.
     """
     if not common:
         return dict(models), unit, ()
@@ -464,24 +465,11 @@ def keep_common(
     first_run = models[others[0]][0]
     first = first_run.ranks
     keys = {name: [_join_keys(first, run.ranks) for run in runs] for name, runs in models.items()}
-    own_keys, _ = keys[others[0]][0]
-    has_lists = np.ones(len(first), np.bool_)
-    for name in others:
-        for run, (keys_of_first, keys_of_run) in zip(models[name], keys[name], strict=True):
-            has_lists &= are_among(keys_of_first, keys_of_run[~lacks_list(run.ranks)])
-    has_lists = _by_whole_units(first, own_keys, has_lists)
-    is_common = has_lists.copy()
-    for keys_of_first, keys_of_run in keys[last]:
-        is_common &= are_among(keys_of_first, keys_of_run)
-    is_common = _by_whole_units(first, own_keys, is_common)
+    is_common = _find_common(models, keys)
     if not is_common.any():
         expected = "something that all runs have (compare folds one by one)"
         raise InputValueError("common", expected=expected)
 
-    number_unasked = 0
-    if has_lists.sum() > is_common.sum():
-        counts = [_count_units(first_run.part(np.flatnonzero(x))) for x in (has_lists, is_common)]
-        number_unasked = counts[0] - counts[1]
     kept: dict[str, list[Rankings]] = {name: [] for name in models}
     left_out = []
     for name, runs in models.items():
@@ -490,22 +478,25 @@ def keep_common(
             kept[name].append(part)
             number = _count_units(run)
             number_left_out = number - _count_units(part)
-            if name != last:
-                number_left_out -= number_unasked
             if number_left_out:
                 counted = format_count(number, run.grammar.unit)
                 left_out.append(f"{number_left_out:,} of {counted} of {name}")
     if not (unit is None or isinstance(unit, str)):
         unit = as_labels("unit", unit, len(first))[is_common]
-    verb = "lacks" if len(others) == 1 else "lack"
-    numbers = "; ".join(dict.fromkeys(left_out))
+    if not left_out:
+        return kept, unit, ()
     notes = []
-    if left_out:
-        notes.append(f"left out, as {' and '.join(others)} {verb} ranks or lists: {numbers}")
-    if number_unasked:
+    lacking = others
+    asked = [are_among(keys_of_first, keys_of_run) for keys_of_first, keys_of_run in keys[last]]
+    unasked = np.flatnonzero(~np.all(asked, axis=0))
+    if len(unasked):
+        lacking = [*others, last]
         counted = format_count(_count_units(first_run), first_run.grammar.unit)
-        unasked = f"{number_unasked:,} of {counted} of {others[0]}"
-        notes.append(f"left out, as {last} was not asked: {unasked}")
+        number = _count_units(first_run.part(unasked))
+        notes.append(f"{last} was not asked {number:,} of {counted} of {others[0]}")
+    verb = "lacks" if len(lacking) == 1 else "lack"
+    numbers = "; ".join(dict.fromkeys(left_out))
+    notes.insert(0, f"left out, as {' and '.join(lacking)} {verb} ranks or lists: {numbers}")
     return kept, unit, tuple(notes)
 
 
@@ -514,13 +505,26 @@ def _count_units(run: Rankings) -> int:
     return len(run.ranks) if run.answers is None else run.answers.counted
 
 
-def _by_whole_units(
-    ranks: Ranks, keys: IntArray, mask: npt.NDArray[np.bool_]
+def _find_common(
+    models: Mapping[str, list[Rankings]], keys: Mapping[str, list[tuple[IntArray, IntArray]]]
 ) -> npt.NDArray[np.bool_]:
-    """Return a mask without the units, and then the queries, of which some task is missing."""
-    units = keys if ranks.unit is None else _unit_codes(ranks)
-    mask = mask & ~are_among(units, units[~mask])
-    return mask & ~are_among(keys, keys[~mask])
+    """Return which tasks of the first run all have, and all but the last have lists for.
+
+    `keys` are those of the first run and of each run, as `_join_keys` returns them.
+    """
+    *others, _ = models
+    first = models[others[0]][0].ranks
+    is_common = np.ones(len(first), np.bool_)
+    for name, runs in models.items():
+        for run, (keys_of_first, keys_of_run) in zip(runs, keys[name], strict=True):
+            counts = ~lacks_list(run.ranks) if name in others else slice(None)
+            is_common &= are_among(keys_of_first, keys_of_run[counts])
+    # A unit, and then a query, that lacks a task is left out as a whole.
+    own_keys, _ = keys[others[0]][0]
+    units = own_keys if first.unit is None else group_codes(first, "unit")[0]
+    is_common &= ~are_among(units, units[~is_common])
+    is_common &= ~are_among(own_keys, own_keys[~is_common])
+    return is_common
 
 
 def _join_keys(a: Ranks, b: Ranks) -> tuple[IntArray, IntArray]:

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.row_keys import (
-    are_among,
-    distinct,
-    distinct_rows,
-    first_equals,
-    row_keys,
-    without,
-)
+from ..arrays.row_keys import are_among, distinct, distinct_rows, first_equals, row_keys, without
 from ..errors import InputTypeError, InputValueError, Option, argument_names
 from ..inputs.checks import choice, several
 from ..inputs.rules import REPEAT_RULES
@@ -58,9 +51,7 @@ DEFAULTS = {"listed": True, "gains": 1.0, "without_answers": 0, "masked": False}
 
 @public("truerank")
 def concatenate(
-    parts: Iterable[Ranks] | Mapping[str, Ranks | Iterable[Ranks]],
-    *,
-    repeats: RepeatRule | None = None,
+    parts: Iterable[Ranks] | Mapping[str, Any], *, repeats: RepeatRule | None = None
 ) -> Ranks:
     """Join ranks over tasks, in the given order; those of a `Task` by side and unit.
 
@@ -86,9 +77,9 @@ def concatenate(
     ----------
     parts : iterable of Ranks, or mapping of str to Ranks or to iterables of Ranks
         At least one. In a mapping, an iterable has the parts of one data set, which are joined as
-        by themselves, with the same `repeats`. Either all parts or none have weights, an audit, and labels of each name.
-        Where only some are from lists, the others have no misses; where only some have gains of
-        retrieval, those of the others are 1.
+        by themselves, with the same `repeats`. Either all parts or none have weights, an audit, and
+        labels of each name. Where only some are from lists, the others have no misses; where only
+        some have gains of retrieval, those of the others are 1.
     repeats : {"refuse", "drop", "keep"}, optional
         What to do where a fact comes twice: in parts of one task, the same row of it; in tasks that
         were made apart, the same side, relation, query and target, if the ranks have labels of
@@ -244,15 +235,13 @@ def _refuse_tasks_apart(parts: Sequence[Ranks]) -> None:
         numbers = part._task_numbers()
         codes, names = _data_set_codes(part)
         for code, name in enumerate(names):
-            of_set = tasks
-            if name is not None:
-                of_set = set(distinct(numbers[codes == code]).tolist())
+            of_set = tasks if name is None else set(distinct(numbers[codes == code]).tolist())
             first_tasks, first_of_set = first.setdefault(name, (tasks, of_set))
             # Slices of one whole may have other Tasks of a data set each.
             if tasks != first_tasks and of_set != first_of_set:
                 test = "test" if name is None else f"test of {name}"
                 problem = f"it belongs to another {test} than the parts before, and a fact may "
-                problem += "come twice (data sets are joined under names)"
+                problem += "come twice (data sets are joined by name)"
                 raise InputValueError(f"parts: number {i}", problem, remedies=_TASKS_APART)
 
 
@@ -362,14 +351,14 @@ def _first_positions(ranks: Ranks, identity: Mapping[str, Labels]) -> IntArray:
     if is_of_one_task:
         return first_row
     fact = {name: codes for name, codes in columns.items() if name != "unit"}
-    digests = {origin.digests[0] for origin in ranks.origins}
+    digests = [origin.digests[0] for origin in ranks.origins]
     are_numbers = any(identity[name].vocabulary is None for name in ("queries", "targets"))
-    if len(digests) > 1 and "fact" in ranks._labels and all("by name" in x for x in digests):
+    are_named = all("by name" in digest for digest in digests)
+    if len(set(digests)) > 1 and are_named and "fact" in ranks._labels:
         fact = {name: codes for name, codes in fact.items() if name in ("side", DATASET)}
         fact["fact"] = ranks._labels["fact"].codes
         are_numbers = False
     if are_numbers and ranks.origins:  # Among other entities, a number stands for another one.
-        digests = [origin.digests[0] for origin in ranks.origins]
         entities_of_origin = np.array([digests.index(digest) for digest in digests])
         origin_of_row = origin_of(ranks._labels["unit"].codes, ranks.origins)
         fact["entities"] = entities_of_origin[origin_of_row]

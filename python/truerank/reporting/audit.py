@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from .. import metrics
-from ..arrays.row_keys import codes_of, distinct, distinct_rows, hash_rows, row_keys, without
+from ..arrays.row_keys import codes_of, digest_of_rows, distinct, distinct_rows, without
 from ..metrics.keys import ALL_SIDES, NO_ADJUSTMENT, UNPOOLED_SIDE, Key, why_no_value
 from ..metrics.metric_table import DEFAULT_KIND
 from ..naming import format_count, percent, printable, public
-from ..ranks.container import origin_of, ties_of
+from ..ranks.container import ties_of
 from ..ranks.grouping import group_codes
-from ..ranks.labels import DATASET, join_labels
+from ..ranks.labels import DATASET
 from ..ranks.protocol import PROVENANCE
 from ..tables import AsTable, Column, Table
 from ..tables.table import Layout
@@ -34,8 +34,8 @@ _OF_SCORES = ("worse than chance", "ties", "constant", "nan", "inf", "saturated"
 _OF_AUDITS = ("nan", "inf", "rescored", "queries", "saturated")
 _OF_QUERIES = ("missing answers", "joined queries")
 # Queries are checked by these.
-CHECKS_OF_QUERIES = (*_OF_SCORES, "sampled", "missing rows", "missing lists", "data sets")
-CHECKS_OF_QUERIES += _OF_QUERIES
+_OF_JOINED = ("missing rows", "missing lists", "data sets")
+CHECKS_OF_QUERIES = (*_OF_SCORES, "sampled", *_OF_JOINED, *_OF_QUERIES)
 TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 TEST_CANDIDATES = "test"
 # A mean rank so many standard errors above that of chance has a probability of 1.6e-8 at most.
@@ -284,7 +284,8 @@ class Finding:
         The check; tasks have their own, as "leaks". For a report: "misses", "worse than chance",
         "ties", "constant", "nan", "inf", "rescored", "queries", "saturated", "few candidates",
         "unfiltered", "sampled", "test candidates", "missing rows" of a part or of joined ones, and
-        "missing sides" of these, "data sets" that are alike, "one array" of two sides; for queries "missing answers", and
+        "missing sides" of these, "data sets" that are alike, "one array" of two sides; for queries
+        "missing answers", and
         "joined queries" of one name; for lists "missing lists", "unused lists", "pooled lists" of
         several values of a column, "known in lists", "names" of right answers that differ only in
         writing, and "spellings"; for lists of an index "missing ids", "no candidates", "tied
@@ -463,36 +464,29 @@ def _few_candidates(report: Report) -> Measure:
 def _unfiltered(report: Report) -> Measure:
     """Count triples that lack a filter, or that of other Tasks; samples never have known answers.
 
-    Where some Task left out fewer answers of a query than there are, or than another one did, it
-    counted some of them as candidates.
+    A Task that left out fewer answers of a query than there are, or than another one did, counted
+    some of them as candidates.
     """
     ranks = report.ranks
     protocol = report.protocol
     is_of_triples = "head" in report.sides or "tail" in report.sides
-    if is_of_triples and not protocol.filter and not protocol.sampled:
+    if not is_of_triples or protocol.sampled:
+        return NOTHING
+    if not protocol.filter:
         return 1.0, len(ranks), "pass the splits that have them as known"
-    labels = ranks.labels
-    counts_all = protocol.candidates == "all" and not protocol.sampled and protocol.nan != "omit"
-    has_names = {"head", "tail"} <= labels.keys() and labels["head"].vocabulary is not None
-    if not (is_of_triples and counts_all and has_names) or len(ranks.origins) < 2:
+    orders = [origin.digests[0] for origin in ranks.origins]
+    number, _, are_named = orders[0].partition(" entities by name") if orders else ("", "", "")
+    has_all = protocol.candidates == "all" and not protocol.filter_rule and protocol.nan != "omit"
+    if not (has_all and are_named) or len(orders) < 2 or len(set(orders)) > 1:
         return NOTHING
-    if protocol.filter_rule is not None:
-        return NOTHING  # Facts have further columns, by which queries differ.
-    numbers = [origin.digests[0].partition(" ")[0].replace(",", "") for origin in ranks.origins]
-    if not all(map(str.isdecimal, numbers)):
-        return NOTHING
-    entities = np.array(numbers, np.int64)[origin_of(labels["unit"].codes, ranks.origins)]
-    head, tail = join_labels("head", (labels["head"], labels["tail"])).codes.reshape(2, -1)
-    is_of_tail = labels["side"] == "tail"
-    columns = [labels["side"].codes, labels["relation"].codes, np.where(is_of_tail, head, tail)]
-    queries = codes_of(*columns).codes
-    known_of_query = np.bincount(distinct_rows([queries, np.where(is_of_tail, tail, head)])[0])
-    known = entities - ranks.candidates + 1
-    np.maximum.at(known_of_query, queries, known)
-    number = int(np.count_nonzero(known < known_of_query[queries]))
-    words = f"{number:,} tasks left out fewer than others of their query did, as Tasks that were "
-    words += "made apart do not know each other's: evaluate parts of one Task, task[p::n]"
-    return float(number), number, words
+    codes = [ranks._labels[name].codes for name in ("side", "queries", "targets")]
+    queries = codes_of(*codes[:2]).codes
+    most_known = np.bincount(distinct_rows([queries, codes[2]])[0])
+    known = int(number.replace(",", "")) - ranks.candidates + 1
+    np.maximum.at(most_known, queries, known)
+    count = int(np.count_nonzero(known < most_known[queries]))
+    words = f"{count:,} tasks left out fewer of them than there are in Tasks that were made apart: "
+    return float(count), count, f"{words}evaluate parts of one Task, task[p::n]"
 
 
 def _sampled(report: Report) -> Measure:
@@ -529,51 +523,36 @@ def _joined_queries(report: Report) -> Measure:
 
 
 def _alike_data_sets(report: Report) -> Measure:
-    """Find data sets that are equal in all rows, or queries with the same answers in several."""
+    """Find data sets that are equal in all rows, or of retrieval in queries and right answers."""
     ranks = report.ranks
-    if DATASET not in ranks.labels:
+    labels = {name: each.codes for name, each in ranks.labels.items()}
+    if DATASET not in labels:
         return NOTHING
     codes, names = group_codes(ranks, DATASET)
-    others = [name for name in ranks.labels if name not in (DATASET, "unit")]
-    columns = [ranks.above, ranks.tied, ranks.candidates]
-    columns += [ranks.labels[name].codes for name in others]
-    sets = codes_of(_digests_of(codes, columns)).codes
-    alike = [str(name) for i, name in enumerate(names) if np.count_nonzero(sets == sets[i]) > 1]
-    if alike:
-        number = int(np.isin(codes, [names.index(name) for name in alike]).sum())
-        return number, number, f"{', '.join(alike)} are equal in all rows: is it one file?"
-    labels = ranks.labels.get("queries")
-    if report.unit == "task" or labels is None or labels.vocabulary is None or not len(ranks):
-        return NOTHING
-    queries, _ = group_codes(ranks, "queries")
-    first = codes_of(queries).first()
-    answers = _digests_of(queries, [ranks.labels["targets"].codes])
-    same = row_keys([labels.codes[first], answers])
-    units, _ = metrics.contributions.unit_codes(ranks, "unit")
-    number = len(distinct_rows([same, units[first]])[0]) - len(distinct(same))
-    words = f"{number:,} queries have the name and the right answers of one of another data set: "
-    return number, number, f"{words}ranks.with_labels(unit=ranks.queries) counts both once"
-
-
-def _digests_of(codes: IntArray, columns: Sequence[IntArray]) -> IntArray:
-    """Return for each code, from 0 on, a number that tells what rows it has, but for chance."""
-    hashes = hash_rows(columns)
-    sums = np.zeros(int(codes.max(initial=-1)) + 1, np.uint64)
-    np.add.at(sums, codes, hashes)
-    return sums.view(np.int64)
+    same = [ranks.above, ranks.tied, *(labels[x] for x in labels if x not in (DATASET, "unit"))]
+    looks = [(same, "are equal in all rows: is it one file?")]
+    if report.unit == "query" and "targets" in labels and (ranks.origins or "unit" not in labels):
+        words = "have the same queries and right answers, and count them apart: "
+        words += "ranks.with_labels(unit=ranks.queries) counts them once"
+        looks.append(([labels["queries"], labels["targets"]], words))
+    for columns, words in looks:
+        digests = [digest_of_rows([x[codes == i] for x in columns]) for i in range(len(names))]
+        alike = [i for i, digest in enumerate(digests) if digests.count(digest) > 1]
+        if alike:
+            number = int(np.isin(codes, alike).sum())
+            return number, number, f"{', '.join(str(names[i]) for i in alike)} {words}"
+    return NOTHING
 
 
 def _missing_lists(report: Report) -> Measure:
-    """Count the tasks, or queries, without a list, where no task has done so."""
+    """Count the tasks, or queries, without a list, where the task that had them did not do so."""
     lengths = report.ranks.lengths
-    has_finding = any(finding.name == "missing lists" for finding in report._task_findings)
-    if lengths is None or has_finding:
+    if lengths is None or any(each.name == "missing lists" for each in report._task_findings):
         return NOTHING
     if report.model.answers is not None:
         lengths = lengths[report.model.answers.first]
     number = int(np.count_nonzero(lengths < 0))
-    share = f"{number:,} of {format_count(len(lengths), report.grammar.unit)}"
-    return number, number, share
+    return number, number, f"{number:,} of {format_count(len(lengths), report.grammar.unit)}"
 
 
 def _missing_rows(report: Report) -> Measure:
@@ -587,13 +566,12 @@ def _missing_rows(report: Report) -> Measure:
     if not ranks.origins or not len(ranks):
         return NOTHING
     units_by_task = count_units(ranks)
-    part_of = {task.fingerprint: task.part_of for task in ranks.origins}
-    for fingerprint in part_of.keys() - {fingerprint for _, fingerprint in units_by_task}:
-        units_by_task[None, fingerprint] = 0
-    present = units_by_task.total()
     lacks: Counter[Any] = Counter()
-    for (name, fingerprint), number in units_by_task.items():
-        lacks[name] += max(part_of[fingerprint] - number, 0)
+    for task in ranks.origins:
+        names = [name for name, x in units_by_task if x == task.fingerprint]
+        for name in names or [None]:
+            lacks[name] += max(task.part_of - units_by_task[name, task.fingerprint], 0)
+    present = units_by_task.total()
     total = present + lacks.total()
     _, noun = metrics.contributions.unit_codes(ranks, "unit")
     words = f"{present:,} of {format_count(total, noun)}"
@@ -601,8 +579,7 @@ def _missing_rows(report: Report) -> Measure:
     if has_unit_a_row and present < total < 1000 * present:  # A file may declare any number.
         missing = without(np.arange(total), distinct(ranks._labels["unit"].codes))
         words += f"; missing: {describe_rows(missing, total)}"
-    elif DATASET in ranks.labels:
-        words += "".join(f"; {name} lacks {number:,}" for name, number in (+lacks).items())
+    words += "".join(f"; {name} lacks {n:,}" for name, n in (+lacks).items() if name)
     return total - present, total - present, words
 
 
