@@ -290,8 +290,8 @@ def test_what_new_lacks_of_the_common_is_its_loss() -> None:
     pair = compare(base, fewer, "mrr", common=True)
     assert (pair.units, pair.ties) == (15, 15)
     assert pair.notes[:2] == (
-        "left out, as a lacks ranks or lists: 20 of 40 queries of a; 20 of 35 queries of b",
-        "left out, as b was not asked: 5 of 40 queries of a",
+        "left out, as a and b lack ranks or lists: 25 of 40 queries of a; 20 of 35 queries of b",
+        "b was not asked 5 of 40 queries of a",
     )
     # Where there is nothing that all have, nothing is left.
     words = "common: expected something that all runs have"
@@ -428,7 +428,10 @@ def test_a_triple_is_left_out_with_both_its_tasks() -> None:
     assert pair.notes[0] == "left out, as a lacks ranks or lists: 4 of 20 tasks of b"
     pair = compare(grown, small, "mrr", common=True)
     assert (pair.units, pair.ties) == (8, 8)
-    assert pair.notes[0] == "left out, as b was not asked: 4 of 20 tasks of a"
+    assert pair.notes[:2] == (
+        "left out, as a and b lack ranks or lists: 4 of 20 tasks of a",
+        "b was not asked 4 of 20 tasks of a",
+    )
 
 
 def test_ranks_without_labels_are_common_by_position() -> None:

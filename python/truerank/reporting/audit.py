@@ -485,8 +485,8 @@ def _unfiltered(report: Report) -> Measure:
     known = int(number.replace(",", "")) - ranks.candidates + 1
     np.maximum.at(most_known, queries, known)
     count = int(np.count_nonzero(known < most_known[queries]))
-    words = f"{count:,} tasks left out fewer of them than there are in Tasks that were made apart: "
-    return float(count), count, f"{words}evaluate parts of one Task, task[p::n]"
+    words = f"{count:,} tasks left out fewer than there are, as Tasks that were made apart do not "
+    return float(count), count, f"{words}know each other's; evaluate parts of one, task[p::n]"
 
 
 def _sampled(report: Report) -> Measure:
