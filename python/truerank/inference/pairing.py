@@ -180,7 +180,15 @@ def _units_agree(a: Ranks, b: Ranks) -> bool:
     """Whether tasks of one unit are of one unit of the other model, too, whatever it is called."""
     if a.unit is None or b.unit is None:
         return True
-    return _split_alike(group_codes(a, "unit")[0], group_codes(b, "unit")[0])
+    return _split_alike(_unit_codes(a), _unit_codes(b))
+
+
+def _unit_codes(ranks: Ranks) -> IntArray:
+    """Return codes of the units of ranks; rows of Tasks are by data set."""
+    unit = ranks.labels["unit"].codes
+    if DATASET in ranks.labels and ranks.origins:
+        unit = row_keys([ranks.labels[DATASET].codes, unit])
+    return unit
 
 
 def _split_alike(one: IntArray, two: IntArray) -> bool:
@@ -521,7 +529,7 @@ def _find_common(
             is_common &= are_among(keys_of_first, keys_of_run[counts])
     # A unit, and then a query, that lacks a task is left out as a whole.
     own_keys, _ = keys[others[0]][0]
-    units = own_keys if first.unit is None else group_codes(first, "unit")[0]
+    units = own_keys if first.unit is None else _unit_codes(first)
     is_common &= ~are_among(units, units[~is_common])
     is_common &= ~are_among(own_keys, own_keys[~is_common])
     return is_common
