@@ -56,8 +56,11 @@ def draw_problem(seed: int, *, named: bool) -> Problem:
     is_overlapping = kind != "queries" and bool(rng.random() < 0.3)
     share_names = bool(rng.random() < 0.3)
     has_one_size = named and bool(rng.random() < 0.4)
+    are_languages = has_one_size and share_names  # The sets have the same facts.
     data_sets = []
     for d in range(number):
+        if are_languages:
+            rng = np.random.default_rng([seed, 2])
         n = 8 if has_one_size else 8 + 2 * d
         prefix = "" if share_names and (named or kind == "queries") else str(d)
         names = [f"{prefix}e{i}" for i in range(n)]
