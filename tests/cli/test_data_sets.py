@@ -37,6 +37,11 @@ A = {"1": ["a"], "2": ["b"]}
 B = {"1": ["c"], "2": ["d"], "3": ["e"]}
 ENGLISH = ranks_of(A, {"1": ["a", "h"], "2": ["h", "b"]})
 GERMAN = ranks_of(A, {"1": ["h", "a"], "2": ["g", "h", "b"]})
+LARGER = (
+    Task(A, entities=[*DOCUMENTS, "i"])
+    .evaluate_lists({"1": ["h", "a"], "2": ["g", "h", "b"]})
+    .ranks
+)
 OTHER = ranks_of(B, {"1": ["c"], "2": ["h", "d"], "3": ["g", "h", "f", "e"]})
 FACTS = [(0, 0, 1), (1, 0, 2), (2, 1, 3)]
 
@@ -44,6 +49,11 @@ FACTS = [(0, 0, 1), (1, 0, 2), (2, 1, 3)]
 def of_graphs() -> tuple[Sets, int, float]:
     sets = {"x": graph(FACTS[:2], 0), "y": graph(FACTS, 1)}
     return sets, 5, float(np.concatenate([1 / x.realistic for x in sets.values()]).mean())
+
+
+def of_one_graph() -> tuple[Sets, int, float]:
+    sets = {"x": graph(FACTS, 0), "y": graph(FACTS, 1)}
+    return sets, 6, float(np.concatenate([1 / x.realistic for x in sets.values()]).mean())
 
 
 def of_no_task() -> tuple[Sets, int, float]:
@@ -99,7 +109,9 @@ def of_weights() -> tuple[Sets, int, float]:
 KINDS: dict[str, Callable[[], tuple[Sets, int, float]]] = {
     "queries": lambda: ({"x": ENGLISH, "y": OTHER}, 5, (1 + 1 / 2 + 1 + 1 / 2 + 1 / 4) / 5),
     "languages": lambda: ({"x": ENGLISH, "y": GERMAN}, 4, (1 + 1 / 2 + 1 / 2 + 1 / 3) / 4),
+    "other corpora": lambda: ({"x": ENGLISH, "y": LARGER}, 4, (1 + 1 / 2 + 1 / 2 + 1 / 3) / 4),
     "graphs": of_graphs,
+    "one graph": of_one_graph,
     "chunks": of_chunks,
     "no task": of_no_task,
     "no task, labels": of_labels,
@@ -134,6 +146,8 @@ def test_every_kind_in_both_orders(run: Run, kind: str, way: str) -> None:
         elif way == "pickled":
             both = pickle.loads(pickle.dumps(both))
         joined.append(both)
+    both = joined[0]
+    assert tr.concatenate([both[1::2], both[::2]]) == both or not both.origins
     one, two = map(tr.report, joined)
     metric = "recall@2" if kind == "blocks" else "mrr"
     assert one[metric] == pytest.approx(value)

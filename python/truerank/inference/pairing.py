@@ -414,7 +414,7 @@ def weigh_alike(one: FloatArray, two: FloatArray) -> bool:
 
 
 def _with_codes_of(a: Ranks, b: Ranks, labels: Sequence[str]) -> Ranks:
-    """Give the second model the origin and data sets of the first, and the codes of equal labels.
+    """Give the second model the origin of the first and, where labels are equal, their codes.
 
     Then queries of retrieval come in the same order, too, and are those of the same tasks.
     """
@@ -425,9 +425,6 @@ def _with_codes_of(a: Ranks, b: Ranks, labels: Sequence[str]) -> Ranks:
         has_other_codes = a.labels[name].vocabulary != b.labels[name].vocabulary
         if has_other_codes and a.labels[name].same_as(b.labels[name]):
             recoded[name] = a.labels[name]
-    sets_a, sets_b = (ranks.labels.get(DATASET) for ranks in (a, b))
-    if sets_a is not sets_b:
-        recoded[DATASET] = sets_a
     return b.with_labels(**recoded) if recoded else b
 
 
