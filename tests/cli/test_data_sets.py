@@ -279,6 +279,19 @@ def test_what_data_sets_lack_is_said_of_them(run: Run) -> None:
     run("merge", "x=half.npz", "y=whole.npz").refuses(1, "x lacks 1")
 
 
+def test_sides_and_units_are_those_of_a_data_set() -> None:
+    """Sets of the same facts share no unit, however their tests are cut."""
+    whole = {name: graph(FACTS, seed) for seed, name in enumerate("xy")}
+    cut = {"x": whole["x"], "y": tr.concatenate([graph([f], 1) for f in FACTS], repeats="refuse")}
+    pair = tr.compare(*map(tr.concatenate, (whole, cut)), metric="mrr")
+    assert (pair.units, pair.ties) == (6, 6)
+    tails = graph(FACTS, 1)
+    (finding,) = tr.report(
+        tr.concatenate({"x": whole["x"], "y": tails[tails.side == "tail"]})
+    ).audit("missing sides")
+    assert (finding.count, finding.message[-27:]) == (3, "3 of 6 triples without head")
+
+
 # -- what was joined wrongly -----------------------------------------------------------------------
 
 

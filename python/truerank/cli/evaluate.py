@@ -284,7 +284,7 @@ def rank_arguments(path: str, values: Values, labels: Values) -> Values:
 @option(
     "--common",
     None,
-    "Compare only queries for which all models except the last have ranks or lists.",
+    "Compare only queries that all models were asked, and all except the last have lists for.",
 )
 @option(
     "--margin",
