@@ -51,7 +51,9 @@ DEFAULTS = {"listed": True, "gains": 1.0, "without_answers": 0, "masked": False}
 
 @public("truerank")
 def concatenate(
-    parts: Iterable[Ranks] | Mapping[str, Any], *, repeats: RepeatRule | None = None
+    parts: Iterable[Ranks] | Mapping[str, Ranks | Iterable[Ranks]],
+    *,
+    repeats: RepeatRule | None = None,
 ) -> Ranks:
     """Join ranks over tasks, in the given order; those of a `Task` by side and unit.
 
