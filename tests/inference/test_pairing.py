@@ -70,8 +70,7 @@ PAIR = tr.Ranks([0, 5], [1, 1], 9)
             LIKES.with_labels(queries=["z", "w", "x"]),
             r"tasks: 3 against 3; only a has 1, the first at position 1 "
             r"\(relation likes, query y\); only b has 1, the first at position 1 "
-            r"\(relation likes, query w\); "
-            "common=True leaves out what was not asked of a and b$",
+            r"\(relation likes, query w\); common=True leaves out what was not asked of a and b$",
         ),
         (
             TWICE,

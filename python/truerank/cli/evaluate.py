@@ -289,7 +289,7 @@ def rank_arguments(path: str, values: Values, labels: Values) -> Values:
 @option(
     "--common",
     None,
-    "Compare only queries for which all models have ranks and, except for the last, lists.",
+    "Compare only queries that all models were asked, and all except the last have lists for.",
 )
 @option(
     "--margin",
@@ -419,6 +419,8 @@ def describe_losses(losses: Sequence[Values], pair: Comparison) -> str:
     for loss in losses:
         *labels, (_, base), (_, new) = loss.items()
         named = ", ".join(f"{word} {label}" for word, label in labels)
+        if "dataset" in loss:  # It comes first.
+            named = ": ".join(str(label) for _, label in labels)
         parts.append(f"{named} ({base:.3f} to {new:.3f})")
     label = labels[0][0] if len(labels) == 1 else pair.unit
     # Single tasks have several labels, and those in a file no name.
@@ -487,8 +489,16 @@ def _evaluate_runs(files: Mapping[str, str], values: Values) -> dict[str, tr.Ran
 # -- several jobs ----------------------------------------------------------------------------------
 
 
+def read_part(_: str, word: str) -> tuple[str | None, str]:
+    """Read NAME=FILE, or a file alone, whose name may have a "=" where it is there."""
+    name, equals, path = word.partition("=")
+    if not equals or os.path.exists(word):
+        return None, options.note_file(word)
+    return name, options.note_file(path)
+
+
 @command("merge", "relevance_level", options.REPORTING)
-@click.argument("parts", type=options.INPUT, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
+@click.argument("parts", type=options.Value(read_part), nargs=-1, metavar="[NAME=]A.npz ...")
 @option(
     "--repeats",
     REPEAT_RULES,
@@ -503,8 +513,9 @@ def merge(values: Values) -> None:
     If each is a --part of one task, they are joined in the order of the whole, and have its units
     (test triples, aligned pairs, queries). Files of several tasks, such as folds, are joined only
     with --repeats; units and queries of different tasks stay separate, even if they have one name.
-    If data sets share queries with their right answers, as in several languages, `truerank
-    evaluate GERMAN.npz --labels query=names.npy --save DE.npz` renames them first. The files may
+    Data sets are joined under names, NAME=FILE, which is given again for each part of one set:
+    each task then has the label "dataset" (--by dataset), and nothing is a repeat, as where
+    languages share queries and right answers. A word that is a file is no NAME=FILE. The files may
     also be counters over parts of the candidates, which `RankCounter.save` wrote. All are of one
     kind. The joined counts are those of one job that counts all; --save stores them for `truerank
     evaluate`, which adds labels, and for `compare`. Lists over parts of the queries, which
@@ -512,9 +523,11 @@ def merge(values: Values) -> None:
 
     \b
     truerank merge part-0.npz part-1.npz part-2.npz --save ranks.npz
+    truerank merge en=english.npz de=german.npz --save ranks.npz --by dataset
     truerank merge columns-*.npz --save ranks.npz --metrics mrr,hits@10 --interval
     """
-    paths = values.pop("parts", ())
+    words = values.pop("parts", ())
+    paths = [path for _, path in words]
     if len(paths) < 2 or options.is_one_file(*paths):
         raise click.UsageError("expected the saved counts of at least two jobs, each once")
     kinds = [options.archive_kind("parts", path) for path in paths]
@@ -525,6 +538,10 @@ def merge(values: Values) -> None:
         if kind != kinds[0]:
             expected = f"{KINDS[kinds[0]]}, as {paths[0]}"
             raise InputValueError("parts", expected=expected, got=KINDS[kind], place=path)
+    names = {name for name, _ in words}
+    if names != {None} and (None in names or kinds[0] != "truerank.ranks"):
+        expected = "NAME=FILE for each file, or for none; only saved ranks have names"
+        raise click.UsageError(f"expected {expected}")
     if kinds[0] == "truerank.topk":
         from .indexes import merge_lists  # Other files need none of it.
 
@@ -532,7 +549,7 @@ def merge(values: Values) -> None:
         return
     with called(path="parts", update="parts"):
         if kinds[0] == "truerank.ranks":
-            ranks = joined_ranks(paths, values.pop("repeats", None))
+            ranks = joined_ranks(words, values.pop("repeats", None))
         else:
             options.refuse(take(values, "repeats"), "counters")
             counter = tr.RankCounter.load(paths[0])
@@ -544,19 +561,27 @@ def merge(values: Values) -> None:
     show_report(lambda: ranks, values, SAVED, unit=unit_of(ranks))
 
 
-def joined_ranks(paths: Sequence[str], repeats: Any) -> tr.Ranks:
-    """Join ranks over tasks; those of parts of a task must be all."""
-    parts = [tr.load(path) for path in paths]
-    if not any(part.origins for part in parts):  # Ranks of tasks know their places.
-        check_order("parts", paths)
+def joined_ranks(words: Sequence[tuple[str | None, str]], repeats: Any) -> tr.Ranks:
+    """Join ranks over tasks, or over data sets by name; those of parts of a task must be all."""
+    files: dict[str | None, list[str]] = {}
+    for name, path in words:
+        files.setdefault(name, []).append(path)
+    joined: dict[Any, Any] = {name: list(map(tr.load, paths)) for name, paths in files.items()}
+    for name, parts in joined.items():
+        if not any(part.origins for part in parts):  # Ranks of tasks know their places.
+            check_order("parts", files[name])
+        if len(parts) == 1:
+            joined[name] = parts[0]
+    # Of a data set, errors name the first file.
+    places = files.get(None, [paths[0] for paths in files.values()])
     try:
-        ranks = tr.concatenate(parts, repeats=repeats)
+        ranks = tr.concatenate(joined.get(None, joined), repeats=repeats)
     except InputError as error:
         argument, _, number = error.argument.partition(": number ")
         if isinstance(error.place, int):
             number, error.place = str(error.place), ""
         if argument == "parts" and number.isdecimal():
-            error.argument = paths[int(number)]
+            error.argument = places[int(number)]
         raise
     if ranks.origins:
         # Means over all tasks would mix sides that some units have and others lack.

@@ -24,7 +24,7 @@ from ..metrics.contributions import (
 from ..metrics.keys import NO_ADJUSTMENT, Key, parse
 from ..naming import format_count, printable, public
 from ..ranks.grouping import group_codes
-from ..ranks.labels import LABEL_ALIASES, LABEL_WORDS
+from ..ranks.labels import DATASET, LABEL_ALIASES, LABEL_WORDS
 from ..tables import AsTable, Column, Table
 from ..tables.table import Layout
 from .intervals import (
@@ -873,7 +873,8 @@ def _list_losses(
     order = np.argsort(apart, kind="stable")  # nan comes last
     order = order[: np.count_nonzero(apart < 0)][:most]
     columns = {}
-    for word, label in _labels_of_units(ranks, name).items():
+    of_data_set = {DATASET: DATASET} if DATASET in ranks.labels else {}
+    for word, label in (of_data_set | _labels_of_units(ranks, name)).items():
         columns[word] = ranks.labels[label][first_tasks[order]].values.tolist()
     columns |= {BASE: values_of_base[order].tolist(), NEW: values_of_new[order].tolist()}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

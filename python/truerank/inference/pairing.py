@@ -20,9 +20,11 @@ from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.rules import LISTED
 from ..metrics.values import Rankings
 from ..naming import format_count
-from ..ranks.container import Ranks
+from ..ranks.container import Ranks, origin_of
 from ..ranks.grouping import group_codes, weighted_ranks
-from ..ranks.labels import as_labels, describe_task, join_labels
+from ..ranks.joining import first_numbers
+from ..ranks.labels import DATASET, as_labels, describe_task, join_labels
+from ..ranks.protocol import fingerprint_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -102,11 +104,11 @@ def match_tasks(
 ) -> tuple[Ranks | None, tuple[str, ...], list[str]]:
     """Put the tasks of a second model in the order of the first, by what tasks are.
 
-    These are the labels that both have: side, relation, query and target; and the Task, where both
-    have it. Tasks that are equal in all of them are one task that is repeated, and matched in the
-    order in which they, or their units, occur. Where these labels do not tell tasks apart, as
-    without query and target, they are matched by position, where their labels and units must be
-    equal.
+    These are the labels that both have: side, relation, query and target; and the data set, or
+    else the Task, where both have it. Tasks that are equal in all of them are one task that is
+    repeated, and matched in the order in which they, or their units, occur. Where these labels do
+    not tell tasks apart, as without query and target, they are matched by position (in the data
+    set), where their labels and units must be equal.
 
     It returns the tasks of the second model, each in the place of its partner and with the codes of
     equal labels of the first, or None where some have no partner; the labels by which they were
@@ -124,12 +126,15 @@ def match_tasks(
     matched_b = b
     refusals: list[str] = []  # why the tasks have no partners
     if is_by_position:
+        b = matched_b = _in_order_of_sets(a, b, labels_a, labels_b)
         # Where both say what tasks are, in ways that cannot be compared, positions do not count.
         refusals = differences or _unlike_positions(a, b)
     elif not matched_by:
         refusals = [*differences, f"tasks: {len(a):,} against {len(b):,}"]
-    elif not all(labels_a[name].same_as(labels_b[name]) for name in matched_by):
-        positions_a, positions_b = _match_by_labels(a, b, labels_a, labels_b)
+    elif max(len(_entity_orders(x)) for x in (a, b)) > 1 or not all(
+        labels_a[name].same_as(labels_b[name]) for name in matched_by
+    ):
+        positions_a, positions_b, matched_by = _match_by_names(a, b, labels_a, labels_b)
         if len(positions_a) == len(a) == len(b):
             matched_b = b[positions_b]
         else:
@@ -179,7 +184,17 @@ def _queries_agree(a: Ranks, b: Ranks) -> bool:
 
 def _units_agree(a: Ranks, b: Ranks) -> bool:
     """Whether tasks of one unit are of one unit of the other model, too, whatever it is called."""
-    return a.unit is None or b.unit is None or _split_alike(a.unit.codes, b.unit.codes)
+    if a.unit is None or b.unit is None:
+        return True
+    return _split_alike(_unit_codes(a), _unit_codes(b))
+
+
+def _unit_codes(ranks: Ranks) -> IntArray:
+    """Return codes of the units of ranks; rows of Tasks are by data set."""
+    unit = ranks.labels["unit"].codes
+    if DATASET in ranks.labels and ranks.origins:
+        unit = row_keys([ranks.labels[DATASET].codes, unit])
+    return unit
 
 
 def _split_alike(one: IntArray, two: IntArray) -> bool:
@@ -200,6 +215,36 @@ def _match_by_labels(
     ordered_b, order_b = sorted_with_order(keys[len(a) :])
     positions_a, places = look_up(ordered_b, keys_a)
     return positions_a, order_b[places]
+
+
+def _match_by_names(
+    a: Ranks, b: Ranks, labels_a: LabelsByName, labels_b: LabelsByName
+) -> tuple[IntArray, IntArray, tuple[str, ...]]:
+    """Return what `_match_by_labels` does, and the labels.
+
+    Where units are the user's, nothing tells that entities are in another order: then these are
+    the facts of named entities, if the numbers do not pair all tasks.
+    """
+    positions = _match_by_labels(a, b, labels_a, labels_b)
+    heads = [ranks.labels.get("head") for ranks in (a, b) if FACT in ranks.labels]
+    have_facts = len(heads) == 2 and all(head and head.vocabulary for head in heads)
+    is_order_known = a.origins and b.origins
+    if len(positions[0]) < len(a) == len(b) and have_facts and not is_order_known:
+        names = [name for name in ("side", FACT, DATASET) if name in (*labels_a, FACT)]
+        facts_a, facts_b, _ = _comparable_labels(a, b, names)
+        by_fact = _match_by_labels(a, b, facts_a, facts_b)
+        if len(by_fact[0]) == len(a):
+            return *by_fact, tuple(facts_a)
+    return *positions, tuple(labels_a)
+
+
+def _in_order_of_sets(a: Ranks, b: Ranks, labels_a: LabelsByName, labels_b: LabelsByName) -> Ranks:
+    """Return b with its data sets in the places that they have in a, if both have them alike."""
+    if DATASET not in labels_a:
+        return b
+    sets_a, sets_b = ({DATASET: labels[DATASET]} for labels in (labels_a, labels_b))
+    _, positions_b = _match_by_labels(a, b, sets_a, sets_b)
+    return b[positions_b] if len(positions_b) == len(b) else b
 
 
 def _describe_unmatched(a: Ranks, b: Ranks, *only: tuple[str, LabelsByName, IntArray]) -> str:
@@ -224,14 +269,26 @@ def _codes_of_both(
 ) -> tuple[IntArray, IntArray]:
     """Return codes of the tasks of two models: equal where their labels and Tasks are equal.
 
-    A Task that only one of the models has tells no tasks apart.
+    A Task that only one of the models has tells no tasks apart, nor does a data set where neither
+    model has a fact in several, as where those that they share were dropped.
     """
-    columns = [join_labels(name, (labels_a[name], labels_b[name])).codes for name in labels_a]
-    tasks_a = a._task_numbers()
-    tasks_b = b._task_numbers()
-    shared_tasks_a = np.where(are_among(tasks_a, tasks_b), tasks_a, 0)
-    shared_tasks_b = np.where(are_among(tasks_b, tasks_a), tasks_b, 0)
-    codes = row_keys([*columns, np.append(shared_tasks_a, shared_tasks_b)])
+    names = [name for name in labels_a if name != DATASET]
+    columns = [join_labels(name, (labels_a[name], labels_b[name])).codes for name in names]
+    scopes = _scopes(a), _scopes(b)
+    if FACT not in labels_a and all(each.any() for each in scopes):
+        columns.append(np.concatenate(scopes))
+    if DATASET in labels_a:
+        apart = join_labels(DATASET, (labels_a[DATASET], labels_b[DATASET])).codes
+    else:
+        tasks = a._task_numbers(), b._task_numbers()
+        shared = [np.where(are_among(x, y), x, 0) for x, y in (tasks, tasks[::-1])]
+        apart = np.concatenate(shared)
+    codes = row_keys([*columns, apart])
+    if DATASET in labels_a and names:
+        facts = row_keys(columns)
+        parts = slice(len(a)), slice(len(a), None)
+        if all(len(distinct(facts[x])) == len(distinct(codes[x])) for x in parts):
+            codes = facts
     return codes[: len(a)], codes[len(a) :]
 
 
@@ -276,21 +333,49 @@ def _shared_labels(
     a: Ranks, b: Ranks, names: Sequence[str] = IDENTIFYING_LABELS
 ) -> tuple[dict[str, Labels], dict[str, Labels], list[str]]:
     """Return what labels of a and of b both say what a task is, and which cannot be compared."""
+    by_fact = ["side", FACT]
+    if all(DATASET in ranks.labels for ranks in (a, b)):
+        _, names_a = group_codes(a, DATASET)
+        _, names_b = group_codes(b, DATASET)
+        if not set(names_a).isdisjoint(names_b):  # Other names say nothing of these.
+            names = [*names, DATASET]
+            by_fact.append(DATASET)
     orders_a = _entity_orders(a)
     orders_b = _entity_orders(b)
-    if not orders_a or not orders_b or orders_a == orders_b:
+    shared = orders_a & orders_b
+    if not orders_a or not orders_b or len(orders_a | orders_b) == 1:
         return _comparable_labels(a, b, names)
     # Numbers are of other entities then, but facts of named entities are labels, too.
-    have_names = all("by name" in order for order in orders_a + orders_b)
+    have_names = all("by name" in order for order in orders_a | orders_b)
     if have_names and FACT in a.labels and FACT in b.labels:
-        return _comparable_labels(a, b, ("side", FACT))
+        return _comparable_labels(a, b, by_fact)
+    if shared:
+        return _comparable_labels(_with_own_numbers(a), _with_own_numbers(b), names)
     advice = "name the entities of both tasks, in the order of their ids"
-    return {}, {}, [f"entities: {orders_a[0]} against {orders_b[0]}; {advice}"]
+    return {}, {}, [f"entities: {min(orders_a)} against {min(orders_b)}; {advice}"]
 
 
-def _entity_orders(ranks: Ranks) -> list[str]:
+def _with_own_numbers(ranks: Ranks) -> Ranks:
+    """Return ranks whose queries have the numbers that they have in their Tasks or data sets."""
+    if DATASET in ranks.labels:
+        return ranks
+    origins = ranks.origins
+    origin_of_task = origin_of(ranks._labels["unit"].codes, origins)
+    shifts = first_numbers(origins, "queries")[origin_of_task]
+    return ranks.with_labels(queries=ranks._labels["queries"].codes - shifts)
+
+
+def _scopes(ranks: Ranks) -> IntArray:
+    """Return a number for the entities that queries of each rank are numbered by."""
+    if len(_entity_orders(ranks)) < 2:
+        return np.zeros(len(ranks), np.int64)
+    scopes = [int(fingerprint_of(x.digests[0].encode()), 16) - 2**63 for x in ranks.origins]
+    return np.array(scopes)[origin_of(ranks._labels["unit"].codes, ranks.origins)]
+
+
+def _entity_orders(ranks: Ranks) -> set[str]:
     """Return for each Task of ranks what tells the order of its entities: "3 by name (52c8...)"."""
-    return [origin.digests[0] for origin in ranks.origins if origin.queries]
+    return {origin.digests[0] for origin in ranks.origins if origin.queries}
 
 
 def _comparable_labels(
@@ -439,7 +524,7 @@ def _find_common(
             asked = keys_of_run if name == last else keys_of_run[~lacks_list(run.ranks)]
             is_common &= are_among(keys_of_first, asked)
     # A unit, and then a query, that lacks a task is left out as a whole.
-    units = own_keys if first.unit is None else first.unit.codes
+    units = own_keys if first.unit is None else _unit_codes(first)
     is_common &= ~are_among(units, units[~is_common])
     is_common &= ~are_among(own_keys, own_keys[~is_common])
     return is_common

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 LABELS = ("side", "relation", "queries", "targets", "unit")
 # Units and weights are named by the singular of a label.
 LABEL_WORDS = dict(zip(LABELS, ("side", "relation", "query", "target", "unit"), strict=True))
+# This label names the data set of each task: by it are queries, relations, targets and units.
+DATASET = "dataset"
 # In `by` and `weights` both names of a label mean the attribute.
 LABEL_ALIASES = {name: label for label in LABELS for name in (label, LABEL_WORDS[label])}
 

@@ -554,7 +554,8 @@ class Report(Mapping[str, float], AsTable):
         """The label of each query that has an answer, in the order of `per_query`.
 
         Where several Tasks that were joined have queries of one label, it is (task, label), and
-        tasks count from 0. A report of tasks has neither this nor the members below.
+        tasks count from 0; of data sets with names it is (name, label). A report of tasks has
+        neither this nor the members below.
         """
         return self._answered.queries
 
