@@ -27,7 +27,8 @@ class Option:
     """An option and its value, which whoever shows it writes: a way out, or what was given.
 
     `effect` says what it does. In Python the option stands in the place of {} in `call`: the
-    function that has it, where this is another than was called. Without a name it is Python alone.
+    function that has it, where this is another than was called. A value that only the user has is
+    `...`: `call` then writes a form of it, and a terminal the option's own.
 
     Examples
     --------
@@ -35,6 +36,8 @@ class Option:
     columns={'left': 0, 'right': 2}
     >>> print(Option("member", "tails", "is the one", call="open_scores(path, {})"))
     open_scores(path, member='tails')
+    >>> print(Option("entities", ..., "says how many there are", call="Task(..., entities=n)"))
+    Task(..., entities=n)
     """
 
     name: str

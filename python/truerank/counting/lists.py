@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _core
 from ..arrays.row_keys import codes_of, row_keys
-from ..errors import InputTypeError, InputValueError, Option, argument_names
+from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.array_likes import array_shape, as_array, as_scores, native_indices, refuse_rounded
 from ..inputs.checks import check_shape, forbidden_nan, integer, signed_ids, without_index
 from ..inputs.progress_listeners import reporter
@@ -39,10 +39,6 @@ if TYPE_CHECKING:
 PAD = -1
 _FORMS = f"a matrix (lists, width) padded with {PAD}, (indptr, values), or a list of lists"
 _SHOWN = 5
-_OF_FLOATS = (
-    Option("", effect="has both", call="TopK(top.indices, top.values)"),
-    Option("order", "ascending", "says that the scores are distances"),
-)
 
 
 @public("truerank")
@@ -167,7 +163,7 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
     if is_float_of_torch or is_float_of_numpy:
         expected = "integers, and the scores behind them"
         got = f"dtype {dtype_of_ids}"
-        raise InputTypeError("ids", expected=expected, got=got, remedies=_OF_FLOATS)
+        raise InputTypeError("ids", expected=expected, got=got)
     id_array = native_indices("ids", signed_ids(given_ids))
     flat_scores = None
     if scores is not None:
