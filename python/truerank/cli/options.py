@@ -244,8 +244,10 @@ def read_roles(option: str, text: str) -> dict[str, str | int]:
 
 
 def candidates_of_lists(candidates: Any) -> Values:
-    """Return what a task of lists takes as its entities or its candidates."""
-    return {"candidates" if isinstance(candidates, str) else "entities": candidates}
+    """Return what a task of lists takes as its entities and its candidates: a number means all."""
+    if candidates is None or isinstance(candidates, str):
+        return {"candidates": candidates}
+    return {"entities": candidates, "candidates": "all"}
 
 
 def read_part(option: str, text: str) -> slice:
@@ -572,7 +574,8 @@ def say(message: Exception) -> str:
     names: dict[str, str] = meta.get(_NAMES, {})
     files = {copy: file for file, copy in meta.get(_FILES, {}).items()}
     # A message advises only options of the command; other names may be of its arguments.
-    flags = {name: names[name] for each in parameters if (name := str(each.name)) in names}
+    known = {str(each.name) for each in parameters} | {"entities"}  # Some options say these.
+    flags = {name: names[name] for name in known & names.keys()}
     is_of_key = isinstance(message, errors.UnknownKeyError)  # A key is called as users wrote it.
     return errors.message_text(
         message,
@@ -596,10 +599,13 @@ def write_option(names: Mapping[str, str], option: errors.Option) -> str:
     """
     flag = names.get(option.name, "")
     value: Any = option.value
-    if not flag.startswith("--") or " " in flag:  # An argument, or an option with a key.
+    is_argument = not flag.startswith("--") or " " in flag  # or an option with a key
+    if is_argument or value == {}:  # On a line, an option without a value is left out.
         return ""
-    if value == {}:  # On a line, an option without a value is left out.
-        return ""
+    if value is ...:  # The user has it, and the help calls it so.
+        context = click.get_current_context()
+        forms = {name_of(each): each.make_metavar(context) for each in context.command.params}
+        return f"{flag} {forms[flag]}"
     if value is True:
         return flag
     if value is False:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, overload
 
 import numpy as np
 
-from ..errors import InputError, InputTypeError, InputValueError, Option
+from ..errors import InputError, InputTypeError, InputValueError
 from ..inputs.checks import confidence, flag, integer
 from ..metrics.contributions import (
     COUNT,
@@ -694,9 +694,8 @@ def gate(
     labels, with their values of base and of new.
     """
     if not 0 <= margin < MOST_MARGIN:
-        ways = [Option("margin", 0.01, "is a loss of 1 %; without a margin compare only reports")]
-        expected = f"a loss that does not matter, from 0 to below {MOST_MARGIN}"
-        raise InputValueError("margin", expected=expected, got=margin, remedies=ways)
+        expected = f"a loss that does not matter, as 0.01 for 1 %, from 0 to below {MOST_MARGIN}"
+        raise InputValueError("margin", expected=expected, got=margin)
     runs, unit, notes = keep_common(read_models({BASE: base, NEW: new}, seed), unit, common)
     rules: dict[str, Any] = {"allow_unlike": allow_unlike, "may_lack": NEW}
     # Whether the number of candidates counts, each metric is asked below.

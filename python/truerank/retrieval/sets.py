@@ -189,10 +189,9 @@ def _select_documents(
 
 
 def _where_missing(table: Judgements, number: int, row: int) -> str:
-    """Return the place of a document that is no entity, how many rows have one, and ways out."""
-    words = f"{number:,} of {len(table):,} rows have others: leave them out, or say how many "
-    words += "entities there are, which makes misses of them"
-    return f"{table.where('document', row)}; {words}"
+    """Return the place of a document that is no entity, and how many rows have one."""
+    where = table.where("document", row)
+    return f"{where}; {number:,} of {len(table):,} rows have others"
 
 
 def _read_entities(
@@ -223,9 +222,7 @@ def _check_matrix(table: Judgements, role: str, vocabulary: Vocabulary, noun: st
     if len(positions) != vocabulary.size:
         expected = f"a matrix with a {noun} for each of the {vocabulary.size} {vocabulary.of}"
         got = format_count(len(positions), noun)
-        effect = "has one for each, even if the last are empty"
-        way = Option("", effect=effect, call="csr_array(..., shape=(queries, entities))")
-        raise InputValueError(table.title, "", expected, got, remedies=[way])
+        raise InputValueError(table.title, expected=expected, got=got)
 
 
 def _count_low_grades(name: str, known: Judgements) -> list[FindingParts]:
@@ -261,8 +258,7 @@ def _pair_queries(
     """Return queries beside the entity of their name, or of their number where none have names."""
     if (queries.names is not None) != (entities.names is not None):
         expected = "None, or queries and entities that both have names, or are both numbered"
-        way = Option("", effect="give them names", call="queries= and entities=")
-        raise InputValueError("exclude", "", expected, "'self'", remedies=[way])
+        raise InputValueError("exclude", expected=expected, got="'self'")
     names = queries.list_labels(asked)
     ids = align("exclude", names, entities, needs_all=False)
     is_entity = ids >= 0

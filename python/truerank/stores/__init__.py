@@ -36,10 +36,6 @@ from .store import ArrayStore, BinaryFile, FileStore, ShardStore
 from .store import Store as Store
 from .store import Tile as Tile
 
-_BLOCKS = Option(
-    "", effect="counts blocks of zarr and HDF5", call="RankCounter.update(z[:, a:b], start=a)"
-)
-_RAW = Option("", effect="opens raw numbers", call="np.memmap(path, dtype, 'r', offset, shape)")
 PATHS = (str, bytes, os.PathLike)
 _WILDCARDS = "*?["
 
@@ -229,9 +225,9 @@ def _read_one(
     # Numpy would read an array of zarr or HDF5 as a whole.
     chunks = getattr(source, "chunks", None)
     if isinstance(chunks, tuple) and all(is_integer(length) for length in chunks):
-        expected = "an array in memory or a memory map"
+        expected = "an array in memory or a memory map (a RankCounter takes blocks)"
         got = f"{type(source).__name__} in chunks"
-        raise InputTypeError("scores", expected=expected, got=got, remedies=[_BLOCKS])
+        raise InputTypeError("scores", expected=expected, got=got)
     return as_scores(source, dtype, dtypes)
 
 
@@ -248,10 +244,8 @@ def open_file(path: str, dtype: Any, dtypes: tuple[str, ...], member: str | None
         if not are_scores and has_vectors(path):
             return open_matrix(path, dtype_of_bin(dtype), dtype, dtypes)
         if os.path.exists(file_of(path)):
-            expected, ways = "a .npy or .npz file", [_RAW, _BLOCKS]
-            if not are_scores:
-                expected, ways = FORMS, [_RAW]
-            raise InputValueError("scores", expected=expected, place=path, remedies=ways)
+            expected = "a .npy or .npz file" if are_scores else FORMS
+            raise InputValueError("scores", expected=expected, place=path)
     with open_input("scores", path) as file:
         if suffix == ".npz":
             place, start, size = _stored_member(file, path, member)
@@ -281,13 +275,13 @@ def _stored_member(file: BinaryFile, path: str, member: str | None) -> tuple[str
         name = next(iter(entries))
     if name not in entries:
         ways = []
+        got = f"{list(entries)}"
         if "truerank" in entries:
-            ways = [Option("", effect="reads saved ranks", call="report(load(path))")]
+            got = "saved ranks"
         elif entries and not member:
-            effect = "says the one that is meant"
-            ways = [Option("member", next(iter(entries)), effect, call="open_scores(path, {})")]
+            effect = "says which is meant"
+            ways = [Option("member", ..., effect, call="open_scores(path, member=name)")]
         expected = f"the array {name!r}"
-        got = list(entries)
         raise InputValueError("scores", expected=expected, got=got, place=path, remedies=ways)
     info = entries[name]
     place = f"{path}: {info.filename}"
@@ -359,7 +353,7 @@ def matching_files(pattern: str) -> dict[str, int]:
     for place in varying or range(n_of_folder, len(columns)):
         is_before_total = texts[0][place + 1].strip("-_.") == "of" and place + 1 < len(columns)
         if is_before_total and not _are_all(columns[place], total=columns[place + 1][0]):
-            problem = f"expected {columns[place + 1][0]} shards, as the names say (else list them)"
+            problem = f"expected {columns[place + 1][0]} shards, as the names say"
             raise show_briefly(FileNotFoundError(errno.ENOENT, problem, pattern))
     return numbers
 
@@ -397,7 +391,7 @@ def _refuse_missing_shard(pattern: str, numbers: dict[str, int], store: ShardSto
         i = steps.index(widest)
         firsts = f"first {('rows', 'columns')[store.axis]}, {store.starts[i : i + 2]}"
         problem = f"a shard is missing between {names[i]} and {names[i + 1]}, whose numbers go "
-        problem += f"neither by ones nor by their {firsts} (else list them)"
+        problem += f"neither by ones nor by their {firsts}"
         raise show_briefly(FileNotFoundError(errno.ENOENT, problem, pattern))
 
 
