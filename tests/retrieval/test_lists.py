@@ -176,7 +176,7 @@ def test_lists_without_candidates_have_none(key: str, tmp_path: Path) -> None:
     found.ranks.save(tmp_path / "ranks.npz")
     loaded = tr.report(tr.load(tmp_path / "ranks.npz"))
     words = f"{key}': it depends on the candidates, which lists do not name.*; "
-    words += r"Task\(..., candidates='listed'\) says .*; Task\(..., .*candidates='all'\) that each "
+    words += r"Task\(..., entities=n, candidates='all'\) says that lists are the best of all"
     for call in (found.__getitem__, found.per_query, found.interval, found.group_values):
         refusal(KeyError, words, call, key)
     refusal(KeyError, words, loaded.__getitem__, key)

@@ -77,9 +77,15 @@ def test_ids_in_queries_that_nobody_gave_are_said() -> None:
     evaluate("callables", tails(LIKES, {}, **given))
     evaluate("callables", tails(**given, relations=["likes", "knows"]))
     evaluate("callables", tails([(0, 1, 2), (2, 0, 0)], {}))
-    read = tails(**given)
-    assert len(read.tail.queries)  # who reads the queries takes the task's numbers
-    evaluate("callables", read[::2])
+    # Who reads the queries takes the task's numbers, and may not know whose they are.
+    for way in ("callables", "scores", "vectors"):
+        read = tails(**given)
+        assert len(read.tail.queries)
+        with pytest.warns(UserWarning, match=message):
+            evaluate(way, read[::2])
+        knows = tails(**given)
+        assert len(knows.tail.queries) == len(knows.relations or ())
+        evaluate(way, knows)
 
 
 def test_a_model_with_an_order_of_its_own_is_right_by_each_way_out() -> None:

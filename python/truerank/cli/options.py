@@ -338,6 +338,8 @@ COLUMNS = Value(read_columns, "number|file")
 LABEL = Value(read_label, "label|file")
 POSITIVE = click.IntRange(min=1)
 AXES = {"rows": 0, "columns": 1}
+# How messages write what only the user has.
+FORMS = {"--candidates": "N", "--by": "LABEL", "--member": "NAME"}
 SUSPECT_ROWS = ("keep", "drop", "raise")
 SIMILARITIES = (
     *("dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare", "inverse_l1", "inverse_l2"),
@@ -602,10 +604,8 @@ def write_option(names: Mapping[str, str], option: errors.Option) -> str:
     is_argument = not flag.startswith("--") or " " in flag  # or an option with a key
     if is_argument or value == {}:  # On a line, an option without a value is left out.
         return ""
-    if value is ...:  # The user has it, and the help calls it so.
-        context = click.get_current_context()
-        forms = {name_of(each): each.make_metavar(context) for each in context.command.params}
-        return f"{flag} {forms[flag]}"
+    if value is ...:
+        return f"{flag} {FORMS[flag]}" if flag in FORMS else ""
     if value is True:
         return flag
     if value is False:

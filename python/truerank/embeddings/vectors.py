@@ -382,8 +382,7 @@ def split_lists(name: str, value: Any, similarity: str) -> tuple[Any, Any]:
         return vectors, value[1]
     is_array = is_padded or getattr(vectors, "ndim", 0) == 2
     got = f"shape {tuple(vectors.shape)}" if is_array else type(value).__name__
-    expected = "(vectors, indptr) with maxsim: the tokens (tokens, d) of all lists, without "
-    expected += "padding, and the first token of each list"
+    expected = "vectors (tokens, d) and indptr, the first token of each list, with maxsim"
     raise InputTypeError(name, expected=expected, got=got)
 
 
@@ -397,9 +396,9 @@ def refuse_lists(name: str, value: Any, similarity: str) -> None:
         if len(shape_of_indptr) == 1 and len(shape) != 1:
             got = "vectors and an indptr"
     if got:
-        way = Option("similarity", "maxsim", "compares lists of vectors")
+        ways = [Option("similarity", "maxsim", "compares lists of vectors")]
         expected = f"only vectors with {similarity}"
-        raise InputTypeError(name, expected=expected, got=got, remedies=[way])
+        raise InputTypeError(name, "", expected, got, remedies=ways if _is_pair(value) else ())
 
 
 def _is_pair(value: Any) -> bool:
@@ -524,8 +523,9 @@ def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) 
     for name, dtype in zip(("queries", "entities"), dtypes, strict=True):
         if dtype in PARTS and not compares_complex:
             expected = f"one of {', '.join(_REAL_DTYPES)}"
-            got = f"dtype {dtype}"
-            raise InputTypeError(name, expected=expected, got=got, remedies=[_OF_COMPLEX])
+            are_complex = similarity != "maxsim" and PARTS.keys() >= {*dtypes}
+            ways = [_OF_COMPLEX] if are_complex else []
+            raise InputTypeError(name, "", expected, f"dtype {dtype}", remedies=ways)
 
 
 def read_vectors(

@@ -694,7 +694,7 @@ def gate(
     labels, with their values of base and of new.
     """
     if not 0 <= margin < MOST_MARGIN:
-        expected = f"a loss that does not matter, as 0.01 for 1 %, from 0 to below {MOST_MARGIN}"
+        expected = f"a loss that does not matter, from 0 to below {MOST_MARGIN} (0.01 is 1 %)"
         raise InputValueError("margin", expected=expected, got=margin)
     runs, unit, notes = keep_common(read_models({BASE: base, NEW: new}, seed), unit, common)
     rules: dict[str, Any] = {"allow_unlike": allow_unlike, "may_lack": NEW}

@@ -462,9 +462,9 @@ def _misplaced_name(
 ) -> InputValueError:
     """Return the error of names that are not the labels of an axis, or not in their order."""
     order = f"in the order of {axis.written}" if axis.labels else "numbered 0, 1, 2, ..."
-    expected = f"{_NOUNS[kind]} {order}, or an array without names in this order"
+    expected = f"{_NOUNS[kind]} {order}"
     i = 0
     if are_labels:
         i = next(i for i, label in enumerate(labels) if names[i] != label)
-    got = f"{names[i]!r} at position {i}, where {labels[i]!r} belongs"
+    got = f"{names[i]!r} at position {i}, where {labels[i]!r} belongs; arrays have no names"
     return InputValueError(name, expected=expected, got=got)

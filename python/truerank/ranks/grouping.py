@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import codes_of, first_equals
-from ..errors import InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.rules import LISTED
 from .container import Ranks, check_number
 from .labels import LABEL_ALIASES, LABEL_WORDS, Labels, as_labels, labels_of_codes
@@ -113,7 +113,9 @@ def _find_labels(ranks: Ranks, argument: str, name: str) -> Labels:
     if label not in ranks._labels:
         available = ", ".join(ranks._labels) or "none"
         problem = f"these ranks have no labels {label[:100]!r} (they have: {available})"
-        raise InputValueError(argument, f"{problem}; with_labels gives them")
+        call = f"ranks.with_labels({label[:100]}=labels)"
+        way = Option(label, ..., "gives them", call=call)
+        raise InputValueError(argument, problem, remedies=[way])
     return ranks._labels[label]
 
 
