@@ -37,7 +37,6 @@ TO_DO = (
     "link_prediction",
     "metrics",
     "ranks",
-    "records",
     "reporting",
     "retrieval",
     "stores",
