@@ -35,6 +35,14 @@ class Search:
             total += 1 / places[0] if places else 0.0
         return total / len(self.qrels)
 
+    def hits_once(self) -> dict[str, dict[str, float]]:
+        """Return the lists as mappings, with the best score of each document."""
+        lists = {}
+        for query, row in self.hits.items():
+            best = dict(reversed(row))
+            lists[query] = {name: best[name] for name, _ in row}
+        return lists
+
     def renamed(self, names: Mapping[str, str]) -> Search:
         """Return the same with other names of documents."""
         qrels = {q: {names[d]: grade for d, grade in row.items()} for q, row in self.qrels.items()}

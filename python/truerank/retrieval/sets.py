@@ -19,7 +19,7 @@ from ..records.columns import Column
 from ..records.id_tables import align_columns, is_column
 from ..records.lists import Judgements, read_judgements
 from ..records.splits import SplitTables, count_left_out, find_leaks, name_splits, warn_of_strangers
-from ..records.vocabularies import MAX_IDS, Vocabulary, align, way_to_split
+from ..records.vocabularies import MAX_IDS, Vocabulary, align, describe_joined
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
@@ -300,10 +300,10 @@ def _refuse_joined(argument: str, names: Sequence[Any], others: Sequence[Any]) -
     joined = [name for name in names if ";" in name or "," in name]
     known = set(others if joined else ())  # Few names are.
     for name in joined:
-        way_out = "" if name in known else way_to_split(name, known.issuperset)
-        if way_out:
-            expected = f"one id in each cell{way_out}, or labels of all entities, if it is one"
-            raise InputValueError(argument, expected=expected, got=repr(name))
+        joined_ids = "" if name in known else describe_joined(name, known.issuperset)
+        if joined_ids:
+            expected = "one id in each cell, or labels of all entities, if it is one"
+            raise InputValueError(argument, expected=expected, got=f"{name!r}{joined_ids}")
 
 
 def _distinct_answers(
