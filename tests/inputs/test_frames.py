@@ -62,8 +62,8 @@ def doors_of_retrieval() -> Iterator[tuple[str, Door]]:
         return search(value).evaluate_scores(MATRIX).group_values("mrr")
 
     task = search()
-    of_query: Any = {"labels": QUERIES, "scope": {"task": task, "queries": QUERIES}}
-    of_entity: Any = {"labels": ENTITIES, "scope": {"task": task}}
+    of_query: Any = {"labels": QUERIES}
+    of_entity: Any = {"labels": ENTITIES}
     scored = ranks_of(task.evaluate_scores, scores=...)
     yield "rows of scores", Door(scored, **of_query)
     yield "columns of scores", Door(scored, axis=1, **of_entity)
@@ -74,14 +74,14 @@ def doors_of_retrieval() -> Iterator[tuple[str, Door]]:
     yield "a bias", Door(biased, MATRIX[0], **of_entity)
     yield "groups", Door(grouped, np.array(["x", "y", "x", "z"], object), **of_query)
     part = task[[2, 0]]
-    of_part: Any = {"labels": (QUERIES[2], QUERIES[0]), "scope": {"task": part}}
+    of_part: Any = {"labels": (QUERIES[2], QUERIES[0])}
     yield "rows of a part", Door(ranks_of(part.evaluate_scores, scores=...), MATRIX[:2], **of_part)
 
 
 def doors_of_facts() -> Iterator[tuple[str, Door]]:
     triples = [(ENTITIES[0], 0, ENTITIES[2]), (ENTITIES[1], 0, ENTITIES[3])]
     task = tr.link_prediction.Task(triples, {}, entities=ENTITIES, relations=1, sides=["tail"])
-    of_entity: Any = {"labels": ENTITIES, "scope": {"task": task}}
+    of_entity: Any = {"labels": ENTITIES}
     scored = ranks_of(task.evaluate_scores, tail=...)
     yield "columns of tails", Door(scored, MATRIX[:2], axis=1, **of_entity)
     yield "rows of tails", Door(scored, MATRIX[:2], labels=(0, 1))
@@ -92,8 +92,8 @@ def doors_of_facts() -> Iterator[tuple[str, Door]]:
 def doors_of_graphs() -> Iterator[tuple[str, Door]]:
     pairs = list(zip(QUERIES, ENTITIES, strict=True))
     task = tr.alignment.Task(pairs, left=QUERIES, right=ENTITIES)
-    of_left: Any = {"labels": QUERIES, "scope": {"task": task}}
-    of_right: Any = {"labels": ENTITIES, "scope": {"task": task}}
+    of_left: Any = {"labels": QUERIES}
+    of_right: Any = {"labels": ENTITIES}
     scored = ranks_of(task.evaluate_scores, scores=...)
     yield "left rows", Door(scored, **of_left)
     yield "right columns", Door(scored, axis=1, **of_right)
