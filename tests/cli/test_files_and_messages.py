@@ -170,18 +170,18 @@ def test_shards_in_a_list_of_paths(run: Run) -> None:
 def test_files_that_are_no_text_say_what_they_are(run: Run) -> None:
     facts = "a\tr\tb\nb\tr\tc\n"
     contents = {
-        r"parquet: pandas\.read_parquet\(path\)": b"PAR1\x15\x04\x15\xff\x00",
-        r"feather: pandas\.read_feather\(path\)": b"ARROW1\x00\x00\xff\xff\xff\xff",
-        r"a zip archive, as \.npz: numpy\.load": b"PK\3\4\x14\x00\xff",
+        "parquet": b"PAR1\x15\x04\x15\xff\x00",
+        "feather": b"ARROW1\x00\x00\xff\xff\xff\xff",
+        r"a zip archive, as \.npz": b"PK\3\4\x14\x00\xff",
         r"an array of numpy, whose name ends in \.npy": b"\x93NUMPY\x01\x00v\x00",
-        r"a pickle: pickle\.load\(file\)": pickle.dumps(facts),
-        r"zstd: zstd -d unpacks it": b"(\xb5/\xfd\x04\x00",
-        r"bzip2: bunzip2 unpacks it": bz2.compress(facts.encode()),
-        r"xz: unxz unpacks it": lzma.compress(facts.encode()),
-        r"text in UTF-16: iconv -f utf-16 -t utf-8": facts.encode("utf-16"),
-        r"text in UTF-16: iconv": b"\xfe\xff" + facts.encode("utf-16-be"),
-        r"text in UTF-32: iconv -f utf-32 -t utf-8": facts.encode("utf-32"),
-        r"text in UTF-32: iconv": b"\0\0\xfe\xff" + facts.encode("utf-32-be"),
+        "a pickle": pickle.dumps(facts),
+        "zstd": b"(\xb5/\xfd\x04\x00",
+        "bzip2": bz2.compress(facts.encode()),
+        "xz": lzma.compress(facts.encode()),
+        "text in UTF-16, not UTF-8": facts.encode("utf-16"),
+        "text in UTF-16": b"\xfe\xff" + facts.encode("utf-16-be"),
+        "text in UTF-32, not UTF-8": facts.encode("utf-32"),
+        "text in UTF-32": b"\0\0\xfe\xff" + facts.encode("utf-32-be"),
     }
     for words, content in contents.items():
         Path("file").write_bytes(content)

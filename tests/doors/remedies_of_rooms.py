@@ -598,6 +598,19 @@ def ask_for_rows(case: Search, **options: Any) -> float:
     return float(task.evaluate_scores(matrix_of(case, names), **key)["mrr"])
 
 
+def ask_for_rows_of_ids(case: Search, **options: Any) -> float:
+    """Lists are rows of positions, of which the best one comes again at the end."""
+    names = names_of(case)
+    width = 1 + max(map(len, case.hits.values()))
+    ids = np.full((len(case.hits), width), -1)
+    scores = np.full(ids.shape, np.nan)
+    for i, hits in enumerate(case.hits.values()):
+        for j, (name, score) in enumerate([*hits, (hits[0][0], 0.0)]):
+            ids[i, j], scores[i, j] = names.index(name), score
+    task = retrieval.Task(case.qrels, entities=names, queries=list(case.hits))
+    return float(task.evaluate_lists(tr.TopK(ids, scores), **options)["mrr"])
+
+
 def mrr_of_all(case: Search) -> float:
     """Return the number where what a list lacks is behind it, tied."""
     names = names_of(case)
@@ -720,6 +733,14 @@ ROWS += [
         says="in the order of the rows",
     ),
     Row(
+        "tasks/list_evaluation.py",
+        "duplicates",
+        "rows of ids have one twice",
+        ask_for_rows_of_ids,
+        Search.mrr,
+        SEARCHES,
+    ),
+    Row(
         "retrieval/sets.py",
         "leaks",
         "known answers are no right ones",
@@ -790,36 +811,22 @@ def ask_for_sides(case: Facts, **options: Any) -> float:
     return float(task.evaluate_lists(tail=case.scores)["mrr"])
 
 
-def write_numbered(case: Facts) -> tuple[dict[str, Any], dict[Any, Any]]:
-    """Return options of the task whose labels are numbered, and the lists by ids, as text has them."""
-    entities, relations = orders_of(case)
-    rows = [
-        f"{entities.index(h)}\t{relations.index(r)}\t{entities.index(t)}\t{score}\n"
-        for (h, r), row in case.scores.items()
-        for t, score in row.items()
-    ]
-    Path("lists.tsv").write_text("head\trelation\ttail\tscore\n" + "".join(rows))
-    return {"entities": entities, "relations": relations}, {}
-
-
 def ask_for_ids_of_lists(case: Facts, **options: Any) -> float:
-    given, _ = write_numbered(case)
-    known = {"train": case.known}
-    test: Any = case.test
+    """Lists in text have ids, whose labels the task has in their order."""
+    entities, relations = orders_of(case)
+
+    def numbered(facts: Any) -> list[tuple[int, int, int]]:
+        return [(entities.index(h), relations.index(r), entities.index(t)) for h, r, t in facts]
+
+    scores = {(*query, t): x for query, row in case.scores.items() for t, x in row.items()}
+    rows = zip(numbered(scores), scores.values(), strict=True)
+    lines = [f"{h}\t{r}\t{t}\t{score}\n" for (h, r, t), score in rows]
+    Path("lists.tsv").write_text("head\trelation\ttail\tscore\n" + "".join(lines))
+    given: dict[str, Any] = {"entities": entities, "relations": relations, "sides": ["tail"]}
+    test, known = case.test, case.known
     if options.get("ids"):
-        test, known = (
-            [
-                (
-                    given["entities"].index(h),
-                    given["relations"].index(r),
-                    given["entities"].index(t),
-                )
-                for h, r, t in facts
-            ]
-            for facts in (case.test, case.known)
-        )
-        known = {"train": known}
-    task = link_prediction.Task(test, known, sides=["tail"], **given, **options)
+        test, known = numbered(test), numbered(known)
+    task = link_prediction.Task(test, {"train": known}, **given, **options)
     return float(task.evaluate_lists(tail="lists.tsv")["mrr"])
 
 

@@ -178,7 +178,7 @@ def test_pads_of_lists_by_query_are_left_out() -> None:
         assert "duplicates=" not in str(refused.value)
     assert task.evaluate_lists({0: ids[ids >= 0], 1: [4, 2]})["mrr"] == 0.75
     padded: Any = [[3, -1], [4, 2]]
-    with pytest.raises(tr.InputValueError, match=r"of a row of an array, np\.array\(ids\), got -1"):
+    with pytest.raises(tr.InputValueError, match="of a row of an array, got -1"):
         task.evaluate_lists(tr.TopK(padded, None))  # type: ignore[arg-type]
     assert task.evaluate_lists(tr.TopK(np.array(padded), None))["mrr"] == 0.75  # type: ignore[arg-type]
     assert retrieval.Task({0: [-1]}, entities=[-1, 3]).evaluate_lists({0: [3, -1]})["mrr"] == 0.5

@@ -84,7 +84,8 @@ class CandidateLists(NamedTuple):
     Ids are int32 or int64, contiguous; whether they are within range and distinct is not checked
     here. Scores are one-dimensional and contiguous; None: the order of the ids says all. Of lists
     by name, whose scores are in the same argument, `score_at` says whose score is at a position.
-    `contradiction` is what ranks beside the scores say against them.
+    `contradiction` is what ranks beside the scores say against them, and `remedies` name what the
+    caller takes for ids that a list repeats.
     """
 
     indptr: IntArray
@@ -92,6 +93,7 @@ class CandidateLists(NamedTuple):
     scores: _core.Scores | None
     score_at: Callable[[int], str] | None = None
     contradiction: str = ""
+    remedies: tuple[Option, ...] = ()
 
     @property
     def argument(self) -> str:
@@ -398,12 +400,11 @@ def _error_of_id(lists: CandidateLists, n: int, place: int, earlier: int) -> Inp
         _, first_position = lists.place(earlier)
         expected = "every id at most once in a list"
         got = f"{wrong}, at positions {first_position} and {position}"
-    else:
-        expected = f"ids from 0 to {n - 1} ({n} candidates)"
-        if lists.ids[place] == PAD:
-            expected += f" and pads ({PAD}) only at the end of a row of an array, np.array(ids)"
-        got = f"{wrong}, at position {position}"
-    return InputValueError("ids", expected=expected, got=got)
+        return InputValueError("ids", "", expected, got, remedies=lists.remedies)
+    expected = f"ids from 0 to {n - 1} ({n} candidates)"
+    if lists.ids[place] == PAD:
+        expected += f" and pads ({PAD}) only at the end of a row of an array"
+    return InputValueError("ids", expected=expected, got=f"{wrong}, at position {position}")
 
 
 def _counts_by_order(

@@ -39,7 +39,7 @@ PLACES = (
 )
 RISE = (
     Option("order", "ascending", "says that lower scores are better, as with distances"),
-    Option("order", "descending", "that the best is last, as in np.argsort(s)[-k:]"),
+    Option("order", "descending", "that the best is last"),
 )
 _OF_PLACES = ", as ids (argsort) or ranks are, and not scores"
 

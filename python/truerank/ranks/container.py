@@ -699,7 +699,7 @@ class Ranks(Immutable):
         0  head      0     1        1.0
         1  tail      3     2        4.5
         """
-        frame = import_extra("pandas", "Ranks.to_pandas").DataFrame
+        frame = import_extra("pandas", "to_pandas").DataFrame
         names = RANK_KINDS if self.tied.all() else RANK_KINDS[:1]  # Misses have no others.
         kinds = {name: getattr(self, name) for name in names}
         columns = {name: self._arrays[name] for name in COUNTS} | kinds

@@ -12,7 +12,7 @@ import numpy as np
 from .._core import Selection
 from ..arrays.row_keys import are_among, codes_of, distinct_rows, row_keys, without
 from ..counting.lists import CandidateLists, TopK, as_lists, rank_checked_lists
-from ..errors import InputTypeError, InputValueError, argument_names, warn_user
+from ..errors import InputTypeError, InputValueError, Option, argument_names, warn_user
 from ..inputs.array_likes import as_scores
 from ..inputs.checks import choice
 from ..inputs.selection import indptr_of, join_ranges
@@ -47,7 +47,10 @@ def open_lists(
         return read_lists(argument, value, rules=rules, roles=roles, **reading)
     with argument_names(ids=argument):  # The ids of a TopK are positions.
         lists = as_lists(value.ids, value.scores, rules.dtype)
-    return lists.once(rules) if is_once else lists
+    if is_once:
+        return lists.once(rules)
+    way = Option("duplicates", "first", "counts each once, at its best score if they have scores")
+    return lists._replace(remedies=(way,))
 
 
 def choose_lists(
