@@ -273,10 +273,8 @@ def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
 
 
 def _read_numbers(argument: str, values: Any, kinds: str, expected: str) -> npt.NDArray[Any]:
-    """Read a column of numbers of some kinds of dtype; one of objects holds Python's numbers."""
-    array = as_array(without_index(values), argument, expected)
-    if array.dtype.kind == "O":
-        array = as_array(array.tolist(), argument, expected)
+    """Read a column of numbers of some kinds of dtype."""
+    array = _array_of_column(argument, values, expected)
     if not len(array):
         return np.zeros(0, np.int64)
     if array.dtype.kind in kinds and array.ndim == 1:
@@ -288,6 +286,12 @@ def _read_numbers(argument: str, values: Any, kinds: str, expected: str) -> npt.
             expected += " of at most 64 bits"
             raise InputValueError(argument, expected=expected, got=f"{value} in row {row}")
     raise InputTypeError(argument, expected=expected, got=f"a column of {array.dtype}")
+
+
+def _array_of_column(argument: str, values: Any, expected: str) -> npt.NDArray[Any]:
+    """Return a column as an array; one of objects holds Python's numbers."""
+    array = as_array(without_index(values), argument, expected)
+    return as_array(array.tolist(), argument, expected) if array.dtype.kind == "O" else array
 
 
 def first_of_equal(
@@ -504,7 +508,7 @@ def read_lists(
         if table.path:  # The numbers of lines stand for ranks that rise with them.
             ranks = np.arange(len(table)) if _first_ranks_rise(table, queries.ids) else None
         elif ranks is not None:
-            ranks = _read_numbers(argument, ranks, "iuf", "ranks")
+            ranks = _array_of_column(argument, ranks, "ranks")
         if ranks is not None:
             contradiction = describe_rising_ranks(queries.ids, values["score"], ranks)
     table = replace(table, columns={"query": queries, "document": documents}, values=values)
