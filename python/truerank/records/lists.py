@@ -598,7 +598,11 @@ def _group_by_query(
     indptr = indptr_of(np.bincount(rows_of_queries, minlength=len(queries)))
     has_greatest = False
     if _first_repeated(indptr, entries.columns["document"].ids, len(names)) is not None:
-        rows, are_unlike = _rows_once(argument, entries, duplicates, rules)
+        # Two lists of each query, one behind the other, are no list with passages.
+        n_blocks = np.count_nonzero(np.diff(rows_of_queries)) + 1
+        n_queries = len(distinct(rows_of_queries))
+        are_joined = bool(n_blocks > n_queries and n_blocks % n_queries == 0)
+        rows, are_unlike = _rows_once(argument, entries, duplicates, rules, are_joined=are_joined)
         has_greatest = are_unlike and "score" in entries.values and not rules.is_ascending
         entries = entries.select_once(rows)
         indptr = indptr_of(np.bincount(entries.columns["query"].ids, minlength=len(queries)))
@@ -623,7 +627,7 @@ def _refuse_equal_ranks(argument: str, entries: IdTable) -> None:
 
 
 def _rows_once(
-    argument: str, entries: IdTable, duplicates: str | None, rules: Rules
+    argument: str, entries: IdTable, duplicates: str | None, rules: Rules, *, are_joined: bool
 ) -> tuple[IntArray, bool]:
     """Return the row at which each entry counts, and whether any two rows of one were unlike."""
     pairs = _pair_keys(entries)
@@ -632,14 +636,20 @@ def _rows_once(
     numbers = entries.values.get("rank", row_numbers) if scores is None else scores
     rows, unlike_rows = first_of_equal(pairs, numbers)
     if unlike_rows is not None and duplicates != "first":
-        _refuse_repeated(argument, entries, duplicates, *unlike_rows)
+        _refuse_repeated(argument, entries, duplicates, *unlike_rows, are_joined=are_joined)
     if scores is not None:
         rows = best_rows(pairs, scores, rules)
     return rows, unlike_rows is not None
 
 
 def _refuse_repeated(
-    argument: str, entries: IdTable, duplicates: str | None, first: int, second: int
+    argument: str,
+    entries: IdTable,
+    duplicates: str | None,
+    first: int,
+    second: int,
+    *,
+    are_joined: bool,
 ) -> None:
     """Refuse two rows of one list that have one document, and say what may be meant."""
     query, name = (entries.columns[role].entry(first) for role in _ROLES)
@@ -647,6 +657,8 @@ def _refuse_repeated(
     for numbers in entries.values.values():  # Lists have scores, or ranks, or neither.
         problem += f", with {numbers[first]} and {numbers[second]}"
     other_lists = _describe_other_lists(entries)
+    if are_joined and not other_lists:
+        other_lists = "; rows of a query stand apart, as of lists that were joined"
     ways = []
     if name in (PAD, str(PAD)):
         problem += f"; lists of unlike lengths have no padding, which {PAD} may be"
