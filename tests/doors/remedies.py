@@ -211,7 +211,11 @@ class Terminal:
         names = {name: flags for flags, each in self._named for name in [each.name]}
         words = shlex.split(row.line(case))
         for name, option in options.items():
-            words += shlex.split(self._write(names[name], option))
+            flag, *value = shlex.split(self._write(names[name], option))
+            if flag in words:  # It was given, with another value.
+                place = words.index(flag)
+                del words[place : place + 1 + len(value)]
+            words += [flag, *value]
         before = len(self._named)
         code, out, err = self._run(*words, "--metrics", "mrr", "--json")
         remedies = [option for _, option in self._named[before:]]

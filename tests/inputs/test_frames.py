@@ -260,7 +260,7 @@ def test_columns_of_vectors_are_compared_with_those_of_the_other_frame() -> None
     expected = tr.rank_embeddings(MATRIX, MATRIX[::-1].copy(), [*IDS, 3])
     assert tr.rank_embeddings(left, right, [*IDS, 3]) == expected
     moved = right[["y", "x", "z", "u"]]
-    words = r"^queries: .* in the order of entities\.columns, got 'x' .*list\(entities\.columns\)\]"
+    words = "^queries: .* in the order of entities.columns, got .x. at position 0, where .y. "
     refusal(ValueError, words, tr.rank_embeddings, left, moved, [*IDS, 3])
     assert tr.rank_embeddings(left[list(moved.columns)], moved, [*IDS, 3]) == expected
     for one, other in ((left, MATRIX), (MATRIX, left)):  # an array does not say its order

@@ -140,7 +140,7 @@ def test_blanks_between_ids_are_a_finding() -> None:
     lists = {"q": ["sea", "lion"], "p": ["c"]}
     report = Task({"q": ["sea lion"], "p": ["c"]}, entities=9).evaluate_lists(lists)
     assert list(map(str, report.audit())) == [
-        "names: 1 of the first 2 right answers differ from listed names only in case, blanks, "
+        "names: 1 of the first 2 right answers differ from listed names only in blanks, "
         "Unicode form or leading zeros: 'sea', 'lion' for 'sea lion'"
     ]
     both = {"q": ["sea", "lion", "sea lion"], "p": ["c"]}

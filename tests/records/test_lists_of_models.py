@@ -165,7 +165,7 @@ def test_sessions_of_users_are_no_models() -> None:
     """A value of one user alone selects no lists of the others."""
     rows = pd.concat([BOTH, BOTH.assign(user=BOTH["user"] + 2), BOTH.assign(user=BOTH["user"] + 4)])
     sessions = rows["user"].astype(str) + rows["algorithm"]
-    renamed = rows.drop(columns="algorithm").assign(session=sessions)
+    renamed = rows.drop(columns="algorithm").assign(session=sessions).sort_values("user")
     assert refusal(renamed).endswith(FIRST)
 
 

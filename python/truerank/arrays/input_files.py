@@ -25,7 +25,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..errors import InputError, InputTypeError, InputValueError, show_briefly
+from ..errors import InputError, InputTypeError, InputValueError
 
 if TYPE_CHECKING:
     import mmap
@@ -96,18 +96,14 @@ def open_input(
     the system raises it, with the name that was given.
     """
     name = path_name(argument, path)
-    try:
-        # This is asked before the file is opened, which may wait for somebody to write into a pipe.
-        mode = 0 if "\0" in name else os.stat(name).st_mode  # No file has a name with a NUL.
-        is_special = not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
-        if is_special:
-            expected = "a regular file, no pipe, socket or device"
-            raise InputValueError(argument, expected=expected, place=name)
-        with open(name, "rb", buffering) as file:
-            yield file
-    except OSError as error:
-        show_briefly(error)
-        raise
+    # This is asked before the file is opened, which may wait for somebody to write into a pipe.
+    mode = 0 if "\0" in name else os.stat(name).st_mode  # No file has a name with a NUL.
+    is_special = not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+    if is_special:
+        expected = "a regular file, no pipe, socket or device"
+        raise InputValueError(argument, expected=expected, place=name)
+    with open(name, "rb", buffering) as file:
+        yield file
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _core
 from ..arrays.row_keys import codes_of, row_keys
-from ..errors import InputTypeError, InputValueError, argument_names
+from ..errors import InputTypeError, InputValueError, Option, argument_names
 from ..inputs.array_likes import array_shape, as_array, as_scores, native_indices, refuse_rounded
 from ..inputs.checks import check_shape, forbidden_nan, integer, signed_ids, without_index
 from ..inputs.progress_listeners import reporter

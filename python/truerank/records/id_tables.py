@@ -522,8 +522,8 @@ def make_vocabulary(
             got = f"ids {table.where(role, 0)}"
             raise InputValueError(table.title, expected="labels, as other splits have", got=got)
     if not is_further and all(map(is_id, labels)):
-        expected = "labels in the order of their ids, as those of the facts are all numbers"
-        raise InputValueError(argument, expected=expected, got=f"none, but {labels[0]!r} in facts")
+        expected = "labels in the order of their ids, as those in the facts are all numbers"
+        raise InputValueError(argument, expected=expected, got=f"None, and {labels[0]!r} in facts")
     return replace(Vocabulary.infer(argument, tuple(labels)), is_of_facts=not is_further)
 
 

@@ -273,10 +273,8 @@ def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
 
 
 def _read_numbers(argument: str, values: Any, kinds: str, expected: str) -> npt.NDArray[Any]:
-    """Read a column of numbers of some kinds of dtype; one of objects holds Python's numbers."""
-    array = as_array(without_index(values), argument, expected)
-    if array.dtype.kind == "O":
-        array = as_array(array.tolist(), argument, expected)
+    """Read a column of numbers of some kinds of dtype."""
+    array = _array_of_column(argument, values, expected)
     if not len(array):
         return np.zeros(0, np.int64)
     if array.dtype.kind in kinds and array.ndim == 1:
@@ -288,6 +286,12 @@ def _read_numbers(argument: str, values: Any, kinds: str, expected: str) -> npt.
             expected += " of at most 64 bits"
             raise InputValueError(argument, expected=expected, got=f"{value} in row {row}")
     raise InputTypeError(argument, expected=expected, got=f"a column of {array.dtype}")
+
+
+def _array_of_column(argument: str, values: Any, expected: str) -> npt.NDArray[Any]:
+    """Return a column as an array; one of objects holds Python's numbers."""
+    array = as_array(without_index(values), argument, expected)
+    return as_array(array.tolist(), argument, expected) if array.dtype.kind == "O" else array
 
 
 def first_of_equal(
@@ -504,7 +508,7 @@ def read_lists(
         if table.path:  # The numbers of lines stand for ranks that rise with them.
             ranks = np.arange(len(table)) if _first_ranks_rise(table, queries.ids) else None
         elif ranks is not None:
-            ranks = _read_numbers(argument, ranks, "iuf", "ranks")
+            ranks = _array_of_column(argument, ranks, "ranks")
         if ranks is not None:
             contradiction = describe_rising_ranks(queries.ids, values["score"], ranks)
     table = replace(table, columns={"query": queries, "document": documents}, values=values)
@@ -594,7 +598,11 @@ def _group_by_query(
     indptr = indptr_of(np.bincount(rows_of_queries, minlength=len(queries)))
     has_greatest = False
     if _first_repeated(indptr, entries.columns["document"].ids, len(names)) is not None:
-        rows, are_unlike = _rows_once(argument, entries, duplicates, rules)
+        # Two lists of each query, one behind the other, are no list with passages.
+        n_blocks = np.count_nonzero(np.diff(rows_of_queries)) + 1
+        n_queries = len(distinct(rows_of_queries))
+        are_joined = bool(n_blocks > n_queries and n_blocks % n_queries == 0)
+        rows, are_unlike = _rows_once(argument, entries, duplicates, rules, are_joined=are_joined)
         has_greatest = are_unlike and "score" in entries.values and not rules.is_ascending
         entries = entries.select_once(rows)
         indptr = indptr_of(np.bincount(entries.columns["query"].ids, minlength=len(queries)))
@@ -619,7 +627,7 @@ def _refuse_equal_ranks(argument: str, entries: IdTable) -> None:
 
 
 def _rows_once(
-    argument: str, entries: IdTable, duplicates: str | None, rules: Rules
+    argument: str, entries: IdTable, duplicates: str | None, rules: Rules, *, are_joined: bool
 ) -> tuple[IntArray, bool]:
     """Return the row at which each entry counts, and whether any two rows of one were unlike."""
     pairs = _pair_keys(entries)
@@ -628,14 +636,20 @@ def _rows_once(
     numbers = entries.values.get("rank", row_numbers) if scores is None else scores
     rows, unlike_rows = first_of_equal(pairs, numbers)
     if unlike_rows is not None and duplicates != "first":
-        _refuse_repeated(argument, entries, duplicates, *unlike_rows)
+        _refuse_repeated(argument, entries, duplicates, *unlike_rows, are_joined=are_joined)
     if scores is not None:
         rows = best_rows(pairs, scores, rules)
     return rows, unlike_rows is not None
 
 
 def _refuse_repeated(
-    argument: str, entries: IdTable, duplicates: str | None, first: int, second: int
+    argument: str,
+    entries: IdTable,
+    duplicates: str | None,
+    first: int,
+    second: int,
+    *,
+    are_joined: bool,
 ) -> None:
     """Refuse two rows of one list that have one document, and say what may be meant."""
     query, name = (entries.columns[role].entry(first) for role in _ROLES)
@@ -643,6 +657,8 @@ def _refuse_repeated(
     for numbers in entries.values.values():  # Lists have scores, or ranks, or neither.
         problem += f", with {numbers[first]} and {numbers[second]}"
     other_lists = _describe_other_lists(entries)
+    if are_joined and not other_lists:
+        other_lists = "; rows of a query stand apart, as of lists that were joined"
     ways = []
     if name in (PAD, str(PAD)):
         problem += f"; lists of unlike lengths have no padding, which {PAD} may be"

@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any
@@ -21,13 +20,15 @@ import numpy as np
 from .._core import Scores
 from ..arrays.input_files import (
     MAX_HEADER_BYTES,
-    NpyHeader,
     npz_entries,
     open_input,
     parse_npy_header,
     report_damage,
 )
-from ..errors import InputTypeError, InputValueError, Option, show_briefly
+from ..arrays.input_files import (
+    NpyHeader as NpyHeader,
+)
+from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.array_likes import DTYPES, as_scores, check_dimensions, dtype_name, is_tensor
 from ..inputs.checks import choice, integer, is_integer
 from ..inputs.rules import IO, IoMode
@@ -218,10 +219,6 @@ def _read_one(
         on_device = device_store(source, dtype, dtypes)
         if on_device is not None:
             return on_device
-    if isinstance(source, np.memmap):
-        store = open_map(source, dtype, dtypes)
-        if store is not None:
-            return store
     # Numpy would read an array of zarr or HDF5 as a whole.
     chunks = getattr(source, "chunks", None)
     if isinstance(chunks, tuple) and all(is_integer(length) for length in chunks):
@@ -292,40 +289,6 @@ def _stored_member(file: BinaryFile, path: str, member: str | None) -> tuple[str
         return place, file.tell(), info.file_size
 
 
-def open_map(array: Any, dtype: Any, dtypes: tuple[str, ...]) -> FileStore | None:
-    """Open the file of a map; None where the array may show anything but what the file has.
-
-    So a part of a map is an array, and so is a map that is copied on writing, or whose file another
-    one has replaced. So is one by columns, whose tiles in memory have whole rows.
-    """
-    import mmap
-
-    path = array.filename or ""
-    is_whole = isinstance(array.base, mmap.mmap) and array.flags.c_contiguous
-    if not is_whole or array.mode == "c" or not os.path.isfile(path):
-        return None
-    check_dimensions(array.shape)
-    name = dtype_name(array.dtype, dtype, dtypes)
-    layout = NpyHeader(array.shape, False, array.dtype, array.offset)
-    with suppress(OSError), open_input("scores", path) as file:
-        if _is_mapped_at(file, array.__array_interface__["data"][0]):
-            return FileStore(file, file.name, layout, name)
-    return None
-
-
-def _is_mapped_at(file: BinaryFile, address: int) -> bool:
-    """Whether an address of memory is that of a map of a file, as far as the system tells it."""
-    status = os.fstat(file.fileno())
-    with open("/proc/self/maps") as maps:
-        for line in maps:
-            span, _, _, device, inode, *_ = line.split(maxsplit=5)
-            first, end = (int(number, 16) for number in span.split("-"))
-            if first <= address < end:
-                numbers = [int(number, 16) for number in device.split(":")]
-                return (os.makedev(*numbers), int(inode)) == (status.st_dev, status.st_ino)
-    return False
-
-
 def matching_files(pattern: str) -> dict[str, int]:
     """Return the number of each file that matches a pattern, in their order.
 
@@ -336,7 +299,7 @@ def matching_files(pattern: str) -> dict[str, int]:
 
     names = sorted(glob.glob(pattern, recursive=True))
     if not names:
-        raise show_briefly(FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern))
+        raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern)
     texts, numbers_of_names = zip(*map(_split_at_numbers, names), strict=True)
     columns = list(zip(*numbers_of_names, strict=False))
     varying = [place for place, column in enumerate(columns) if len(set(column)) > 1]
@@ -354,7 +317,7 @@ def matching_files(pattern: str) -> dict[str, int]:
         is_before_total = texts[0][place + 1].strip("-_.") == "of" and place + 1 < len(columns)
         if is_before_total and not _are_all(columns[place], total=columns[place + 1][0]):
             problem = f"expected {columns[place + 1][0]} shards, as the names say"
-            raise show_briefly(FileNotFoundError(errno.ENOENT, problem, pattern))
+            raise FileNotFoundError(errno.ENOENT, problem, pattern)
     return numbers
 
 
@@ -392,7 +355,7 @@ def _refuse_missing_shard(pattern: str, numbers: dict[str, int], store: ShardSto
         firsts = f"first {('rows', 'columns')[store.axis]}, {store.starts[i : i + 2]}"
         problem = f"a shard is missing between {names[i]} and {names[i + 1]}, whose numbers go "
         problem += f"neither by ones nor by their {firsts}"
-        raise show_briefly(FileNotFoundError(errno.ENOENT, problem, pattern))
+        raise FileNotFoundError(errno.ENOENT, problem, pattern)
 
 
 def _split_at_numbers(name: str) -> tuple[list[str], list[int]]:

@@ -537,7 +537,7 @@ class Task:
         -----
         UserWarning
             If queries have no list: it names the first three, and lists of other queries whose
-            names differ from theirs only in blanks or case.
+            names differ from theirs only in blanks.
         """
         self._check_sides(values, "lists", title)
         keys_of_sides = self._check_keys_of_sides(row_queries)
