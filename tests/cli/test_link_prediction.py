@@ -35,7 +35,7 @@ NO_KNOWN = (
 )
 ASSUMED_ORDER = (
     "Warning: --labels entities: columns are taken in ascending order of the labels, since no list "
-    "gives their order\n"
+    "gives their order; --labels entities=FILE gives it\n"
 )
 KNOWN = "--known train=train.txt --known valid=valid.txt --test test.txt"
 VECTORS = "--entities E.npy --queries tail=tails.npy --queries head=heads.npy --similarity l1"
@@ -84,7 +84,8 @@ def predict(run: Run) -> Predict:
     def predict(line: str, *more: str) -> Outcome:
         code, out, err = run("link-prediction", *line.split(), *more)
         err = err.replace(ASSUMED_ORDER, "")
-        return Outcome(code, out, err.replace(ASSUMED_ORDER.replace("--labels ", "--"), ""))
+        of_vectors, _, _ = ASSUMED_ORDER.replace("--labels ", "--").partition(";")
+        return Outcome(code, out, err.replace(f"{of_vectors}\n", ""))
 
     return predict
 

@@ -147,7 +147,11 @@ OF_TRIPLES = [
         "--known older: .* --header says .*--no-header says",
     ),
     (f"{LINK} {STORED} --known test=train.txt", 1, "--split: .*, or another name, .*lack 2"),
-    (f"link-prediction --test numbers.tsv {STORED}", 2, ".*; --ids says .*, --labels entities"),
+    (
+        f"link-prediction --test numbers.tsv {STORED}",
+        1,
+        ".*; --labels entities=FILE gives .*; --ids ",
+    ),
     (f"{LINK} {VECTORS} --order ascending", 2, "--order cannot apply to vectors"),
     (f"{LINK} {VECTORS} --sides tail", 1, "--queries head: expected None, as the sides"),
     (f"{LINK} --scores tail=T.npy", 1, "--scores head: .*; --sides tail leaves it out"),

@@ -212,7 +212,8 @@ class Terminal:
         words = shlex.split(row.line(case))
         for name, option in options.items():
             flag, *value = shlex.split(self._write(names[name], option))
-            if flag in words:  # It was given, with another value.
+            # It was given, with another value; labels are of several kinds.
+            if flag in words and flag != "--labels":
                 place = words.index(flag)
                 del words[place : place + 1 + len(value)]
             words += [flag, *value]

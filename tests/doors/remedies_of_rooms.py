@@ -805,6 +805,45 @@ def labels_of_queries(task: link_prediction.Task) -> list[tuple[Any, Any]]:
     return [(names[0][head], names[1][relation]) for head, relation in task.tail.queries.tolist()]
 
 
+def numbered_facts(case: Facts, facts: Any) -> list[tuple[int, int, int]]:
+    """Return facts by ids, which are places in the order of a model."""
+    entities, relations = orders_of(case)
+    return [(entities.index(h), relations.index(r), entities.index(t)) for h, r, t in facts]
+
+
+def write_digits(case: Facts) -> Any:
+    """Write facts whose names are digits, and return a model's scores of tails."""
+    entities, relations = orders_of(case)
+    for name, facts in (("test", case.test), ("train", case.known)):
+        lines = [f"{h}\t{r}\t{t}\n" for h, r, t in numbered_facts(case, facts)]
+        Path(f"{name}.tsv").write_text("".join(lines))
+    rows = [case.scores[head, relation] for head, relation, _ in case.test]
+    scores = np.array([[row[name] for name in entities] for row in rows])
+    np.save("tail.npy", scores)
+    for name, order in (("entities", entities), ("relations", relations)):
+        Path(f"{name}.txt").write_text("".join(f"{i}\n" for i in range(len(order))))
+    return scores
+
+
+def ask_for_digits(case: Facts, **options: Any) -> float:
+    scores = write_digits(case)
+    for name in ("entities", "relations"):
+        if name in options:
+            options[name] = Path(f"{name}.txt").read_text().split()
+    task = link_prediction.Task("test.tsv", {"train": "train.tsv"}, sides=["tail"], **options)
+    return float(task.evaluate_scores(tail=scores)["mrr"])
+
+
+def line_of_digits(case: Facts) -> str:
+    write_digits(case)
+    line = "link-prediction --test test.tsv --known train=train.tsv --scores tail=tail.npy"
+    return f"{line} --sides tail"
+
+
+def ask_for_digits_of_relations(case: Facts, **options: Any) -> float:
+    return ask_for_digits(case, **{"entities": None} | options)
+
+
 def ask_for_sides(case: Facts, **options: Any) -> float:
     """Only tails have lists."""
     task = link_prediction.Task(case.test, {"train": case.known}, **options)
@@ -814,18 +853,14 @@ def ask_for_sides(case: Facts, **options: Any) -> float:
 def ask_for_ids_of_lists(case: Facts, **options: Any) -> float:
     """Lists in text have ids, whose labels the task has in their order."""
     entities, relations = orders_of(case)
-
-    def numbered(facts: Any) -> list[tuple[int, int, int]]:
-        return [(entities.index(h), relations.index(r), entities.index(t)) for h, r, t in facts]
-
     scores = {(*query, t): x for query, row in case.scores.items() for t, x in row.items()}
-    rows = zip(numbered(scores), scores.values(), strict=True)
+    rows = zip(numbered_facts(case, scores), scores.values(), strict=True)
     lines = [f"{h}\t{r}\t{t}\t{score}\n" for (h, r, t), score in rows]
     Path("lists.tsv").write_text("head\trelation\ttail\tscore\n" + "".join(lines))
     given: dict[str, Any] = {"entities": entities, "relations": relations, "sides": ["tail"]}
     test, known = case.test, case.known
     if options.get("ids"):
-        test, known = numbered(test), numbered(known)
+        test, known = numbered_facts(case, test), numbered_facts(case, known)
     task = link_prediction.Task(test, {"train": known}, **given, **options)
     return float(task.evaluate_lists(tail="lists.tsv")["mrr"])
 
@@ -847,4 +882,22 @@ ROWS += [
     ),
     Row("tasks/task.py", "sides", "only tails have lists", ask_for_sides, Facts.mrr, GRAPHS),
     Row("tasks/task.py", "ids", "lists in text have ids", ask_for_ids_of_lists, Facts.mrr, GRAPHS),
+    *(
+        Row(
+            "records/id_tables.py",
+            option,
+            f"names are digits: {option}",
+            ask_for_digits_of_relations if option == "relations" else ask_for_digits,
+            Facts.mrr,
+            GRAPHS,
+            says=says,
+            fills={"entities": "entities.txt", "relations": "relations.txt"},
+            line=line,
+        )
+        for option, says, line in (
+            ("ids", "text has ids", line_of_digits),
+            ("entities", "their order", line_of_digits),
+            ("relations", "their order", None),
+        )
+    ),
 ]

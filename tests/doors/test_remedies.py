@@ -32,6 +32,7 @@ NAMES_IN_VARIABLES: dict[str, list[str]] = {
     "records/splits.py: name": ["duplicates", "leaks"],
     "link_prediction/task.py: noun": ["entities", "relations"],
     "ranks/grouping.py: label": ["relation"],
+    "records/id_tables.py: argument": ["entities", "relations"],
 }
 # Labels beside ints, as one of `str` and `int` cannot be right for all.
 OF_UNLIKE_TYPES = "str(...) of each makes labels of all"

@@ -601,11 +601,14 @@ def write_option(names: Mapping[str, str], option: errors.Option) -> str:
     """
     flag = names.get(option.name, "")
     value: Any = option.value
+    if flag.startswith("--labels "):  # Names are behind a key.
+        return f"{flag}={'FILE' if value is ... else value}"
     is_argument = not flag.startswith("--") or " " in flag  # or an option with a key
-    if is_argument or value == {}:  # On a line, an option without a value is left out.
+    # On a line, an option without a value is left out.
+    if is_argument or value == {} or (value is ... and flag not in FORMS):
         return ""
     if value is ...:
-        return f"{flag} {FORMS[flag]}" if flag in FORMS else ""
+        value = FORMS[flag]
     if value is True:
         return flag
     if value is False:

@@ -20,7 +20,7 @@ import numpy as np
 
 from .. import _core
 from ..arrays.input_files import is_npy, read_npy, state_of_file
-from ..errors import InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.array_likes import as_array, index_array
 from ..inputs.checks import (
     NUMBERED,
@@ -523,7 +523,11 @@ def make_vocabulary(
             raise InputValueError(table.title, expected="labels, as other splits have", got=got)
     if not is_further and all(map(is_id, labels)):
         expected = "labels in the order of their ids, as those in the facts are all numbers"
-        raise InputValueError(argument, expected=expected, got=f"None, and {labels[0]!r} in facts")
+        ways = [Option(argument, ..., "gives their order", call=f"Task(..., {argument}=names)")]
+        if has_text:
+            ways.append(Option("ids", True, "says that text has ids", call="Task(..., {})"))
+        got = f"None, and {labels[0]!r} in facts"
+        raise InputValueError(argument, "", expected, got, remedies=ways)
     return replace(Vocabulary.infer(argument, tuple(labels)), is_of_facts=not is_further)
 
 
