@@ -86,8 +86,8 @@ def test_all_true_triples_without_a_name_are_told_to_have_names() -> None:
     """No split of that name is ranked, and to drop leaks leaves nothing."""
     facts = [*TRAIN, (1, 1, 3), *WHOLE]
     words = r"^test: 4 \(0 0 1, 0 0 2, 0 0 3, ...\) triples are in a known split, too \(all are in "
-    words += r"known_{}\); they are ranked like the others; known={{\'train\': \'...\', \'valid\': \'...\'}} "
-    words += "gives the others by name, and test only if this is a sample of it$"
+    words += r"known_{}\); they are ranked like the others; known={{'train': '...', 'valid': "
+    words += "'...'}} gives the others by name, and test only if this is a sample of it$"
     with pytest.warns(UserWarning, match=words.format(0)):
         unnamed = Task(WHOLE, np.array(facts), entities=4)
     with pytest.warns(UserWarning, match=words.format(1)):
