@@ -148,12 +148,12 @@ def test_options_are_keywords_of_the_task(
 
 
 def test_known_facts_that_filter_nothing_are_left_out(predict: Predict) -> None:
-    """The way out has no option: without --known the answers in --test are left out."""
+    """Without --known the answers in --test are left out, too."""
     others = [f"{a}\tsees\t{b}\n" for a in NAMES for b in NAMES]
     Path("others.txt").write_text("".join(others))
     lines = [f"--test test.txt {known} {SCORES} --save" for known in ("--known old=others.txt", "")]
     err = predict(lines[0], "with.npz").err
-    assert err.endswith("filters nothing; leave it out of the known splits if that is right\n"), err
+    assert err.endswith("it has no fact with a query of the test, and filters nothing\n"), err
     assert predict(lines[1], "without.npz").err == NO_KNOWN
     assert counts_of(tr.load("with.npz")) == counts_of(tr.load("without.npz"))
 

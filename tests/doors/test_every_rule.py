@@ -373,7 +373,7 @@ RULES += [
     Rule(
         "one label, one spelling",
         ("facts", "qrels"),
-        "unicodedata.normalize",
+        "or Unicode form, got",
         with_label,
         partial(with_label, label="tea"),
     ),
@@ -409,7 +409,7 @@ RULES += [
     Rule(
         "a cell is one id",
         ("lists",),
-        "explode|expected labels",
+        "joined: a row has one|expected labels",
         of_dicts(lambda row: {"a;b": 0.5} | {"c": 0.25}),
     ),
     Rule(

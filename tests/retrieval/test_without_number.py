@@ -252,7 +252,7 @@ def test_names_and_ints_are_read_as_beside_a_number(tmp_path: Path) -> None:
         (tmp_path / "run").write_text("7 Q0 2 1 1 t\n")
         refusal(TypeError, "and no names in text, got '2'$", task.evaluate_lists, tmp_path / "run")
         refusal(TypeError, "^ids: ", Task(QRELS, entities=n).evaluate_lists, {"a": [1]})
-    words = r"^qrels: .* 2\*\*36 - 1 \(str\(...\) makes labels of others\), got 1099511627776"
+    words = r"^qrels: .* 2\*\*36 - 1, got 1099511627776"
     assert "leave them out" not in refusal(ValueError, words, Task, {0: [2**40]})
     itself = Task({"a": ["b"]}, exclude="self").evaluate_lists({"a": ["a", "b"]})
     assert itself["mrr"] == 1

@@ -329,8 +329,8 @@ class Vocabulary:
         raise InputValueError(argument, expected=expected, got=got, remedies=remedies)
 
     def _may_be_ids(self, fields: Sequence[str]) -> bool:
-        """Return whether fields of text are ids, where no label is written like an integer."""
-        if not self.words or self.has_ids or first_like_an_integer(self.words):
+        """Return whether fields of text may be ids: all are, and not all labels look like ids."""
+        if not self.words or self.has_ids or all(map(is_id, self.words)):
             return False
         return all(is_id(x) and len(x) < 19 and int(x) < self.size for x in fields)
 
@@ -488,7 +488,7 @@ def describe_joined(label: Any, are_known: Callable[[list[str]], bool | np.bool_
     """Say so of a label of which all parts at ; or , are known; "": it is no such one.
 
     >>> describe_joined("a,b", {"a", "b"}.issuperset)
-    " (2 that are known, joined: a row has one)"
+    ' (2 that are known, joined: a row has one)'
     """
     parts = re.split(" *[;,] *", label) if isinstance(label, str) else []
     if len(parts) < 2 or not are_known(parts):
