@@ -721,7 +721,7 @@ ROWS += [
         ask_for_rows,
         mrr_of_all,
         SEARCHES,
-        says="that of each row",
+        says="the query of each row",
     ),
     Row(
         "retrieval/task.py",

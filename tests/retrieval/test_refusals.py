@@ -196,7 +196,7 @@ WAYS_OUT: list[tuple[Call, type[Exception], str]] = [
     (make(MATRIX, entities=2, queries=2), ValueError, r"^qrels: .*got 3 rows$"),
     (make({0: [1]}, exclude="self"), ValueError, "^exclude: .*that both have names"),
     (rows(UNORDERED, None), ValueError, f"^scores: .*{QUERIES}"),
-    (rows(SHOWN, None), ValueError, "^scores: .*; row_queries=queries has that of each row"),
+    (rows(SHOWN, None), ValueError, "^scores: .*; row_queries=queries has the query of each row"),
     (rows(INTS, ["3", "7"], 3), TypeError, "^row_queries: expected integers, as no "),
     (lists(DIGITS, {1: ["2"]}), TypeError, "^ids: .* as '1', whose order is not"),
     (partial(tr.compare, GRADED, report(THREE), metric="map"), ValueError, "^b: .*allow_unlike=Tr"),

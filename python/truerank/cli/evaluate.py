@@ -351,7 +351,9 @@ def compare_files(values: Values) -> None:
     models = {}
     for name, each in ranks.items():
         models[name] = tr.report(each.with_protocol(**rules), seed=seed, by=by)
-    names = {"metric": "--metrics"} | ({"entities": "--candidates"} if are_runs else {})
+    names = {"metric": "--metrics"}
+    if are_runs:
+        names["entities"] = "--candidates"
     with called(**names):
         if margin is None:
             pairs = tr.compare(models, metric=metrics, seed=seed, **values)

@@ -389,16 +389,17 @@ def split_lists(name: str, value: Any, similarity: str) -> tuple[Any, Any]:
 def refuse_lists(name: str, value: Any, similarity: str) -> None:
     """Refuse lists of vectors, (vectors, indptr) or padded, where vectors are compared."""
     got = ""
+    ways = []
     if getattr(value, "ndim", 0) == 3:
         got = f"shape {tuple(value.shape)}"
     elif _is_pair(value):
         shape, shape_of_indptr = (array_shape(name, part) for part in value)
         if len(shape_of_indptr) == 1 and len(shape) != 1:
             got = "vectors and an indptr"
+            ways = [Option("similarity", "maxsim", "compares lists of vectors")]
     if got:
-        ways = [Option("similarity", "maxsim", "compares lists of vectors")]
         expected = f"only vectors with {similarity}"
-        raise InputTypeError(name, "", expected, got, remedies=ways if _is_pair(value) else ())
+        raise InputTypeError(name, expected=expected, got=got, remedies=ways)
 
 
 def _is_pair(value: Any) -> bool:

@@ -337,7 +337,7 @@ def as_scores(value: object, dtype: object = None, dtypes: tuple[str, ...] = DTY
     if type(value) is Scores:
         return value
     are_scores = dtypes == DTYPES
-    array, known_name = _read_numbers(value, are_scores=are_scores)
+    array, known_name = _read_numbers(value)
     name = None
     if dtype is None and known_name is None and are_scores:  # This is the usual case.
         name = _NATIVE_NAMES.get(array.dtype)
@@ -398,13 +398,12 @@ def default_arithmetic() -> Iterator[None]:
         _core.restore_arithmetic(before)
 
 
-def _read_numbers(value: Any, *, are_scores: bool) -> tuple[npt.NDArray[Any], str | None]:
+def _read_numbers(value: Any) -> tuple[npt.NDArray[Any], str | None]:
     """Return an array over the same memory, and the name of its dtype if numpy has none for it."""
     if type(value) is np.ndarray:
         return value, None
     value = by_position("scores", value)
-    plain = "plain numbers"
-    refuse_mask("scores", value, f"{plain}; a filter leaves out others" if are_scores else plain)
+    refuse_mask("scores", value)
     if is_tensor(value):
         return tensor_array(value, "scores")
     if is_sparse(value):

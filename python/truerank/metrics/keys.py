@@ -35,9 +35,7 @@ UNPOOLED_SIDE = "relation"
 NO_ADJUSTMENT = "none"
 ADJUSTED = tuple(name for name in ADJUSTMENTS if name != NO_ADJUSTMENT)
 # Groups are no words of keys.
-GROUPS = Option(
-    "by", ..., "makes groups, whose values group_values has", call="report(ranks, by=labels)"
-)
+GROUPS = Option("by", ..., "makes groups", call="report(ranks, by=labels)")
 # An arrow says which values of a metric are better.
 ARROWS = {True: " \u2191", False: " \u2193", None: ""}
 

@@ -461,7 +461,9 @@ class Task(SidedTask):
         if not self._rows_have_order:
             keys = first_names(self.names["query"].list_labels(self.answers.query_ids[:3, 0]))
             problem = f"rows do not name their queries, which are not 0, 1, 2, ... ({keys})"
-            of_each = Option("row_queries", ..., "has that of each row", call="row_queries=queries")
+            of_each = Option(
+                "row_queries", ..., "has the query of each row", call="row_queries=queries"
+            )
             raise InputValueError(argument, problem, remedies=[of_each, _ORDER_OF_QUERIES])
         return super()._order_by_place(side, argument)
 

@@ -221,8 +221,6 @@ class AsTable(ABC):
         ending = os.path.splitext(name)[1].lower()
         if ending not in FORMS:
             expected = f"a name that ends in one of {', '.join(FORMS)}"
-            if hasattr(self, "ranks"):
-                expected += " (ranks, in .npz, are saved by their own method)"
             raise InputValueError("path", expected=expected, got=repr(name))
         others = sorted(options.keys() - {"indent"})
         if ending == ".json" and others:
