@@ -475,7 +475,7 @@ def _find_inverses(splits: SplitTables, test_rows: IntArray) -> list[FindingPart
     """Say which triples are others with head and tail exchanged, by relations that go together.
 
     Two relations do if the pairs of one are those of the other, exchanged: so are the sums of their
-    hashes. A relation that is its own inverse is none of them.
+    hashes. The triples of a relation that is its own inverse are edges in both directions.
     """
     heads, relations, tails = (splits.rows[test_rows, column] for column in range(3))
     distinct_relations, codes = codes_of(relations)
@@ -487,9 +487,18 @@ def _find_inverses(splits: SplitTables, test_rows: IntArray) -> list[FindingPart
     n_exchanged = occurrences_of(sums_of_exchanged).of(sums_of_pairs)
     has_inverse = n_exchanged - is_own_inverse > 0
     count = int(np.count_nonzero(has_inverse[codes]))
-    names = list_examples(distinct_relations[has_inverse], splits.vocabularies["relation"])
-    text = (
-        f"{count:,} triples repeat others with head and tail exchanged, in relations that always "
-    )
-    text += f"go together ({names}): each is ranked twice"
-    return [("inverse relations", count, text)] if count else []
+    vocabulary = splits.vocabularies["relation"]
+    findings = []
+    if count:
+        text = f"{count:,} triples repeat others with head and tail exchanged, in relations that "
+        names = list_examples(distinct_relations[has_inverse], vocabulary)
+        text += f"always go together ({names}): each is ranked twice"
+        findings.append(("inverse relations", count, text))
+    is_edge = (is_own_inverse & ~has_inverse)[codes] & (heads != tails)
+    n_edges = int(np.count_nonzero(is_edge)) // 2
+    if n_edges:
+        names = list_examples(distinct(relations[is_edge]), vocabulary)
+        text = f"{2 * n_edges:,} triples are {format_count(n_edges, 'edge')} in both directions "
+        text += f"({names}): in intervals an edge counts as two units"
+        findings.append(("both directions", n_edges, text))
+    return findings

@@ -212,8 +212,8 @@ def check_columns(columns: Any, door: Door) -> dict[str, str | int] | None:
             got = Option("columns", {role: column})
             raise InputTypeError("columns", expected=expected, got=got)
         checked[role] = column if isinstance(column, str) else int(column)
-    missing = [role for role in door.needed_roles if role not in checked]
-    if missing or len(set(checked.values())) < len(checked):
+    has_all = checked.keys() >= set(door.needed_roles)
+    if not has_all or len(set(checked.values())) < len(checked):
         expected += ", none twice"
         raise InputValueError("columns", expected=expected, got=Option("columns", checked))
     return checked

@@ -455,9 +455,7 @@ def _columns_of_rows(argument: str, value: Any, door: Door) -> Any:
     """Return the columns of rows; without rows it is a single one, which is empty."""
     if not isinstance(value, list):
         return _columns_of_array(argument, value, door)
-    if not value:
-        return [[]]
-    first_row = value[0]
+    first_row = value[0] if value else ()
     if isinstance(first_row, Mapping):
         raise wrong_form(argument, value, door)
     has_columns = isinstance(first_row, tuple) and any(map(is_column, first_row))
@@ -468,7 +466,7 @@ def _columns_of_rows(argument: str, value: Any, door: Door) -> Any:
         if len(row) != len(first_row):
             expected = f"{door.forms}, all of one length"
             raise InputValueError(argument, expected=expected, got=f"{row!r} in row {i}")
-    return list(zip(*value, strict=True))
+    return list(zip(*value, strict=True)) or [[]]
 
 
 def is_column(value: Any) -> bool:

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
-    from ..counting.lists import CandidateLists
     from ..inputs.progress_listeners import Listener, Progress
     from ..inputs.rules import Rules
     from .columns import Form, Name, Names
@@ -606,24 +605,19 @@ def _group_by_query(
         has_greatest = are_unlike and "score" in entries.values and not rules.is_ascending
         entries = entries.select_once(rows)
         indptr = indptr_of(np.bincount(entries.columns["query"].ids, minlength=len(queries)))
-    _refuse_equal_ranks(argument, entries)
+    if ranks is not None:
+        sorted_queries, sorted_ranks = entries.columns["query"], entries.values["rank"]
+        is_repeat = (np.diff(sorted_queries.ids) == 0) & (np.diff(sorted_ranks) == 0)
+        if is_repeat.any():
+            i = int(is_repeat.argmax())
+            problem = (
+                f"the list of {sorted_queries.entry(i)!r} has the rank {sorted_ranks[i]} twice"
+            )
+            problem += _describe_other_lists(entries)
+            raise InputValueError(argument, problem, place=entries.path)
     documents, scores = entries.columns["document"].ids, entries.values.get("score")
     facts |= {"path": table.path, "source": entries.source, "file": table.file, "form": table.form}
     return Lists(queries, names, indptr, documents, scores, has_greatest=has_greatest, **facts)
-
-
-def _refuse_equal_ranks(argument: str, entries: IdTable) -> None:
-    """Refuse lists, sorted by rank if they have ranks, of which one has a rank twice."""
-    ranks = entries.values.get("rank")
-    if ranks is None:
-        return
-    queries = entries.columns["query"]
-    is_repeat = (queries.ids[1:] == queries.ids[:-1]) & (ranks[1:] == ranks[:-1])
-    if is_repeat.any():
-        i = int(is_repeat.argmax())
-        problem = f"the list of {queries.entry(i)!r} has the rank {ranks[i]} twice"
-        problem += _describe_other_lists(entries)
-        raise InputValueError(argument, problem, place=entries.path)
 
 
 def _rows_once(
@@ -820,18 +814,15 @@ def write_run(
     if len(lists.ids) and int(lists.ids.min()) < 0:
         expected = f"ids from 0 on, and pads ({PAD}) at the end of a row"
         raise InputValueError("ids", expected=expected, got=int(lists.ids.min()))
-    query_names = _query_fields(queries, len(lists.indptr) - 1)
-    size = int(lists.ids.max(initial=-1)) + 1
-    entity_names: Sequence[Any] = range(size)
-    if entities is not None:
-        entity_names = _run_fields("entities", entities)
-        if len(entity_names) < size:
-            expected = f"a name for every id, up to {size - 1}"
-            raise InputValueError("entities", expected=expected, got=f"{len(entity_names)} names")
+    query_names = _run_names("queries", queries, len(lists.indptr) - 1)
+    entity_names = _run_names("entities", entities, int(lists.ids.max(initial=-1)) + 1)
     if not isinstance(tag, str):
         raise InputTypeError("tag", expected="str", got=type(tag).__name__)
     _run_fields("tag", [tag])
-    _refuse_repeats(lists, query_names, entity_names)
+    entry = _first_repeated(lists.indptr, lists.ids, len(entity_names))
+    if entry is not None:
+        query, name = query_names[lists.place(entry)[0]], entity_names[lists.ids[entry]]
+        raise InputValueError("top", f"the list of {str(query)!r} has {name!r} twice")
     scores = None if lists.scores is None else _plain_scores(lists.scores)
     with replace_text(path) as file:
         for query, first, last in zip(query_names, lists.indptr, lists.indptr[1:], strict=False):
@@ -844,34 +835,22 @@ def write_run(
             file.write("".join(lines).encode())
 
 
-def _refuse_repeats(lists: CandidateLists, queries: Sequence[str], names: Sequence[Any]) -> None:
-    """Refuse lists of a run that have a name twice."""
-    entry = _first_repeated(lists.indptr, lists.ids, len(names))
-    if entry is not None:
-        query = queries[lists.place(entry)[0]]
-        raise InputValueError("top", f"the list of {query!r} has {names[lists.ids[entry]]!r} twice")
-
-
-def _query_fields(queries: Any, number: int) -> tuple[str, ...]:
-    """Return the names of the queries of a run; by default their numbers."""
-    if queries is None:
-        queries = range(number)
-    names = _run_fields("queries", queries)
-    if len(names) != number:
-        raise InputValueError("queries", expected=f"{number} names", got=len(names))
-    for i, name in enumerate(names):
-        if name.startswith("#"):
-            expected = "names that do not begin with #, as comments do"
-            raise InputValueError("queries", expected=expected, got=f"{name!r} at position {i}")
-    return names
-
-
 def _plain_scores(scores: _core.Scores) -> npt.NDArray[Any]:
     """Return scores as an array of numbers that a float64 holds."""
     array = widen_bfloat16(scores.array) if scores.dtype == "bfloat16" else scores.array
     if array.dtype.kind != "f" and array.tolist() != array.astype(np.float64).tolist():
         raise InputValueError("scores", expected="integers that a float64 holds", got="others")
     return array
+
+
+def _run_names(argument: str, values: Any, number: int) -> Sequence[Any]:
+    """Return the names of queries, or of entities, of which there may be more; else numbers."""
+    if values is None:
+        return range(number)
+    names = _run_fields(argument, values)
+    if len(names) < number or (argument == "queries" and len(names) > number):
+        raise InputValueError(argument, expected=f"{number} names", got=len(names))
+    return names
 
 
 def _run_fields(argument: str, values: Any) -> tuple[str, ...]:
@@ -885,5 +864,8 @@ def _run_fields(argument: str, values: Any) -> tuple[str, ...]:
         is_utf8 = field.isprintable() or field.encode(errors="ignore").decode() == field
         if not is_one_word or not is_utf8 or field.startswith("\ufeff"):
             expected = "names without blanks, at least one character each, in UTF-8"
+            raise InputValueError(argument, expected=expected, got=f"{field!r} at position {i}")
+        if argument == "queries" and field.startswith("#"):
+            expected = "names that do not begin with #, as comments do"
             raise InputValueError(argument, expected=expected, got=f"{field!r} at position {i}")
     return fields

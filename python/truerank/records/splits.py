@@ -415,21 +415,19 @@ def count_in_words(count: int, examples: Sequence[Any]) -> str:
     >>> count_in_words(4, [("a", "likes", 7), "b", "c", "d"])
     '4 (a likes 7, b, c, ...)'
     """
-    parts = []
-    for example in examples[:MAX_EXAMPLES]:
-        words = example if isinstance(example, tuple) else (example,)
-        parts.append(printable(" ".join(map(str, words))))
-    if count > len(parts):
-        parts.append("...")
-    return f"{count:,} ({', '.join(parts)})"
+    return f"{count:,} ({_first_examples(count, examples)})"
 
 
 def list_examples(ids: IntArray, vocabulary: Vocabulary) -> str:
     """Write the labels of the first few of some ids."""
-    words = [printable(str(label)) for label in vocabulary.list_labels(ids[:MAX_EXAMPLES])]
-    if len(ids) > len(words):
-        words.append("...")
-    return ", ".join(words)
+    return _first_examples(len(ids), vocabulary.list_labels(ids[:MAX_EXAMPLES]))
+
+
+def _first_examples(count: int, examples: Sequence[Any]) -> str:
+    """Write the first few of so many labels, or tuples of them."""
+    rows = [x if isinstance(x, tuple) else (x,) for x in examples[:MAX_EXAMPLES]]
+    parts = [printable(" ".join(map(str, row))) for row in rows]
+    return ", ".join([*parts, "..."] if count > len(parts) else parts)
 
 
 def check_rules(**rules: str) -> dict[str, str]:

@@ -61,12 +61,9 @@ _COMMENT = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 _EXACT = 1 << 53  # Every integer below it is a float64.
 
 _LINES = {
-    LISTS.kind: "lines of TREC (query, Q0, document, rank, a number as the score, tag), one for "
-    "each document",
-    JUDGEMENTS.kind: "lines of TREC (query, iteration, document, a number as the relevance), one "
-    "for each document",
+    LISTS.kind: "query, Q0, document, rank, a number as the score, tag",
+    JUDGEMENTS.kind: "query, iteration, document, a number as the relevance",
 }
-_BETWEEN = "tabs or blanks stand between fields, in .csv commas"
 _WIDTH = "expected another number of fields"  # The core says it in the same words.
 _JSON_BEGINS = ('{"', '["', "[{", "[[")
 
@@ -102,7 +99,13 @@ def find_form(
     number, line = first_line
     between = separator_of(path, line, may_be_blanks=has_comments)
     fields = fields_of(line, between, title, number)
-    refuse_other_marks(f"{title}: line {number}", fields)
+    # It may be JSON, too.
+    marks = [mark for mark in ";," if mark in fields[0] and not fields[0].startswith(("{", "["))]
+    if len(fields) == 1 and marks:
+        expected = "tabs between columns, in a file whose name ends in .csv commas, in judgements "
+        expected += "and lists also blanks"
+        got = f"{marks[0]!r} in {shown(fields[0])}"
+        raise InputValueError(f"{title}: line {number}", expected=expected, got=got)
     if door.counted and len(fields) == 1 and is_integer_text(fields[0]):
         names = list(door.counted)
         form = find_columns(title, names, len(names), door, columns, has_further=has_further)
@@ -178,16 +181,6 @@ def unsaid_header(title: str, line: str, why: str, others: Sequence[str]) -> Inp
     return InputValueError(title, problem, remedies=ways)
 
 
-def refuse_other_marks(title: str, fields: Sequence[str]) -> None:
-    """Refuse the only field of a first line if it has commas or semicolons, and is no JSON."""
-    line = fields[0] if len(fields) == 1 else ""
-    marks = [mark for mark in ";," if mark in line and not line.startswith(("{", "["))]
-    if marks:
-        expected = "tabs between columns, in a file whose name ends in .csv commas, in judgements "
-        expected += "and lists also blanks"
-        raise InputValueError(title, expected=expected, got=f"{marks[0]!r} in {shown(line)}")
-
-
 def refuse_json(argument: str, path: str, number: int, line: str) -> None:
     """Refuse a line that is of no form if it is JSON."""
     begins = ("{", "[") if ".json" in path.lower() else _JSON_BEGINS
@@ -218,8 +211,9 @@ def _find_trec_form(argument: str, path: str, number: int, line: str, door: Door
         return form
     place = f"{path}: line {number}"
     refuse_json(argument, path, number, line)
-    header = f"a header line with query, document, {form.number_role} on top"
-    expected = f"{_LINES[door.kind]}, or {header}; {_BETWEEN}"
+    expected = f"lines of TREC ({_LINES[door.kind]}), one for each document, or a header line with "
+    expected += f"query, document, {form.number_role} on top; tabs or blanks stand between fields, "
+    expected += "in .csv commas"
     way = door.way_to_name(form.width)
     raise InputValueError(argument, expected=expected, got=shown(line), place=place, remedies=[way])
 

@@ -303,18 +303,13 @@ class Vocabulary:
             expected += f", each an int, as {given}"
         return expected
 
-    def _first_unknown(self, ids: IntArray) -> int | None:
-        """Return the place of the first id that stands for nothing; None: there is none."""
-        if self.is_unbounded:
-            unknown = np.flatnonzero(ids == NO_NUMBER)
-            return int(unknown[0]) if len(unknown) else None
-        place = _core.first_outside(np.ascontiguousarray(ids), self.size)
-        return place if place >= 0 else None
-
     def refuse_strangers(self, argument: str, column: Column, ids: IntArray, where: Where) -> None:
         """Refuse the first element of a column whose id stands for nothing."""
-        row = self._first_unknown(ids)
-        if row is None:
+        if self.is_unbounded:
+            row = int(np.append(np.flatnonzero(ids == NO_NUMBER), -1)[0])
+        else:
+            row = _core.first_outside(np.ascontiguousarray(ids), self.size)
+        if row < 0:
             return
         expected = self.expected
         entry = column.entry(row)
@@ -345,16 +340,12 @@ class Vocabulary:
 
     def label_of(self, code: int) -> str | int:
         """Return the label of an id, or the id if there are no labels."""
-        if self.names is None or code >= len(self.names):
-            return code
-        return self.names[code]
+        return code if self.names is None or code >= len(self.names) else self.names[code]
 
     def list_labels(self, codes: IntArray) -> list[Any]:
         """Return the labels of some ids, or the ids if there are no labels."""
         ids: list[Any] = codes.tolist()
-        if self.names is None:
-            return ids
-        return list(map(self.label_of, ids))
+        return ids if self.names is None else list(map(self.label_of, ids))
 
     def labels(self, codes: IntArray) -> Labels:
         """Return ids as labels of tasks: names, integers that are labels, or ids.
