@@ -67,10 +67,6 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         "has 'b' twice, with 0.5 and 7.0; rows of a query stand apart, as of lists that were joi",
     ),
     "a column of folds": (leave_out_folds, "got one that is left out, of small integers, like gra"),
-    "labels that are all numbers": (
-        lambda: facts_of([("10", "r", "9")], []),
-        "entities: expected labels in the order of their ids, as those in the facts are all num",
-    ),
 }
 
 

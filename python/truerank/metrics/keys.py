@@ -35,7 +35,9 @@ UNPOOLED_SIDE = "relation"
 NO_ADJUSTMENT = "none"
 ADJUSTED = tuple(name for name in ADJUSTMENTS if name != NO_ADJUSTMENT)
 # Groups are no words of keys.
-GROUPS = Option("by", ..., "makes groups", call="report(ranks, by=labels)")
+GROUPS = Option(
+    "by", ..., "has the values of groups", call="report(ranks, by=labels).group_values(key)"
+)
 # An arrow says which values of a metric are better.
 ARROWS = {True: " \u2191", False: " \u2193", None: ""}
 
