@@ -737,7 +737,7 @@ def test_vectors_in_hdf5_and_in_bin_of_diskann(run: Run) -> None:
         "uint8, got 123; --dtype int8 says that bytes have a sign; --dtype uint8 that they have",
         "qf.bin ef.bin --dtype uint8": "qf.bin: expected 123 bytes for 23 rows of 5 uint8, got 468",
         "qf.bin ef.bin --dtype octets": "--dtype: expected one of float16, ",
-        "train.parquet E.npy": ".hdf5:NAME, this is parquet: pandas.read_parquet(path)",
+        "train.parquet E.npy": ".hdf5:NAME, this is parquet",
         "Q.npy named": "named: expected a name that ends in .npy, .npz, .fvecs, ",
     }
     Path("named").write_text("entities")

@@ -117,8 +117,11 @@ def test_two_files_in_the_order_of_trec_eval_need_no_number(run: Run) -> None:
     mixed = run("compare", "ranks.npz", "other.npz", *words)
     assert mixed.out.replace("ranks", "run") == pair.out
     for files in (["ranks.npz", "other.npz"], ["run.txt", "other.txt", "--qrels", "qrels.txt"]):
-        problem = "'auc': it depends on the number of candidates, which was not given"
-        run("compare", *files, "--metrics", "auc").refuses(1, problem)
+        problem = "'auc': it depends on the candidates, which lists do not name"
+        refused = run("compare", *files, "--metrics", "auc")
+        refused.refuses(1, problem)
+        # Saved ranks take no number any more.
+        assert ("; --candidates N says" in refused.err) == ("--qrels" in files)
     bounds = run("retrieval", "qrels.txt", "run.txt", "--candidates", "5", "--misses", "bounds")
     assert "among 5 candidates" in bounds.out
 

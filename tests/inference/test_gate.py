@@ -765,15 +765,13 @@ def test_a_margin_that_nothing_exceeds_is_refused(run: Any) -> None:
     new, base = hits(60, 1, 200)
     new.save("new.npz")
     base.save("base.npz")
-    ways = "margin 0.01 is a loss of 1 %; without a margin compare only reports"
     for margin in ("1", "0.5", "1.5", "-0.1", "nan"):
-        expected = f"expected a loss that does not matter, from 0 to below 0.5, got {float(margin)}"
-        words = f"margin: {expected}; "
+        expected = "expected a loss that does not matter, from 0 to below 0.5 (0.01 is 1 %)"
+        words = f"margin: {expected}, got {float(margin)}"
         code, out, err = run(f"base.npz new.npz --metrics hits@10 --margin {margin}")
-        assert (code, out, err) == (1, "", f"Error: --{words}--{ways}\n")
-        message = refusal(ValueError, "^margin: ", gate, base, new, ["mrr"], float(margin))
-        assert message == words + ways.replace("margin 0.01", "margin=0.01")
-    # Both ways out lead on, and what is just below is a margin.
+        assert (code, out, err) == (1, "", f"Error: --{words}\n")
+        assert refusal(ValueError, "^m", gate, base, new, ["mrr"], float(margin)) == words
+    # What is just below is a margin.
     assert run("base.npz new.npz --metrics hits@10 --margin 0.01")[0] == 3
     assert run("base.npz new.npz --metrics hits@10")[0] == 0
     assert run("base.npz new.npz --metrics hits@10 --margin 0.499")[0] == 0

@@ -66,6 +66,34 @@ def test_the_audit_counts_facts_that_are_ranked_twice() -> None:
     assert int(some.split()[0]) == 2 * (facts[:, 1] != facts[-1, 1]).sum()
 
 
+def test_the_audit_counts_edges_in_both_directions() -> None:
+    """A model whose scores are symmetric: the interval is sqrt(2) times too narrow."""
+    edges = random_facts(300, 0)
+    both = np.concatenate([edges, edges[:, ::-1]])
+    others = [(7, 1, 7), (8, 5, 8), (1, 12, 2)]
+    n = len(edges)
+    words = f"{2 * n} triples are {n} edges in both directions (0, 1, 2, ...): "
+    words += "in intervals an edge counts as two units"
+    assert messages(Task([*map(tuple, both), *others], {}))["both directions"] == words
+    assert "inverse relations" not in messages(Task(both, {}))
+    for facts in (edges, others, with_inverses(edges)):
+        assert "both directions" not in messages(Task(facts, {}))
+    scores = np.random.default_rng(0).random((10, 21, 21))
+    scores += scores.swapaxes(1, 2)
+    intervals = [
+        Task(facts, {}, entities=21)
+        .evaluate(
+            lambda queries: scores[queries[:, 1], queries[:, 0]],
+            head=lambda queries: scores[queries[:, 0], queries[:, 1]],
+        )
+        .interval("mrr")
+        for facts in (edges, both)
+    ]
+    assert intervals[0].value == pytest.approx(intervals[1].value)
+    widths = [interval.high - interval.low for interval in intervals]
+    assert widths[0] / widths[1] == pytest.approx(np.sqrt(2), rel=0.01)
+
+
 @pytest.mark.parametrize(
     "facts",
     [

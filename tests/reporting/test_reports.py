@@ -88,7 +88,7 @@ def test_refusals(call: Callable[[], object], error: type[Exception], argument: 
         (lambda: SIDED["tial.mrr"], "no side 'tial' in these ranks; did you mean tail"),
         (
             lambda: SIDED["macro.mrr"],
-            "no groups; report.ranks, by='relation'. makes them",
+            r"no groups; report\(ranks, by=labels\).group_values\(key\) has the values",
         ),
         (lambda: OF_MANY.groups[11], r"which has 0, 1, .*, 9, \.\.\.$"),
         (lambda: table({"a": SIDED}, ["left.mr"]), r"no side 'left' .*\(of 'a'\)"),

@@ -257,8 +257,7 @@ def test_a_matrix_has_the_rows_and_columns_of_the_task(kind: str, known: str) ->
 
     right = tr.report(tr.rank(OF_USERS, [1, 2, 3], filter=BEFORE))["mrr"]
     assert evaluate(CHOSEN, BEFORE) == evaluate({0: [1], 1: [2], 2: [3]}, BEFORE) == right
-    way = r"csr_array\(..., shape=\(queries, entities\)\) has one for each, even if"
-    columns = rf"for each of the 5 entities, got 3 columns; {way}"
+    columns = "for each of the 5 entities, got 3 columns"
     refusal(ValueError, f"^known.*{columns}", evaluate, CHOSEN, transposed(BEFORE))
     refusal(ValueError, f"^qrels.*{columns}", evaluate, transposed(CHOSEN), BEFORE)
     refusal(ValueError, "each of the 3 queries, got 2 rows", evaluate, CHOSEN, BEFORE[:2])
@@ -268,7 +267,7 @@ def test_a_matrix_has_the_rows_and_columns_of_the_task(kind: str, known: str) ->
     rows, items = CHOSEN.nonzero()
     gains = np.ones(len(rows))
     small = sparse.csr_array((gains, (rows, items)))
-    refusal(ValueError, f"^qrels: .*got 4 columns; {way}", evaluate, small, BEFORE)
+    refusal(ValueError, "^qrels: .*got 4 columns$", evaluate, small, BEFORE)
     assert evaluate(sparse.csr_array((gains, (rows, items)), shape=(3, 5)), BEFORE) == right
     # A mapping does not say how many users there are, and of equal numbers nobody can tell.
     more = sparse.vstack([BEFORE, BEFORE[:1]])

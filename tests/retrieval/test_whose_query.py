@@ -322,12 +322,12 @@ def test_a_query_that_is_cut_says_so(tmp_path: Path) -> None:
     cuts = [ranks[[0, 2]], tr.load(tmp_path / "cut.npz"), ranks[[0, 2]].with_labels(unit=[0, 1])]
     cuts.append(join(ranks[[0]], ranks[[2]]))
     for cut in cuts:
-        with pytest.warns(tr.errors.InputWarning, match=rf"^ranks: {LACK}; ranks\[np.isin") as said:
+        with pytest.warns(tr.errors.InputWarning, match=f"^ranks: {LACK}$") as said:
             report = tr.report(cut)
         assert len(said) == 1
         assert (report["map"], found_in(report)) == (0.75, [LACK])
         assert list(report.answers) == [1, 1]  # those that it has
-    # The way out takes whole queries; so do parts, and what is joined again.
+    # Whole queries are silent; so are parts, and what is joined again.
     some = ["a"]
     whole = ranks[np.isin(ranks.queries, some)]
     assert tr.report(whole)["map"] == pytest.approx((1 + 2 / 3) / 2)

@@ -14,7 +14,7 @@ from .. import _core
 from ..arrays.row_keys import are_among, digest_of_rows, distinct, without
 from ..counting.driver import Counts, TileCount, open_in_turn
 from ..embeddings.vectors import CSLS, VECTOR_SIMILARITIES, Embeddings, listener_of, watching
-from ..errors import InputTypeError, InputValueError, Option, warn_user
+from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.array_likes import read_only
 from ..inputs.checks import Axis, choice, is_integer
 from ..inputs.progress_listeners import watch_of_part
@@ -46,7 +46,7 @@ from ..tasks.side import Side, job_of_side, make_side, read_sides
 from ..tasks.task import RowOrder
 from ..tasks.task import Task as SidedTask
 from .local_scaling import with_means
-from .matching import COPIES, OF_EACH, offset_of_copies
+from .matching import COPIES, offset_of_copies
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -305,8 +305,7 @@ class Task(SidedTask):
         offset = offset_of_copies(vectors)
         if offset is not None and self._are_candidates(self.pairs + np.array([offset, -offset])):
             words = f"{COPIES}, which is not a candidate if candidates are only of the other graph"
-            named = "Task(..., left=left_ids, right=right_ids)"
-            warn_user("left, right", words, [OF_EACH, Option("", effect="names them", call=named)])
+            warn_user("left, right", words)
         n_passes = 2 if is_integer(csls) else 1  # The means of neighbours are found before.
         sizes = [vectors.nbytes] * n_passes
         with watching(rules.progress, sum(sizes)) as watch:

@@ -240,7 +240,7 @@ def rank_arguments(path: str, values: Values, labels: Values) -> Values:
     if has_row_for_each_file and not has_columns:
         raise click.UsageError(
             f"expected {rows:,} targets, one for each row of the {files} files, got {tasks:,}; "
-            "--shards columns says that each file has columns of the same rows"
+            "--shards columns says that each file has other candidates, of the same rows and model"
         )
     if labels or not values.keys().isdisjoint(("by", "weights")):
         blank = tr.Ranks(np.zeros(tasks, np.int64), np.ones(tasks, np.int64), 2)
@@ -344,6 +344,7 @@ def compare_files(values: Values) -> None:
     metrics = values.pop("metrics", ["mrr"])
     seed = values.pop("seed", 0)
     check_printing(printing, html=page)
+    are_runs = "qrels" in values
     ranks = ranks_of_models(paths, values)
     rules = take(values, "relevance_level")
     if unit_of(next(iter(ranks.values()))) == "task":
@@ -356,7 +357,10 @@ def compare_files(values: Values) -> None:
     models = {}
     for name, each in ranks.items():
         models[name] = tr.report(each.with_protocol(**rules), seed=seed, **grouping)
-    with called(metric="--metrics"):
+    names = {"metric": "--metrics"}
+    if are_runs:
+        names["entities"] = "--candidates"
+    with called(**names):
         if margin is None and not lists_losses:
             pairs = tr.compare(models, metric=metrics, seed=seed, **values)
             show_result: Callable[[], None] = partial(show, pairs, printing)

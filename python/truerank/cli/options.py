@@ -244,8 +244,10 @@ def read_roles(option: str, text: str) -> dict[str, str | int]:
 
 
 def candidates_of_lists(candidates: Any) -> Values:
-    """Return what a task of lists takes as its entities or its candidates."""
-    return {"candidates" if isinstance(candidates, str) else "entities": candidates}
+    """Return what a task of lists takes as its entities and its candidates: a number means all."""
+    if candidates is None or isinstance(candidates, str):
+        return {"candidates": candidates}
+    return {"entities": candidates, "candidates": "all"}
 
 
 def read_part(option: str, text: str) -> slice:
@@ -336,6 +338,8 @@ COLUMNS = Value(read_columns, "number|file")
 LABEL = Value(read_label, "label|file")
 POSITIVE = click.IntRange(min=1)
 AXES = {"rows": 0, "columns": 1}
+# How messages write what only the user has.
+FORMS = {"--candidates": "N", "--by": "LABEL", "--member": "NAME"}
 SUSPECT_ROWS = ("keep", "drop", "raise")
 SIMILARITIES = (
     *("dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare", "inverse_l1", "inverse_l2"),
@@ -574,7 +578,8 @@ def say(message: Exception) -> str:
     names: dict[str, str] = meta.get(_NAMES, {})
     files = {copy: file for file, copy in meta.get(_FILES, {}).items()}
     # A message advises only options of the command; other names may be of its arguments.
-    flags = {name: names[name] for each in parameters if (name := str(each.name)) in names}
+    known = {str(each.name) for each in parameters} | {"entities"}  # Some options say these.
+    flags = {name: names[name] for name in known & names.keys()}
     is_of_key = isinstance(message, errors.UnknownKeyError)  # A key is called as users wrote it.
     return errors.message_text(
         message,
@@ -598,10 +603,14 @@ def write_option(names: Mapping[str, str], option: errors.Option) -> str:
     """
     flag = names.get(option.name, "")
     value: Any = option.value
-    if not flag.startswith("--") or " " in flag:  # An argument, or an option with a key.
+    if flag.startswith("--labels "):  # Names are behind a key.
+        return f"{flag}={'FILE' if value is ... else value}"
+    is_argument = not flag.startswith("--") or " " in flag  # or an option with a key
+    # On a line, an option without a value is left out.
+    if is_argument or value == {} or (value is ... and flag not in FORMS):
         return ""
-    if value == {}:  # On a line, an option without a value is left out.
-        return ""
+    if value is ...:
+        value = FORMS[flag]
     if value is True:
         return flag
     if value is False:

@@ -18,7 +18,7 @@ from ..ranks.container import Audit, Ranks
 from ..ranks.protocol import Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -251,16 +251,16 @@ def _refuse_rows_as_targets(targets: Any) -> None:
     first = next(iter(targets), None)
     is_row = getattr(first, "ndim", 0) > 0 or isinstance(first, (list, tuple))
     if is_row and as_array(first, "targets").dtype.kind == "f":
-        way = Option("", effect="takes scores first", call="evaluate(scores, targets)")
         got = "fractions, a row for each task"
-        raise InputTypeError("targets", "", "integers", got, remedies=[way])
+        raise InputTypeError("targets", expected="integers, behind the scores", got=got)
     if is_sequence and isinstance(first, (list, tuple, np.ndarray)):
-        expected = "integers; if a row has several, np.concatenate(targets) with "
-        expected += "rows=np.repeat(np.arange(n), lengths)"
+        expected = "an integer for each task; rows has the row of each, if a row has several"
         raise InputTypeError("targets", expected=expected, got="a list of each row")
 
 
-def refuse_places(scores: _core.Scores | Store, rules: Rules, *ways: Option) -> None:
+def refuse_places(
+    scores: _core.Scores | Store, rules: Rules, remedies: Sequence[Option] | None = None
+) -> None:
     """Refuse ids and ranks as scores unless `order` is named, as `refuse_permutations` does.
 
     Of scores in memory the first is looked at here: it mostly has a fraction, as no id has. Of
@@ -272,7 +272,7 @@ def refuse_places(scores: _core.Scores | Store, rules: Rules, *ways: Option) -> 
     else:
         are_clear = bool(scores.device) and "int" not in scores.dtype
     if not (rules.is_order_named or are_clear):
-        counting.orders.refuse_permutations(scores, *ways)
+        counting.orders.refuse_permutations(scores, remedies)
 
 
 def sha256_of(*values: Any) -> str:
@@ -303,11 +303,11 @@ def fault_error(fault: _core.Fault, nan: str, targets: IntArray) -> InputValueEr
     task = fault.task
     if fault.kind == "target":
         problem = f"the target {targets[task]} of task {task} is not among its candidates"
-        return InputValueError(
-            "candidates", f"{problem}; if these are only negatives, add the target"
-        )
-    score = "the true score" if fault.kind == "nan_true_score" else "a score"
-    return forbidden_nan("scores", f"{score} at row {fault.row}, column {fault.column}", nan)
+        return InputValueError("candidates", problem)
+    place = f"at row {fault.row}, column {fault.column}"
+    if fault.kind == "nan_true_score":
+        return forbidden_nan("scores", f"the true score {place}", nan, helps=["worst"])
+    return forbidden_nan("scores", f"a score {place}", nan)
 
 
 @lru_cache(maxsize=64)

@@ -39,10 +39,6 @@ if TYPE_CHECKING:
 PAD = -1
 _FORMS = f"a matrix (lists, width) padded with {PAD}, (indptr, values), or a list of lists"
 _SHOWN = 5
-_OF_FLOATS = (
-    Option("", effect="has both", call="TopK(top.indices, top.values)"),
-    Option("order", "ascending", "says that the scores are distances"),
-)
 
 
 @public("truerank")
@@ -88,7 +84,8 @@ class CandidateLists(NamedTuple):
     Ids are int32 or int64, contiguous; whether they are within range and distinct is not checked
     here. Scores are one-dimensional and contiguous; None: the order of the ids says all. Of lists
     by name, whose scores are in the same argument, `score_at` says whose score is at a position.
-    `contradiction` is what ranks beside the scores say against them.
+    `contradiction` is what ranks beside the scores say against them, and `remedies` name what the
+    caller takes for ids that a list repeats.
     """
 
     indptr: IntArray
@@ -96,6 +93,7 @@ class CandidateLists(NamedTuple):
     scores: _core.Scores | None
     score_at: Callable[[int], str] | None = None
     contradiction: str = ""
+    remedies: tuple[Option, ...] = ()
 
     @property
     def argument(self) -> str:
@@ -167,7 +165,7 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
     if is_float_of_torch or is_float_of_numpy:
         expected = "integers, and the scores behind them"
         got = f"dtype {dtype_of_ids}"
-        raise InputTypeError("ids", expected=expected, got=got, remedies=_OF_FLOATS)
+        raise InputTypeError("ids", expected=expected, got=got)
     id_array = native_indices("ids", signed_ids(given_ids))
     flat_scores = None
     if scores is not None:
@@ -402,12 +400,11 @@ def _error_of_id(lists: CandidateLists, n: int, place: int, earlier: int) -> Inp
         _, first_position = lists.place(earlier)
         expected = "every id at most once in a list"
         got = f"{wrong}, at positions {first_position} and {position}"
-    else:
-        expected = f"ids from 0 to {n - 1} ({n} candidates)"
-        if lists.ids[place] == PAD:
-            expected += f" and pads ({PAD}) only at the end of a row of an array, np.array(ids)"
-        got = f"{wrong}, at position {position}"
-    return InputValueError("ids", expected=expected, got=got)
+        return InputValueError("ids", "", expected, got, remedies=lists.remedies)
+    expected = f"ids from 0 to {n - 1} ({n} candidates)"
+    if lists.ids[place] == PAD:
+        expected += f" and pads ({PAD}) only at the end of a row of an array"
+    return InputValueError("ids", expected=expected, got=f"{wrong}, at position {position}")
 
 
 def _counts_by_order(

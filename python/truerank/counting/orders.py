@@ -24,6 +24,8 @@ from ..naming import format_count
 from ..stores.store import ArrayStore, cut_tiles
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
@@ -37,9 +39,9 @@ PLACES = (
 )
 RISE = (
     Option("order", "ascending", "says that lower scores are better, as with distances"),
-    Option("order", "descending", "that the best is last, as in np.argsort(s)[-k:]"),
+    Option("order", "descending", "that the best is last"),
 )
-_OF_PLACES = ", like ids (argsort) or ranks: give the scores themselves"
+_OF_PLACES = ", as ids (argsort) or ranks are, and not scores"
 
 _GLANCE = 64
 _LEAST_COLUMNS = 10  # Fewer integers may be an order of the columns by chance.
@@ -51,7 +53,7 @@ _FIRST_ENTRIES = 1 << 12
 _NEARLY_ALL = 0.95
 
 
-def refuse_permutations(scores: Scores | Store, *remedies: Option) -> None:
+def refuse_permutations(scores: Scores | Store, remedies: Sequence[Option] | None = None) -> None:
     """Refuse scores of which each row has 0 to n - 1, or 1 to n: ids or ranks of n columns.
 
     They may be floats, without fractions. Scores of which one row is no permutation are allowed.
@@ -82,7 +84,8 @@ def refuse_permutations(scores: Scores | Store, *remedies: Option) -> None:
                 starts |= starts_of_row
     ranges = " or ".join(f"{start} to {start + columns - 1}" for start in sorted(starts))
     problem = f"{format_count(rows, 'row')}, each a permutation of {ranges}"
-    raise InputValueError("scores", problem + _OF_PLACES, remedies=remedies or PLACES)
+    remedies = PLACES if remedies is None else remedies
+    raise InputValueError("scores", problem + _OF_PLACES, remedies=remedies)
 
 
 def _starts_of_row(row: Scores) -> set[int]:

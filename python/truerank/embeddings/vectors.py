@@ -78,14 +78,7 @@ _LAYOUTS = (
     Option("layout", "interleaved", "says that real and imaginary parts come in turn"),
     Option("layout", "halves", "that all real parts come first"),
 )
-_OF_COMPLEX = (
-    Option("similarity", "complex_l1", "compares complex numbers"),
-    Option(
-        "",
-        effect="has real numbers, whose dot is the real part of q times the conjugate of e",
-        call="array.view(array.real.dtype)",
-    ),
-)
+_OF_COMPLEX = Option("similarity", "complex_l1", "compares complex numbers")
 
 
 @public("truerank.alignment")
@@ -200,8 +193,7 @@ class Embeddings(Store):
         """
         if left.dtype != right.dtype and not {left.dtype, right.dtype}.isdisjoint(QUANTISED):
             expected = f"{left.dtype}, as queries: floats in both, or both quantised by one scale"
-            way = Option("", effect="gives them one dtype, if both have one scale", call="astype")
-            raise InputTypeError("entities", expected=expected, got=right.dtype, remedies=[way])
+            raise InputTypeError("entities", expected=expected, got=right.dtype)
         check_shape("entities", self.vector_shapes[1], 2, "a matrix (entities, d)")
         check_layout(self.layout, self.similarity, [left.dtype, right.dtype])
         length, entity_length = (
@@ -390,30 +382,24 @@ def split_lists(name: str, value: Any, similarity: str) -> tuple[Any, Any]:
         return vectors, value[1]
     is_array = is_padded or getattr(vectors, "ndim", 0) == 2
     got = f"shape {tuple(vectors.shape)}" if is_array else type(value).__name__
-    way = Option("", effect="has them", call="(vectors, indptr)")
-    if is_padded:
-        call = "(x[mask], np.cumsum([0, *mask.sum(1)]))"
-        way = Option("", effect="has the vectors of a padded x with a mask of bool", call=call)
-    elif isinstance(value, (list, tuple)):
-        call = "(np.concatenate(x), np.cumsum([0, *map(len, x)]))"
-        way = Option("", effect="has the vectors of a list x of arrays", call=call)
     expected = "vectors (tokens, d) and indptr, the first token of each list, with maxsim"
-    raise InputTypeError(name, expected=expected, got=got, remedies=[way])
+    raise InputTypeError(name, expected=expected, got=got)
 
 
 def refuse_lists(name: str, value: Any, similarity: str) -> None:
     """Refuse lists of vectors, (vectors, indptr) or padded, where vectors are compared."""
     got = ""
+    ways = []
     if getattr(value, "ndim", 0) == 3:
         got = f"shape {tuple(value.shape)}"
     elif _is_pair(value):
         shape, shape_of_indptr = (array_shape(name, part) for part in value)
         if len(shape_of_indptr) == 1 and len(shape) != 1:
             got = "vectors and an indptr"
+            ways = [Option("similarity", "maxsim", "compares lists of vectors")]
     if got:
-        way = Option("similarity", "maxsim", "compares lists of vectors")
         expected = f"only vectors with {similarity}"
-        raise InputTypeError(name, expected=expected, got=got, remedies=[way])
+        raise InputTypeError(name, expected=expected, got=got, remedies=ways)
 
 
 def _is_pair(value: Any) -> bool:
@@ -430,8 +416,7 @@ def read_lists(
     if indptr is not None and device_of(value):
         expected = "vectors in the host's memory with maxsim"
         got = f"a tensor on {device_of(value)}"
-        way = Option("", effect="copies it", call="tensor.cpu()")
-        raise InputTypeError(name, expected=expected, got=got, remedies=[way])
+        raise InputTypeError(name, expected=expected, got=got)
     vectors, files, device = read_vectors(name, value, dtype)
     if indptr is None:
         return vectors, None, files, device
@@ -452,18 +437,14 @@ def check_lists(name: str, vectors: Scores, starts: IntArray, rows: Axis) -> Non
     """
     empty = np.flatnonzero(np.diff(starts) == 0)
     if len(empty):
-        call = "(vectors, np.unique(indptr))"
-        way = Option("", effect="lacks it, and names[np.diff(indptr) > 0] its name", call=call)
         where = _describe_list(name, int(empty[0]), starts, rows)
-        raise InputValueError(where, expected="a vector or more", got="none", remedies=[way])
+        raise InputValueError(where, expected="a vector or more", got="none")
     zeros = first_zeros(vectors) if name == "entities" else -1
     if zeros >= 0:
         number = int(np.searchsorted(starts, zeros, side="right")) - 1
         got = f"zeros at token {zeros - starts[number]}"
-        expected = "no vectors of zeros, as padding"
-        way = Option("", effect="leaves out the padding of x", call="x[mask]")
         where = _describe_list(name, number, starts, rows)
-        raise InputValueError(where, expected=expected, got=got, remedies=[way])
+        raise InputValueError(where, expected="no vectors of zeros, as padding", got=got)
 
 
 def _describe_list(name: str, number: int, starts: IntArray, rows: Axis) -> str:
@@ -543,8 +524,9 @@ def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) 
     for name, dtype in zip(("queries", "entities"), dtypes, strict=True):
         if dtype in PARTS and not compares_complex:
             expected = f"one of {', '.join(_REAL_DTYPES)}"
-            got = f"dtype {dtype}"
-            raise InputTypeError(name, expected=expected, got=got, remedies=_OF_COMPLEX)
+            are_complex = similarity != "maxsim" and PARTS.keys() >= {*dtypes}
+            ways = [_OF_COMPLEX] if are_complex else []
+            raise InputTypeError(name, "", expected, f"dtype {dtype}", remedies=ways)
 
 
 def read_vectors(
@@ -557,8 +539,8 @@ def read_vectors(
     weight = getattr(value, "weight", None)
     if weight is not None and is_tensor(weight):  # It is a module of torch, such as Embedding.
         got = type(value).__name__
-        way = Option("", effect="is its tensor", call=f"{name}.weight")
-        raise InputTypeError(name, expected="an array or a tensor", got=got, remedies=[way])
+        expected = "an array or a tensor, as its weight is"
+        raise InputTypeError(name, expected=expected, got=got)
     with argument_names(scores=name):
         vectors = read_scores(_of_fixed_lists(value), dtype, dtypes)
         if not isinstance(vectors, Store):

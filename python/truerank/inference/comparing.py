@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, overload
 
 import numpy as np
 
-from ..errors import InputError, InputTypeError, InputValueError, Option
+from ..errors import InputError, InputTypeError, InputValueError
 from ..inputs.checks import confidence, flag, integer
 from ..metrics.contributions import (
     COUNT,
@@ -699,9 +699,8 @@ def gate(
     verdict says what `common` has left out of base.
     """
     if not 0 <= margin < MOST_MARGIN:
-        ways = [Option("margin", 0.01, "is a loss of 1 %; without a margin compare only reports")]
-        expected = f"a loss that does not matter, from 0 to below {MOST_MARGIN}"
-        raise InputValueError("margin", expected=expected, got=margin, remedies=ways)
+        expected = f"a loss that does not matter, from 0 to below {MOST_MARGIN} (0.01 is 1 %)"
+        raise InputValueError("margin", expected=expected, got=margin)
     runs = read_models({BASE: base, NEW: new}, seed)
     unasked = describe_unasked(runs[BASE][0], runs[NEW][0], (BASE, NEW)) if common else ""
     runs, unit, notes = keep_common(runs, unit, common)

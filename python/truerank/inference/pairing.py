@@ -392,8 +392,7 @@ def _comparable_labels(
             comparable_a[name] = a.labels[name]
             comparable_b[name] = b.labels[name]
         elif name in BY_IDS:  # The query tells tasks apart without its other labels.
-            advice = "with_labels gives both the same"
-            differences.append(f"{name}: names against integer ids; {advice}")
+            differences.append(f"{name}: names against integer ids")
     return comparable_a, comparable_b, differences
 
 
@@ -578,7 +577,7 @@ def pair_ranks(
         problem = f"cannot be compared with {names[0]}: {'; '.join(differences)}"
         remedies = [Option("allow_unlike", True, "compares them anyway")]
         if pair is None:
-            remedies = _offer_common(one.ranks, two.ranks, names)
+            remedies = _offer_common(one, two, names, counts_candidates)
         raise InputValueError(names[1], problem, remedies=remedies)
     for name, missing in describe_missing_lists(*pair, names).items():
         model = _model_name(name)
@@ -637,14 +636,20 @@ def _with_side(ranks: Ranks, side: Labels) -> Ranks:
     return ranks if has_side else ranks.with_labels(side=side)
 
 
-def _offer_common(one: Ranks, two: Ranks, names: tuple[str, str]) -> list[Option]:
-    """Offer to leave out the tasks that either of two models lacks."""
-    keys_of_one, keys_of_two = _join_keys(one, two)
+def _offer_common(
+    one: Rankings, two: Rankings, names: tuple[str, str], counts_candidates: bool
+) -> list[Option]:
+    """Offer to leave out the tasks that either of two models lacks, if that pairs the others."""
+    keys_of_one, keys_of_two = _join_keys(one.ranks, two.ranks)
     is_in_two = are_among(keys_of_one, keys_of_two)
     is_in_one = are_among(keys_of_two, keys_of_one)
     lacks_tasks = {names[0]: not is_in_one.all(), names[1]: not is_in_two.all()}
     lacking = [name for name in names if lacks_tasks[name]]
     if not lacking or not is_in_two.any():
+        return []
+    common = one.part(np.flatnonzero(is_in_two)), two.part(np.flatnonzero(is_in_one))
+    pair, _, unlike = align_models(*common, names, counts_candidates=counts_candidates)
+    if pair is None or unlike:
         return []
     return [Option("common", True, LEAVES_OUT.format(" and ".join(lacking)))]
 

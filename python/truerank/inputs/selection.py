@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Selection
-from ..errors import InputTypeError, InputValueError, Option
+from ..errors import InputTypeError, InputValueError
 from .array_likes import array_shape, as_array, index_array, native_indices, refuse_mask
 from .checks import by_position, check_range, check_shape, is_sparse, without_index
 
@@ -223,9 +223,9 @@ def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selecti
         return _of_mask(name, array)
     if may_be_shared and array.ndim == 1 and array.dtype.kind != "f":
         return _shared_by_all(name, array, columns)
-    expected = "(indptr, indices), a sparse matrix, a mask of booleans or index lists"
+    expected = "(indptr, indices), a sparse matrix, a mask of bool, or index lists without padding"
     got = f"{type(value).__name__} of dtype {array.dtype} and shape {array.shape}"
-    raise InputTypeError(name, expected=expected, got=got + _way_out(name, array, tasks, columns))
+    raise InputTypeError(name, expected=expected, got=got)
 
 
 def _shared_by_all(name: str, values: npt.NDArray[Any], columns: int) -> Selection:
@@ -233,27 +233,6 @@ def _shared_by_all(name: str, values: npt.NDArray[Any], columns: int) -> Selecti
     indices = native_indices(name, values)
     refuse_mask_of_integers(name, indices, columns)
     return Selection(indptr_of([len(indices)]), indices, lists=None, shared=True)
-
-
-def _way_out(name: str, array: npt.NDArray[Any], tasks: int, columns: int) -> str:
-    """Say how numbers that are no selection become what they may be meant as.
-
-    Numbers of 0 and below are an additive mask, which is added to scores.
-    """
-    if array.shape in ((tasks, columns), (columns,)) and array.dtype.kind in "iuf":
-        has_negative, has_positive = (array < 0).any(), (array > 0).any()
-        if has_negative and has_positive:
-            return ""
-        if not has_negative:
-            return "; a mask is mask > 0"
-        line = "mask < 0" if name == "filter" else "mask == 0"
-        return f"; a mask is {line}, where numbers below 0 leave out"
-    if array.ndim != 2 or array.dtype.kind not in "iu":
-        return ""
-    if array.shape[1] == 2 and len(array) != tasks:
-        starts = f"np.searchsorted(x[:, 0], np.arange({tasks + 1}))"
-        return f"; rows (task, column), in order, are ({starts}, x[:, 1])"
-    return "; padded with -1, it is (np.append(0, (x >= 0).sum(1).cumsum()), x[x >= 0])"
 
 
 def refuse_mask_of_integers(name: str, indices: npt.NDArray[Any], columns: int) -> None:
@@ -270,12 +249,10 @@ def _of_mask(name: str, mask: npt.NDArray[Any]) -> Selection:
     indptr = indptr_of(np.count_nonzero(mask, axis=1))
     leaves_most_out = 2 * int(indptr[-1]) > mask.size
     if name == "filter" and leaves_most_out:
-        problem = f"leaves out {indptr[-1] / tasks:.4g} of {columns} candidates on average"
-        ways = [
-            Option("", effect="leaves out the others", call="filter=~mask"),
-            Option("", effect="lets in the candidates to rank", call="candidates=mask"),
-        ]
-        raise InputValueError(name, problem, remedies=ways)
+        expected = "a mask that is True where a candidate is left out; index lists may leave out "
+        expected += "more than half"
+        got = f"True for {indptr[-1] / tasks:.4g} of {columns} candidates on average"
+        raise InputValueError(name, expected=expected, got=got)
     indices = np.empty(indptr[-1], np.int32 if columns < 2**31 else np.int64)
     height = max(1, _MASK_CELLS // max(1, columns))
     for top in range(0, tasks, height):

@@ -20,7 +20,7 @@ from ..arrays.row_keys import (
     occurrences_of,
     without,
 )
-from ..errors import InputTypeError, InputValueError, Option
+from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import is_iterable
 from ..inputs.selection import indptr_of, indptr_of_pair
 from ..naming import format_count
@@ -71,7 +71,6 @@ CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
 MOST_QUERIES = 1 << 62
 BITS_OF_PAIR = 31  # Numbers of queries have a key, as a time, above so many bits.
 ROWS = "rows of the test"  # They may have lists of candidates.
-_BY_SIDE = Option("", effect="has the lists of each side", call="a mapping of sides to lists")
 
 
 def _count_known(splits: SplitTables, are_distinct: bool) -> tuple[Occurrences, Occurrences]:
@@ -220,8 +219,8 @@ def read_candidates(
     if not isinstance(value, Mapping) or not _is_by_side(value, splits):
         is_list = value is not None and not isinstance(value, (str, Sampled))
         if is_list and len(sides) > 1 and "relation" in sides:
-            problem = "a list has only entities or only relations"
-            raise InputValueError("candidates", problem, remedies=[_BY_SIDE])
+            expected = "{side: list}, as a list has only entities or only relations"
+            raise InputValueError("candidates", expected=expected, got="a list for all sides")
         shared = _read_set(value, sides, splits)
         return shared.name, dict.fromkeys(sides, shared)
     if value.keys() != set(sides):
@@ -256,8 +255,7 @@ def _is_by_side(value: Mapping[Any, Any], splits: SplitTables) -> bool:
     if all(key in relations for key in value):
         keys = ", ".join(map(repr, value))
         problem = f"{keys} may be sides or relations of that name"
-        way = Option("", effect="are by relation", call='lists in {"tail": {relation: [...]}, ...}')
-        raise InputValueError("candidates", problem, remedies=[way])
+        raise InputValueError("candidates", f"{problem}; {{side: {{relation: list}}}} has both")
     return True
 
 
@@ -291,8 +289,8 @@ def _is_list(value: object) -> bool:
 def _read_lists_of_rows(value: Any, sides: Sequence[str], splits: SplitTables) -> CandidateSet:
     """Read a list for each test triple, as ``(indptr, indices)``, of one side."""
     if len(sides) > 1:
-        problem = "a list for each test triple belongs to one side"
-        raise InputValueError("candidates", problem, remedies=[_BY_SIDE])
+        expected = "{side: lists}, as a list for each test triple belongs to one side"
+        raise InputValueError("candidates", expected=expected, got="lists for all sides")
     if len(value) != 2:
         got = f"a tuple of {len(value)}"
         raise InputValueError("candidates", expected="(indptr, indices)", got=got)
@@ -477,7 +475,7 @@ def _find_inverses(splits: SplitTables, test_rows: IntArray) -> list[FindingPart
     """Say which triples are others with head and tail exchanged, by relations that go together.
 
     Two relations do if the pairs of one are those of the other, exchanged: so are the sums of their
-    hashes. A relation that is its own inverse is none of them.
+    hashes. The triples of a relation that is its own inverse are edges in both directions.
     """
     heads, relations, tails = (splits.rows[test_rows, column] for column in range(3))
     distinct_relations, codes = codes_of(relations)
@@ -489,9 +487,18 @@ def _find_inverses(splits: SplitTables, test_rows: IntArray) -> list[FindingPart
     n_exchanged = occurrences_of(sums_of_exchanged).of(sums_of_pairs)
     has_inverse = n_exchanged - is_own_inverse > 0
     count = int(np.count_nonzero(has_inverse[codes]))
-    names = list_examples(distinct_relations[has_inverse], splits.vocabularies["relation"])
-    text = (
-        f"{count:,} triples repeat others with head and tail exchanged, in relations that always "
-    )
-    text += f"go together ({names}): each is ranked twice"
-    return [("inverse relations", count, text)] if count else []
+    vocabulary = splits.vocabularies["relation"]
+    findings = []
+    if count:
+        text = f"{count:,} triples repeat others with head and tail exchanged, in relations that "
+        names = list_examples(distinct_relations[has_inverse], vocabulary)
+        text += f"always go together ({names}): each is ranked twice"
+        findings.append(("inverse relations", count, text))
+    is_edge = (is_own_inverse & ~has_inverse)[codes] & (heads != tails)
+    n_edges = int(np.count_nonzero(is_edge)) // 2
+    if n_edges:
+        names = list_examples(distinct(relations[is_edge]), vocabulary)
+        text = f"{2 * n_edges:,} triples are {format_count(n_edges, 'edge')} in both directions "
+        text += f"({names}): in intervals an edge counts as two units"
+        findings.append(("both directions", n_edges, text))
+    return findings

@@ -351,14 +351,13 @@ class Task(SidedTask):
     def _warn_of_orders(self, *, are_asked: bool = False) -> None:
         """Warn, once, that labels are in ascending order, unless the user knows the order.
 
-        It is the order of columns; if callables are asked and nobody has read the queries, also of
-        the ids in queries.
+        It is the order of columns; if callables are asked, or somebody has read the queries, also
+        of the ids in queries.
         """
         nouns_of_columns = {self._vocabulary(name).of for name in self.sides}  # as "entities"
         nouns_of_queries: set[str] = set()
         for name, side in self.sides.items():
-            have_been_read = "queries" in side.reads
-            if are_asked and not have_been_read:
+            if are_asked or "queries" in side.reads:
                 nouns_of_queries.update(self.names[role].of for role in self.roles[name][:-1])
         vocabularies = {vocabulary.of: vocabulary for vocabulary in self.names.values()}
         for noun in sorted((nouns_of_columns | nouns_of_queries) - self._known_orders):
@@ -366,13 +365,13 @@ class Task(SidedTask):
             if len(labels) < 2 or labels == tuple(map(str, range(len(labels)))):
                 continue  # Each label is its own number, or there is no order.
             argument = noun
-            way = Option("", effect="gives it", call=f"Task(..., {noun}=names)")
+            ways = [Option(noun, ..., "gives it", call=f"Task(..., {noun}=names)")]
             if noun not in ("entities", "relations"):
                 argument = f"keys: {noun}"
-                way = Option("", effect="has it", call="task.qualifiers")
+                ways = []
             what = "columns are taken" if noun in nouns_of_columns else "ids in queries are"
             order = "in ascending order of the labels, since no list gives their order"
-            warn_user(argument, f"{what} {order}", [way])
+            warn_user(argument, f"{what} {order}", ways)
         self._known_orders |= nouns_of_columns | nouns_of_queries
 
     def _part(self, positions: IntArray) -> Self:

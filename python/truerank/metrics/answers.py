@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import codes_of, row_keys
-from ..errors import InputTypeError, InputValueError, Option, UnknownKeyError, warn_user
+from ..errors import InputTypeError, InputValueError, Option, warn_user
 from ..inputs.array_likes import checked_weights, read_only
 from ..inputs.checks import choice
 from ..inputs.rules import LISTED
@@ -20,7 +20,7 @@ from ..naming import format_count
 from ..ranks.container import Ranks, check_number
 from ..ranks.grouping import group_codes
 from .answer_metrics import ANSWER_KEYS, BEYOND, ORDER_KINDS, Ties, hit_chances
-from .keys import Key, fail, quote
+from .keys import Key, fail
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,17 +36,12 @@ MISSES = ("zero", "bounds", "expected")  # what right answers count for that the
 ANSWERLESS = ("omit", "zero")  # what becomes of queries without a right answer
 HITS = "hits"  # Of lists of indexes is known how many right answers they have, and no order.
 # What retrieval has to be told of lists, for the metrics that depend on it.
-CANDIDATES = (
-    Option(
-        "candidates", "listed", "says that each list has all its candidates", call="Task(..., {})"
-    ),
-    Option(
-        "",
-        effect="that each list orders all entities",
-        call="Task(..., entities=n, candidates='all')",
-    ),
+_ALL_ENTITIES = Option(
+    "entities",
+    ...,
+    "says that lists are the best of all n candidates",
+    call="Task(..., entities=n, candidates='all')",
 )
-WHOLE_QUERIES = Option("", effect="takes whole queries", call="ranks[np.isin(ranks.queries, some)]")
 _CHUNK = 1 << 15  # The ties of so many queries stay in the cache.
 _MOST_EXPONENT = 1000  # The sum of many exponential gains is finite up to here, too.
 
@@ -248,12 +243,10 @@ class Answers:
         only_key = self.grammar.few[0]
         if self.ranks.protocol.lists == HITS and key.text != only_key:
             fail(str(key), f"lists of an index have only {only_key}: they have no order")
-        if metric.needs_candidates:
-            name = quote(str(key))
-            check_number(self.candidates.all(), name, "it", UnknownKeyError, CANDIDATES)
-            if self.ranks.protocol.candidates is None:
-                why = "it depends on the candidates, which lists do not name"
-                fail(str(key), why, CANDIDATES)
+        are_named = self.ranks.protocol.candidates is not None and self.candidates.all()
+        if metric.needs_candidates and not are_named:
+            why = "it depends on the candidates, which lists do not name"
+            fail(str(key), why, [_ALL_ENTITIES])
         answers = self if metric.of_gains else self.right
         return self._with_zeros(key, answers.values(key, key.kind)), answers.weights(key)
 
@@ -424,8 +417,7 @@ def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> An
         if each is not None:
             raise InputValueError(name, expected="no weights, as every query counts once")
     if ranks.queries is None:
-        expected = "labels of queries; ranks.with_labels(queries=...) has them"
-        raise InputValueError("ranks", expected=expected)
+        raise InputValueError("ranks", expected="labels of queries", got="none")
     protocol = ranks.protocol
     if protocol.split is not None and protocol.split in protocol.filter:
         expected = "ranks without filtered right answers"
@@ -433,7 +425,7 @@ def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> An
     answers = Answers(ranks)
     n_incomplete, problem = answers.describe_lack(ignores_cuts=True)
     if n_incomplete:
-        warn_user("ranks", problem, [WHOLE_QUERIES])
+        warn_user("ranks", problem)
     if has_groups and answers.zeros:
         queries = format_count(answers.zeros, "query")
         problem = f"only right answers have groups, and {queries} without one would be in no group"

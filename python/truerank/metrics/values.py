@@ -14,7 +14,7 @@ from ..inputs.rules import suggest
 from .keys import (
     ADJUSTED,
     ALL_SIDES,
-    GROUP_VALUES,
+    GROUPS,
     NO_ADJUSTMENT,
     RANK_KEYS,
     UNPOOLED_SIDE,
@@ -166,7 +166,7 @@ class Rankings:
             fail(str(key), f"{why}name, as in '{UNPOOLED_SIDE}.mrr'")
         words = [*self.side_counts, *KINDS, *ADJUSTED]
         why = f"no side {quote(side)} in these ranks; {suggest(side, words)}"
-        fail(str(key), f"{why}; a key cannot name a group", [GROUP_VALUES])
+        fail(str(key), f"{why}; a key cannot name a group", [GROUPS])
 
     def mask_of_side(self, side: str) -> npt.NDArray[np.bool_] | None:
         """A mask of the tasks of a side; None if all belong to it."""

@@ -25,7 +25,7 @@ from ..inference.intervals import why_no_interval
 from ..inputs.checks import choice, confidence, flag, positive_integer
 from ..metrics import METRICS
 from ..metrics.chance_model import group_tasks, moments_of_tasks
-from ..metrics.keys import MACRO
+from ..metrics.keys import GROUPS, MACRO
 from ..metrics.metric_table import (
     DEFAULT_KIND,
     EXPECTED_KIND,
@@ -37,7 +37,7 @@ from ..metrics.values import Sample, values_of_tasks
 from ..naming import format_count, public
 from ..reporting.audit import describe_candidates
 from ..reporting.report_table import label_text
-from ..reporting.reports import NO_GROUPS, WAY_TO_GROUPS, Report
+from ..reporting.reports import NO_GROUPS, Report
 from .drawing import (
     COLOURS,
     MARKERS,
@@ -506,7 +506,7 @@ def groups(
     if not isinstance(report, Report):
         raise InputTypeError("report", expected="a Report", got=type(report).__name__)
     if report.by is None:
-        raise InputValueError("report", NO_GROUPS, remedies=[WAY_TO_GROUPS])
+        raise InputValueError("report", NO_GROUPS, remedies=[GROUPS])
     positive_integer("most", most)
     choice("order", order, ORDERS)
     key = report.read_key(metric)

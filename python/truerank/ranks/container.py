@@ -51,7 +51,7 @@ COUNTS = ("above", "tied", "candidates")
 MOST_CANDIDATES = 1 << 52  # Every rank, and half of one, is then a float64.
 # Each is an attribute of Ranks.
 RANK_KINDS = ("optimistic", "realistic", "pessimistic")
-GIVES_NUMBER = (Option("entities", 1000, "says that there are 1,000", call="Task(..., {})"),)
+GIVES_NUMBER = (Option("entities", ..., "says how many there are", call="Task(..., entities=n)"),)
 
 
 @public("truerank.ranks")
@@ -636,7 +636,7 @@ class Ranks(Immutable):
         has_known_answers = has_all_candidates and has_all_scores and were_counted_here
         if is_filter_new and has_known_answers and len(self):
             text = "these ranks were counted without a filter, with known answers as candidates"
-            way = Option("", effect="leaves them out", call="rank(..., filter=...)")
+            way = Option("filter", ..., "leaves them out", call="rank(..., filter=known)")
             warn_user("filter", text, [way])
         return self._with(protocol=protocol)
 
@@ -699,7 +699,7 @@ class Ranks(Immutable):
         0  head      0     1        1.0
         1  tail      3     2        4.5
         """
-        frame = import_extra("pandas", "Ranks.to_pandas").DataFrame
+        frame = import_extra("pandas", "to_pandas").DataFrame
         names = RANK_KINDS if self.tied.all() else RANK_KINDS[:1]  # Misses have no others.
         kinds = {name: getattr(self, name) for name in names}
         columns = {name: self._arrays[name] for name in COUNTS} | kinds
@@ -847,10 +847,9 @@ def _ranks_from_1(name: str, value: object, length: int | None) -> IntArray:
             i = int(is_broken.argmax())
             expected = "integers; for ties give both the optimistic and the pessimistic rank"
             raise InputTypeError(name, expected=expected, got=array[i], place=i)
-        expected = "integers, as astype(int) makes them"
-        raise InputTypeError(name, expected=expected, got=f"dtype {array.dtype}")
+        raise InputTypeError(name, expected="integers", got=f"dtype {array.dtype}")
     array = integers(name, value, length=length)
-    _refuse_first(array == 0, name, "ranks from 1 on (if the best is 0, give ranks + 1)", array)
+    _refuse_first(array == 0, name, "ranks from 1 on", array)
     return count_array(name, array, length, 1)
 
 

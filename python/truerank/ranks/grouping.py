@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays.row_keys import codes_of, first_equals
 from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.rules import LISTED
-from .container import GIVES_NUMBER, Ranks, check_number
+from .container import Ranks, check_number
 from .labels import DATASET, LABEL_ALIASES, LABEL_WORDS, Labels, as_labels, labels_of_codes
 
 if TYPE_CHECKING:
@@ -108,15 +108,12 @@ def weighted_ranks(name: str, model: Any) -> Ranks:
     if misses and protocol.candidates == LISTED:
         got = f"{misses:,} that are not in theirs"
         expected = f"ranks of targets in their lists, as the candidates are {LISTED!r}"
-        way = Option("", effect="counts them 0", call="report(ranks, unit='query')")
-        raise InputValueError(name, expected=expected, got=got, remedies=[way])
-    way = Option("", effect="has their metrics and intervals", call="truerank.report(ranks)")
+        raise InputValueError(name, expected=expected, got=got)
     if ranks.answers is not None and (ranks.answers > 1).any():
         got = "ranks of retrieval, several for a query"
         expected = "ranks of tasks that count on their own"
-        raise InputValueError(name, expected=expected, got=got, remedies=[way])
-    ways = [way, *GIVES_NUMBER]
-    check_number(ranks.candidates.all(), name, "a metric of tasks, not queries,", remedies=ways)
+        raise InputValueError(name, expected=expected, got=got)
+    check_number(ranks.candidates.all(), name, "a metric of tasks, not queries,")
     if weights is ranks.weights:  # Ranks are then spared a copy.
         return ranks
     return ranks.with_weights(weights)
@@ -127,7 +124,8 @@ def _find_labels(ranks: Ranks, argument: str, name: str) -> Labels:
     if label not in ranks._labels:
         available = ", ".join(ranks._labels) or "none"
         problem = f"these ranks have no labels {label[:100]!r} (they have: {available})"
-        way = Option("", effect="gives them", call=f"ranks.with_labels({label[:100]}=...)")
+        call = f"ranks.with_labels({label[:100]}=labels)"
+        way = Option(label, ..., "gives them", call=call)
         raise InputValueError(argument, problem, remedies=[way])
     return ranks._labels[label]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,20 +31,12 @@ if TYPE_CHECKING:
     from .protocol import Protocol
 
     RepeatRule: TypeAlias = Literal["refuse", "drop", "keep"]
+    # By which labels tasks come again, the first task of each, and which come again.
+    Repeats: TypeAlias = tuple[dict[str, "Labels"], IntArray, npt.NDArray[np.bool_]]
 
 # Two tasks that agree in all of these labels are one fact, ranked twice.
 FACT = ("unit", "side", "relation", "queries", "targets")
-_NAMES = Option("", effect="joins data sets", call='concatenate({"en": a, "de": b})')
-_TASKS_APART = (
-    _NAMES,
-    Option("repeats", "refuse", "joins folds or chunks of one test that share no fact"),
-    Option("repeats", "drop", "those that share facts, which count once"),
-)
-_REPEATS = (
-    Option("repeats", "drop", "leaves them out, if a sampler fills its last batch"),
-    Option("repeats", "keep", "counts them again, as for several runs of one model"),
-)
-_RUNS = Option("", effect="has several runs of each", call="truerank.compare([a0, a1], [b0, b1])")
+_NAMES = Option("parts", ..., "joins data sets", call='concatenate({"en": a, "de": b})')
 # Tasks may have these arrays. Those of parts that do not say theirs have these values where they
 # are joined with others that do.
 DEFAULTS = {"listed": True, "gains": 1.0, "without_answers": 0, "masked": False}
@@ -132,13 +125,13 @@ def concatenate(
     parts = several("parts", parts, "Ranks")
     ranks = join_ranks(parts)
     if repeats == "keep" and ranks.answers is not None:
-        expected = "'refuse' or 'drop', as a query of retrieval counts once in each run"
-        ways = [_RUNS, _NAMES]
-        raise InputValueError("repeats", "", expected, "'keep'", remedies=ways)
+        expected = "'refuse' or 'drop', as a query of retrieval counts once in each run (runs of "
+        expected += "one model are a list, which compare and table take)"
+        raise InputValueError("repeats", "", expected, "'keep'", remedies=[_NAMES])
     if are_named:
         repeats = repeats or "keep"
     elif repeats is None:
-        _refuse_tasks_apart(parts)
+        _refuse_tasks_apart(parts, ranks)
     if repeats != "keep":
         ranks = _without_repeats(ranks, repeats or "refuse", are_apart=not are_named)
     ranks = _with_part_sizes(ranks, parts)
@@ -198,8 +191,7 @@ def join_ranks(parts: Iterable[Ranks]) -> Ranks:
     for i, part in enumerate(parts):
         if origins and not part.origins and part.unit is not None and len(part):
             problem = f"part {i} has units that were given, other parts have rows of tasks"
-            way = Option("", effect="gives them to other parts, too", call="with_labels(unit=...)")
-            raise InputValueError("parts", problem, remedies=[way])
+            raise InputValueError("parts", problem)
     names = {name for part in parts for name in part._arrays}
     if has_queries and len(origins) > 1:
         names.add("origin")
@@ -224,8 +216,8 @@ def _arrays_with_defaults(ranks: Ranks, names: AbstractSet[str]) -> dict[str, An
     return defaults | ranks._arrays
 
 
-def _refuse_tasks_apart(parts: Sequence[Ranks]) -> None:
-    """Refuse parts of several tasks: some of their facts may be the same."""
+def _refuse_tasks_apart(parts: Sequence[Ranks], ranks: Ranks) -> None:
+    """Refuse parts of several tasks, which were joined: some of their facts may be the same."""
     first: dict[Any, tuple[set[int], set[int]]] = {}
     for i, part in enumerate(parts):
         tasks = {origin.number for origin in part.origins}
@@ -243,8 +235,11 @@ def _refuse_tasks_apart(parts: Sequence[Ranks]) -> None:
             if tasks != first_tasks and of_set != first_of_set:
                 test = "test" if name is None else f"test of {name}"
                 problem = f"it belongs to another {test} than the parts before, and a fact may "
-                problem += "come twice (data sets are joined by name)"
-                raise InputValueError(f"parts: number {i}", problem, remedies=_TASKS_APART)
+                problem += "come twice"
+                way = Option("repeats", "refuse", "joins folds or chunks of one test")
+                again = _find_repeats(ranks, _identity(ranks))
+                ways = [way] if again is None else _ways_with_repeats(ranks, *again)
+                raise InputValueError(f"parts: number {i}", problem, remedies=[_NAMES, *ways])
 
 
 def _joined_protocol(parts: Sequence[Ranks]) -> Protocol:
@@ -268,26 +263,54 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule, *, are_apart: bool) -> Rank
     identity = _identity(ranks)
     if identity and are_apart and DATASET in ranks._labels:
         identity[DATASET] = ranks._labels[DATASET]
-    if not identity or len(ranks) < 2:
+    repeats = _find_repeats(ranks, identity)
+    if repeats is None:  # This is the usual case.
         return ranks
-    first = _first_positions(ranks, identity)
-    is_again = first != np.arange(len(ranks))
+    identity, first, is_again = repeats
     again = np.flatnonzero(is_again)
-    if not len(again):  # This is the usual case.
-        return ranks
     if rule == "refuse":
         number = f"{len(again):,} of {len(ranks):,} tasks are there twice or more"
         positions = f"the first at the positions {first[again[0]]} and {again[0]}"
         problem = f"{number}, {positions} ({describe_task(identity, again[0])})"
-        ways = _REPEATS if ranks.answers is None else (_REPEATS[0], _NAMES)
+        names = [] if ranks.answers is None else [_NAMES]
+        ways = [*names, *_ways_with_repeats(ranks, *repeats)]
         raise InputValueError("parts", problem, remedies=ways)
-    if ranks.answers is not None:
-        _refuse_cut_queries(ranks, first, is_again)
-    _refuse_other_counts(ranks, first, again, identity)
+    _refuse_to_drop(ranks, identity, first, is_again)
     kept = ranks[~is_again]
     if len(ranks.origins) < 2:
         return kept
     return kept._with(origins=_origins_without_lost_units(ranks, kept))
+
+
+def _find_repeats(ranks: Ranks, identity: dict[str, Labels]) -> Repeats | None:
+    """Return by which labels tasks come again, the first of each, and which do; None: none do."""
+    if not identity or len(ranks) < 2:
+        return None
+    first = _first_positions(ranks, identity)
+    is_again = first != np.arange(len(ranks))
+    return (identity, first, is_again) if is_again.any() else None
+
+
+def _ways_with_repeats(
+    ranks: Ranks, identity: dict[str, Labels], first: IntArray, is_again: npt.NDArray[np.bool_]
+) -> list[Option]:
+    """Return how tasks that come again can be joined."""
+    ways = []
+    with suppress(InputValueError):
+        _refuse_to_drop(ranks, identity, first, is_again)
+        ways.append(Option("repeats", "drop", "counts what folds or batches share once"))
+    if ranks.answers is None:
+        ways.append(Option("repeats", "keep", "counts it each time"))
+    return ways
+
+
+def _refuse_to_drop(
+    ranks: Ranks, identity: dict[str, Labels], first: IntArray, is_again: npt.NDArray[np.bool_]
+) -> None:
+    """Refuse to drop parts of queries, and tasks whose counts differ from those of the first."""
+    if ranks.answers is not None:
+        _refuse_cut_queries(ranks, first, is_again)
+    _refuse_other_counts(ranks, first, np.flatnonzero(is_again), identity)
 
 
 def _identity(ranks: Ranks) -> dict[str, Labels]:

@@ -41,7 +41,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.saved_files import checked_fields, open_archive
-from ..errors import InputValueError, Option
+from ..errors import InputValueError
 from ..inputs.array_likes import checked_weights
 from ..inputs.checks import check_range
 from ..naming import public
@@ -93,9 +93,8 @@ def load(path: str | os.PathLike[str]) -> Ranks:
     """
     named: Any = path
     if isinstance(named, (str, os.PathLike)) and str(path).lower().endswith(".json"):
-        way = Option("", effect="keeps them", call="report.ranks.save('ranks.npz')")
         problem = "JSON has the numbers of a report, and no ranks"
-        raise InputValueError("path", problem, place=str(path), remedies=[way])
+        raise InputValueError("path", problem, place=str(path))
     with open_archive("path", path, KIND, MEMBERS) as (header, members):
         types = {"labels": (dict,), "protocol": (dict,), "origins": (list,)}
         checked_fields("header", header, types)

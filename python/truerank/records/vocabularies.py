@@ -176,8 +176,7 @@ class Vocabulary:
         for label, writing in zip(self.words or (), plain, strict=True):
             other = label_of.setdefault(writing, label)
             if other != label:
-                expected = "no labels that differ only in blanks at their ends or Unicode form "
-                expected += "(unicodedata.normalize('NFC', label.strip()) makes them equal)"
+                expected = "no labels that differ only in blanks at their ends or Unicode form"
                 raise InputValueError(self.of, expected=expected, got=f"{other!a} and {label!a}")
 
     def find_other_spellings(
@@ -298,50 +297,49 @@ class Vocabulary:
         if not self.words or self.has_ids:
             return ""
         if not self.has_order:
-            words = "whose order is not given (str(...) makes a label of an int)"
-            return f"labels of {self.of}, as {self.words[0]!r}, {words}"
+            return f"labels of {self.of}, as {self.words[0]!r}, whose order is not given"
         label = first_like_an_integer(self.words)
         if label is None:
             return ""
         reason = "an int could be a position, or the label with its digits"
         return f"labels of {self.of}, as {label!r} ({reason})"
 
-    def expected_for_label(self, label: str) -> str:
+    @property
+    def expected_for_label(self) -> str:
         """What messages expect in place of a label of Python that is refused."""
         expected = self.expected
         if not self.is_unbounded and not self.holds_ints:
             given = f"{self.of}={self.size} gives no labels" if self.has_size else "in qrels"
             expected += f", each an int, as {given}"
-        if is_integer_text(label):
-            expected += "; int(...) makes an int of digits, as in keys of JSON"
         return expected
-
-    def _first_unknown(self, ids: IntArray) -> int | None:
-        """Return the place of the first id that stands for nothing; None: there is none."""
-        if self.is_unbounded:
-            unknown = np.flatnonzero(ids == NO_NUMBER)
-            return int(unknown[0]) if len(unknown) else None
-        place = _core.first_outside(np.ascontiguousarray(ids), self.size)
-        return place if place >= 0 else None
 
     def refuse_strangers(
         self, argument: str, column: Column, ids: IntArray, where: Where, ways: Any = ()
     ) -> None:
         """Refuse the first element of a column whose id stands for nothing, with ways out."""
-        row = self._first_unknown(ids)
-        if row is None:
+        if self.is_unbounded:
+            row = int(np.append(np.flatnonzero(ids == NO_NUMBER), -1)[0])
+        else:
+            row = _core.first_outside(np.ascontiguousarray(ids), self.size)
+        if row < 0:
             return
         expected = self.expected
         entry = column.entry(row)
         if entry in (-1, "-1"):
-            expected += "; leave out padding, as ids[ids != -1] does"
-        expected += way_to_split(entry, lambda x: (self.find_labels(x, column.is_text) >= 0).all())
+            n_pads = sum(x in (-1, "-1") for x in column.entries())
+            expected += f"; lists of unlike lengths have no padding, and {n_pads:,} are {entry}"
         remedies = list(ways)
-        are_labels_of_text = column.is_text and self.words and not self.has_ids
-        if are_labels_of_text and self.of in _WITH_IDS and is_id(str(entry)):
+        if column.is_text and self.of in _WITH_IDS and self._may_be_ids(column.listed):
             remedies.append(Option("ids", True, "says that text has ids"))
         got = f"{entry!r} {where(row)}"
+        got += describe_joined(entry, lambda x: (self.find_labels(x, column.is_text) >= 0).all())
         raise InputValueError(argument, expected=expected, got=got, remedies=remedies)
+
+    def _may_be_ids(self, fields: Sequence[str]) -> bool:
+        """Return whether fields of text may be ids: all are, and not all labels look like ids."""
+        if not self.words or self.has_ids or all(map(is_id, self.words)):
+            return False
+        return all(is_id(x) and len(x) < 19 and int(x) < self.size for x in fields)
 
     @property
     def kind_of_elements(self) -> str:
@@ -354,16 +352,12 @@ class Vocabulary:
 
     def label_of(self, code: int) -> str | int:
         """Return the label of an id, or the id if there are no labels."""
-        if self.names is None or code >= len(self.names):
-            return code
-        return self.names[code]
+        return code if self.names is None or code >= len(self.names) else self.names[code]
 
     def list_labels(self, codes: IntArray) -> list[Any]:
         """Return the labels of some ids, or the ids if there are no labels."""
         ids: list[Any] = codes.tolist()
-        if self.names is None:
-            return ids
-        return list(map(self.label_of, ids))
+        return ids if self.names is None else list(map(self.label_of, ids))
 
     def labels(self, codes: IntArray) -> Labels:
         """Return ids as labels of tasks: names, integers that are labels, or ids.
@@ -415,7 +409,6 @@ def align(
     is_text: bool = False,
     needs_all: bool = True,
     looked_up: dict[tuple[Any, bool], IntArray] | None = None,
-    are_facts: bool = False,
 ) -> IntArray:
     """Return the position of what each element of a column names, by the one rule.
 
@@ -438,8 +431,6 @@ def align(
         `NO_NUMBER`.
     looked_up : dict, optional
         The positions of labels that columns share: each is looked up once, and added.
-    are_facts : bool
-        Whether these are facts: all of them may be renamed, and the vocabulary given for them.
 
     Raises
     ------
@@ -470,9 +461,6 @@ def align(
         return np.zeros(0, dtype=np.int64)
     expected = _expected_of_other_type(column, vocabulary)
     if expected:
-        if are_facts and vocabulary.has_order and not column.has_labels:
-            expected += f"; give str(...) for labels, or {vocabulary.of}={vocabulary.size} for "
-            expected += "positions"
         raise InputTypeError(argument, expected=expected, got=f"{column.entry(0)!r} {where(0)}")
     ids = column.ids
     if column.has_labels:
@@ -493,23 +481,22 @@ def _expected_of_other_type(column: Column, vocabulary: Vocabulary) -> str:
     """Return what messages expect in place of elements of this type; "": they are taken."""
     if column.has_labels:
         is_taken = column.is_text or vocabulary.words is not None
-        return "" if is_taken else vocabulary.expected_for_label(column.entry(0))
+        return "" if is_taken else vocabulary.expected_for_label
     are_positions = isinstance(column.labels, range)
     is_taken = are_positions and vocabulary.has_order
     return "" if is_taken else vocabulary.expected_for_int
 
 
-def way_to_split(label: Any, are_known: Callable[[list[str]], bool | np.bool_]) -> str:
-    """Say what splits a label of which all parts at ; or , are known; "": nothing has to.
+def describe_joined(label: Any, are_known: Callable[[list[str]], bool | np.bool_]) -> str:
+    """Say so of a label of which all parts at ; or , are known; "": it is no such one.
 
-    >>> way_to_split("a,b", {"a", "b"}.issuperset)
-    "; df.assign(x=df.x.str.split(',')).explode('x') makes a row of each id in column x"
+    >>> describe_joined("a,b", {"a", "b"}.issuperset)
+    ' (2 that are known, joined: a row has one)'
     """
-    separator = re.search("[;,] *", label) if isinstance(label, str) else None
-    if separator is None or not are_known(re.split(" *[;,] *", label)):
+    parts = re.split(" *[;,] *", label) if isinstance(label, str) else []
+    if len(parts) < 2 or not are_known(parts):
         return ""
-    column = f"df.x.str.split({separator[0]!r})"
-    return f"; df.assign(x={column}).explode('x') makes a row of each id in column x"
+    return f" ({len(parts)} that are known, joined: a row has one)"
 
 
 def are_plain(labels: Sequence[str]) -> bool:
@@ -582,7 +569,7 @@ def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:
     rows = [fields_of(lines.get(number, ""), between, title, number) for number in numbers]
     first_row = rows[0] if rows else []
     if rows and ".json" in path.lower():
-        refuse_json(argument, path, 1, first_row[0], "json.load(file) is what to hand over")
+        refuse_json(argument, path, 1, first_row[0])
     has_count = len(rows) > 1 and len(first_row) < len(rows[1]) and is_id(first_row[0])
     n_headings = int(has_count or sorted(first_row) == _HEADER)
     label_rows = rows[n_headings:] or [[""]]  # No row at all is refused as an empty one is.

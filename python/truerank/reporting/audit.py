@@ -51,11 +51,8 @@ CUTOFF = 10  # With so few candidates hits@10 cannot miss.
 
 # The last score that there can be, by the order in which scores were compared.
 LAST_SCORES = {"descending": "-inf", "ascending": "inf"}
-# Ranks that are too high raise this question.
-OTHER_ORDERS = {
-    "descending": "are lower scores better? the order is ascending then",
-    "ascending": "are higher scores better? the order is descending then",
-}
+# What counted as better, which is said of ranks that are too high.
+ORDERS = {"descending": "higher scores", "ascending": "lower scores"}
 
 # Each check has a message; "{}" is what it measures, in words.
 MESSAGES = {
@@ -70,7 +67,7 @@ MESSAGES = {
     "queries": "{} have rows that differ from the first row of their query",
     "saturated": f"more than {percent(SATURATED)} of the candidates have the best score in {{}}",
     "few candidates": f"{{}} have at most {CUTOFF} candidates: hits@{CUTOFF} cannot miss",
-    "unfiltered": "known answers count as wrong ones: {}",
+    "unfiltered": "{}",
     "sampled": "the candidates are a sample: among all, ranks are worse; compare only numbers of "
     "the same sample",
     "test candidates": "the candidates are only the entities of the test: smaller tests have "
@@ -473,7 +470,8 @@ def _unfiltered(report: Report) -> Measure:
     if not is_of_triples or protocol.sampled:
         return NOTHING
     if not protocol.filter:
-        return 1.0, len(ranks), "pass the splits that have them as known"
+        words = "no known answers were left out: those that there are count as wrong"
+        return 1.0, len(ranks), words
     orders = [origin.digests[0] for origin in ranks.origins]
     number, _, are_named = orders[0].partition(" entities by name") if orders else ("", "", "")
     has_all = protocol.candidates == "all" and not protocol.filter_rule and protocol.nan != "omit"
@@ -485,8 +483,10 @@ def _unfiltered(report: Report) -> Measure:
     known = int(number.replace(",", "")) - ranks.candidates + 1
     np.maximum.at(most_known, queries, known)
     count = int(np.count_nonzero(known < most_known[queries]))
-    words = f"{count:,} tasks left out fewer than there are, as Tasks that were made apart do not "
-    return float(count), count, f"{words}know each other's; evaluate parts of one, task[p::n]"
+    words = (
+        f"known answers count as wrong in {count:,} tasks, which left out fewer than there are: "
+    )
+    return float(count), count, f"{words}Tasks that were made apart do not know each other's"
 
 
 def _sampled(report: Report) -> Measure:
@@ -640,8 +640,8 @@ def _share_of(report: Report, mask: npt.NDArray[np.bool_]) -> Measure:
 def _worse_than_chance(report: Report) -> Measure:
     """Find the first side whose mean rank is many standard errors above that of random scores.
 
-    Where true scores are -inf, as by a mask that hides targets too, another order is asked about
-    only if the other tasks are worse than chance as well.
+    Where true scores are -inf, as by a mask that hides targets too, the order is named only if the
+    other tasks are worse than chance as well.
     """
     ranks = report.ranks
     answers = report.model.answers
@@ -664,21 +664,21 @@ def _worse_than_chance(report: Report) -> Measure:
 
 
 def _explain_high_ranks(report: Report, tasks: npt.NDArray[np.bool_]) -> str:
-    """Say that true scores are masked, ask whether the first is the best, or both."""
+    """Say that true scores are masked, what counted as better, or both."""
     protocol = report.protocol
     if protocol.similarity is not None:
-        question = f"is the similarity {protocol.similarity} right?"
+        order = f"the similarity is {protocol.similarity}"
     elif protocol.dtype is None:  # There are no scores, but ranks, or lists in order.
-        question = "is the first the best?"
+        order = "the first counted as the best"
     else:
-        question = OTHER_ORDERS.get(protocol.order, "are the scores in one order?")
+        order = f"{ORDERS.get(protocol.order, 'scores of several orders')} counted as better"
     masked = report.ranks.masked
     if masked is None or not (tasks & masked).any():
-        return question
+        return order
     number = format_count(int(np.count_nonzero(tasks & masked)), "task")
     reason = f"the true scores of {number} are {LAST_SCORES.get(protocol.order, 'infinite')}"
     if _standard_errors_above(report, tasks & ~masked) > STANDARD_ERRORS:
-        reason += f"; {question}"
+        reason += f"; {order}"
     return reason
 
 

@@ -20,7 +20,7 @@ from ..records.columns import Column, at_position, read_column
 from ..records.id_tables import align_columns, is_column
 from ..records.lists import Judgements, read_judgements
 from ..records.splits import SplitTables, count_left_out, find_leaks, name_splits, warn_of_strangers
-from ..records.vocabularies import MAX_IDS, Vocabulary, align, way_to_split
+from ..records.vocabularies import MAX_IDS, Vocabulary, align, describe_joined
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
@@ -157,7 +157,7 @@ def _select_queries(
     """Return the rows of a known split whose queries are those of the task, and their queries."""
     column = table.columns["query"]
     where = partial(table.where, "query")
-    ids = align(table.title, column, queries, where, needs_all=False, are_facts=True)
+    ids = align(table.title, column, queries, where, needs_all=False)
     if column.labels is None and queries.has_numbers and column.ids.min(initial=0) < 0:
         raise InputValueError(table.title, expected="query ids from 0 on", got=column.ids.min())
     is_of_task = (ids >= 0) & (ids < queries.size)
@@ -177,7 +177,7 @@ def _select_documents(
     """
     column = table.columns["document"]
     where = partial(table.where, "document")
-    ids = align(table.title, column, entities, where, needs_all=False, are_facts=True)
+    ids = align(table.title, column, entities, where, needs_all=False)
     is_entity = ids >= 0
     if is_entity.all():
         return table, query_ids, ids
@@ -191,10 +191,9 @@ def _select_documents(
 
 
 def _where_missing(table: Judgements, number: int, row: int) -> str:
-    """Return the place of a document that is no entity, how many rows have one, and ways out."""
-    words = f"{number:,} of {len(table):,} rows have others: leave them out, or say how many "
-    words += "entities there are, which makes misses of them"
-    return f"{table.where('document', row)}; {words}"
+    """Return the place of a document that is no entity, and how many rows have one."""
+    where = table.where("document", row)
+    return f"{where}; {number:,} of {len(table):,} rows have others"
 
 
 def _read_entities(
@@ -232,9 +231,7 @@ def _check_matrix(table: Judgements, role: str, vocabulary: Vocabulary, noun: st
     if len(positions) != vocabulary.size:
         expected = f"a matrix with a {noun} for each of the {vocabulary.size} {vocabulary.of}"
         got = format_count(len(positions), noun)
-        effect = "has one for each, even if the last are empty"
-        way = Option("", effect=effect, call="csr_array(..., shape=(queries, entities))")
-        raise InputValueError(table.title, "", expected, got, remedies=[way])
+        raise InputValueError(table.title, expected=expected, got=got)
 
 
 def _count_low_grades(name: str, known: Judgements) -> list[FindingParts]:
@@ -278,8 +275,7 @@ def _pair_queries(
     )
     if len(named) == 1 and not are_numbers:
         expected = "None, or queries and entities that both have names, or are both numbered"
-        way = Option("", effect="give them names", call="queries= and entities=")
-        raise InputValueError("exclude", "", expected, "'self'", remedies=[way])
+        raise InputValueError("exclude", expected=expected, got="'self'")
     names = queries.list_labels(asked)
     ids = align("exclude", names, entities, needs_all=False)
     is_entity = ids >= 0
@@ -327,10 +323,10 @@ def _refuse_joined(argument: str, names: Sequence[Any], others: Sequence[Any]) -
     joined = [name for name in names if ";" in name or "," in name]
     known = set(others if joined else ())  # Few names are.
     for name in joined:
-        way_out = "" if name in known else way_to_split(name, known.issuperset)
-        if way_out:
-            expected = f"one id in each cell{way_out}, or labels of all entities, if it is one"
-            raise InputValueError(argument, expected=expected, got=repr(name))
+        joined_ids = "" if name in known else describe_joined(name, known.issuperset)
+        if joined_ids:
+            expected = "one id in each cell, or labels of all entities, if it is one"
+            raise InputValueError(argument, expected=expected, got=f"{name!r}{joined_ids}")
 
 
 def _distinct_answers(

@@ -59,8 +59,10 @@ if TYPE_CHECKING:
 
 
 SIDE = "answers"
-_IN_ORDER = Option("", effect="names them in order", call="Task(..., entities=names)")
-_ORDER_OF_QUERIES = Option("", effect="has them in order", call="Task(..., queries=queries)")
+_IN_ORDER = Option("entities", ..., "names them in their order", call="Task(..., entities=names)")
+_ORDER_OF_QUERIES = Option(
+    "queries", ..., "names them in the order of the rows", call="Task(..., queries=names)"
+)
 
 
 @public("truerank.retrieval")
@@ -517,8 +519,10 @@ class Task(SidedTask):
         if not self._rows_have_order:
             keys = first_names(self.names["query"].list_labels(self.answers.query_ids[:3, 0]))
             problem = f"rows do not name their queries, which are not 0, 1, 2, ... ({keys})"
-            by_key = Option("", effect="names them", call="row_queries=frame.index")
-            raise InputValueError(argument, problem, remedies=[by_key, _ORDER_OF_QUERIES])
+            of_each = Option(
+                "row_queries", ..., "has the query of each row", call="row_queries=queries"
+            )
+            raise InputValueError(argument, problem, remedies=[of_each, _ORDER_OF_QUERIES])
         return super()._order_by_place(side, argument)
 
     def _ids_of_listed(self, side: str, named: Lists, title: str, names: ListedNames) -> IntArray:
@@ -527,8 +531,7 @@ class Task(SidedTask):
         are_any_integers = entities.holds_ints and not entities.has_order
         if (entities.has_numbers or are_any_integers) and named.path and names:
             expected = "ids of entities, as qrels of ints have, and no names in text"
-            way = _digits_as_names(entities)
-            raise InputTypeError(title, "", expected, repr(names[0]), remedies=[way])
+            raise InputTypeError(title, expected=expected, got=repr(names[0]))
         if entities.has_order:
             return super()._ids_of_listed(side, named, title, names)
         ids = number_names(title, names, entities, is_text=bool(named.path))
@@ -554,8 +557,7 @@ class Task(SidedTask):
         if not entities.has_order:
             problem = f"a number of entities ({entities.size}) beside names in qrels says nothing "
             problem += "about columns: only lists by name can be evaluated"
-            ways = [_IN_ORDER, _digits_as_names(entities)]
-            raise InputValueError(argument, problem, remedies=ways)
+            raise InputValueError(argument, problem, remedies=[_IN_ORDER])
 
     def __repr__(self) -> str:
         side = self.answers
@@ -564,12 +566,6 @@ class Task(SidedTask):
         has_number = self.names["entity"].has_size
         among = f" among {side.n_candidates:,} entities" if has_number else ""
         return f"Task({answers} of {queries}{among}; {self.protocol})"
-
-
-def _digits_as_names(entities: Vocabulary) -> Option:
-    """Return the way out where names are numbers in text."""
-    size = entities.size if entities.has_size else "n"
-    return Option("", effect="takes digits as names", call=f"Task(..., entities=range({size}))")
 
 
 def _ways_to_columns(entities: Vocabulary) -> Sequence[Option]:
@@ -713,9 +709,8 @@ def _read_groups(groups: Any, queries: Vocabulary, n_queries: int, ids: IntArray
     """Read the groups of some queries: labels of all in their order, or a mapping of queries."""
     if not isinstance(groups, Mapping):
         if not queries.has_order and n_queries > 1:
-            problem = "groups in a sequence do not name their queries"
-            by_key = Option("", effect="says it", call="{query: group}")
-            raise InputValueError("groups", problem, remedies=[by_key, _ORDER_OF_QUERIES])
+            expected = "{query: group}, as this task does not have its queries in an order"
+            raise InputValueError("groups", expected=expected, got=type(groups).__name__)
         in_order = by_position("groups", groups, Axis(queries.names, "queries"))
         return as_labels("groups", in_order, queries.size)[ids]
     names = queries.list_labels(ids)

@@ -194,10 +194,9 @@ def _wrong_size(
     if may_be_of_bytes and size == size_of_bytes:
         ways = [Option("dtype", "int8", "says that bytes have a sign")]
         ways += [Option("dtype", "uint8", "that they have none")]
-    elif whole_rows and not rest:
-        call = f"np.memmap(path, {dtype.str!r}, 'r', 8, ({whole_rows}, {columns}))"
-        ways = [Option("", effect=f"maps the {whole_rows:,} rows that are there", call=call)]
     got = f"{size:,}"
+    if whole_rows and not rest:
+        got += f", those of {whole_rows:,} rows"
     return InputValueError("scores", expected=expected, got=got, place=place, remedies=ways)
 
 

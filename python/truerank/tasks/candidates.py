@@ -333,7 +333,7 @@ class CandidateSet:
             if len(missing):
                 first = members.label_of(int(missing[0]))
                 problem = f"{len(missing):,} {noun} are not among the candidates, first {first!r}"
-                raise InputValueError(ARGUMENT, f"{problem}: add them")
+                raise InputValueError(ARGUMENT, problem)
             return ids
         without_list = distinct(keys[~are_among(keys, self.keys)])
         if len(without_list):
@@ -348,7 +348,7 @@ class CandidateSet:
             answer = members.label_of(int(answers[missing[0]]))
             key = self.key_names.label_of(int(keys[missing[0]]))
             problem = f"{len(missing):,} right answers are not among their candidates"
-            problem += f", first {answer!r} for {key!r} of the {self.key_names.of}: add them"
+            problem += f", first {answer!r} for {key!r} of the {self.key_names.of}"
             raise InputValueError(ARGUMENT, problem)
         if self.one_set is not None:
             return self.one_set

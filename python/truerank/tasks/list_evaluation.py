@@ -12,7 +12,7 @@ import numpy as np
 from .._core import Selection
 from ..arrays.row_keys import are_among, codes_of, distinct_rows, row_keys, without
 from ..counting.lists import CandidateLists, TopK, as_lists, rank_checked_lists
-from ..errors import InputTypeError, InputValueError, argument_names, warn_user
+from ..errors import InputTypeError, InputValueError, Option, argument_names, warn_user
 from ..inputs.array_likes import as_scores
 from ..inputs.checks import choice
 from ..inputs.selection import indptr_of, join_ranges
@@ -47,7 +47,10 @@ def open_lists(
         return read_lists(argument, value, rules=rules, roles=roles, **reading)
     with argument_names(ids=argument):  # The ids of a TopK are positions.
         lists = as_lists(value.ids, value.scores, rules.dtype)
-    return lists.once(rules) if is_once else lists
+    if is_once:
+        return lists.once(rules)
+    way = Option("duplicates", "first", "counts each once, at its best score if they have scores")
+    return lists._replace(remedies=(way,))
 
 
 def choose_lists(
@@ -108,7 +111,7 @@ def findings_of_names(
     if not pairs:
         return []
     words = f"{len(pairs):,} of the first {len(queries):,} right answers differ from listed names "
-    words += f"only in case, blanks, Unicode form or leading zeros: {', '.join(pairs[:3])}"
+    words += f"only in blanks, Unicode form or leading zeros: {', '.join(pairs[:3])}"
     return [Finding("names", len(pairs), words)]
 
 
@@ -117,8 +120,8 @@ def _find_other_writing(answer: str, names: Sequence[str]) -> list[str]:
 
     Examples
     --------
-    >>> _find_other_writing("Doc 07", ["a", "doc07"]), _find_other_writing("x y", ["y", "x"])
-    (['doc07'], ['x', 'y'])
+    >>> _find_other_writing("Doc 07", ["a", "Doc07"]), _find_other_writing("x y", ["y", "x"])
+    (['Doc07'], ['x', 'y'])
     """
     plain_answer = _plain_text([answer]).lstrip("0")
     plain_text = _plain_text([*names, ""])  # A "\0" ends each name.
@@ -133,14 +136,14 @@ def _find_other_writing(answer: str, names: Sequence[str]) -> list[str]:
 
 
 def _plain_text(names: Iterable[str]) -> str:
-    """Join names, without case, blanks and what Unicode writes in several ways.
+    """Join names, without blanks and what Unicode writes in several ways.
 
     Examples
     --------
     >>> _plain_text(["Doc 1", "\uff21"]).split(chr(0))
-    ['doc1', 'a']
+    ['Doc1', 'A']
     """
-    return "".join(unicodedata.normalize("NFKC", "\0".join(names)).casefold().split())
+    return "".join(unicodedata.normalize("NFKC", "\0".join(names)).split())
 
 
 def report_missing_lists(
@@ -163,7 +166,7 @@ def report_missing_lists(
             if text_of_name in unused_by_text:
                 pairs.append(f"{unused_by_text[text_of_name]!r} for {name!r}")
         if pairs:
-            text += "; there are lists of names that differ only in blanks or case: "
+            text += "; there are lists of names that differ only in blanks: "
             text += ", ".join(pairs[:3])
         warn_user(argument, text)
         words = f"{format_count(len(missing), 'query')} with right answers without a list"

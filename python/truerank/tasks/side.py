@@ -25,7 +25,7 @@ from ..arrays.row_keys import (
 from ..counting.driver import count_scores
 from ..counting.job import Job
 from ..counting.ranking import rank
-from ..errors import InputValueError, Option, argument_names, warn_user
+from ..errors import InputValueError, argument_names, warn_user
 from ..inputs.checks import choice, integer, several
 from ..inputs.selection import indptr_of, join_ranges
 from ..naming import import_extra, public
@@ -195,8 +195,7 @@ def warn_of_unlike_rows(
     if _differ_beyond_rounding(scores[pairs], first_scores[pairs], is_compared[pairs]):
         share = f"{len(pairs):,} of {len(tasks):,} rows that were compared"
         text = f"in {share} a query has scores that differ from its first row"
-        way = Option("", effect="gives the query of each row", call="row_queries=")
-        warn_user(argument, f"{text}; row i belongs to test[i]", [way])
+        warn_user(argument, f"{text}; row i belongs to test[i]")
 
 
 def _differ_beyond_rounding(

@@ -280,7 +280,7 @@ class Task:
                     f"these are positions, as in task.{name}.queries, but labels are asked for"
                 )
                 call = f"task.{name}" if title else f'{{"{name}": task.{name}}}'
-                way = Option("", effect="has these queries", call=f"row_queries={call}")
+                way = Option("row_queries", ..., "has these queries", call=f"row_queries={call}")
                 raise InputValueError(argument, problem, remedies=[way])
             labels = tuple(columns[0]) if len(columns) == 1 else None
         row_of_query, n_unused = self._match_keys(name, argument, ids)
@@ -560,7 +560,7 @@ class Task:
         -----
         UserWarning
             If queries have no list: it names the first three, and lists of other queries whose
-            names differ from theirs only in blanks or case.
+            names differ from theirs only in blanks.
         """
         self._check_sides(values, "lists", title)
         keys_of_sides = self._check_keys_of_sides(row_queries)
