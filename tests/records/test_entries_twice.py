@@ -172,7 +172,7 @@ def test_pads_of_lists_by_query_are_left_out() -> None:
         ({0: [3, -1], 1: [4, 2]}, {}),
     ):
         with pytest.raises(
-            tr.InputValueError, match="lists of unlike lengths have no padding"
+            tr.InputValueError, match="lists are of unlike lengths, without padding"
         ) as refused:
             task.evaluate_lists(lists, **options)
         assert "duplicates=" not in str(refused.value)
