@@ -168,7 +168,7 @@ def test_every_kind_in_both_orders(run: Run, kind: str, way: str) -> None:
 def test_a_list_of_several_tests_is_refused_with_both_forms(run: Run) -> None:
     message = refusal(tr.InputValueError, "parts: number 1", tr.concatenate, [ENGLISH, OTHER])
     assert 'concatenate({"en": a, "de": b}) joins data sets' in message
-    assert "repeats='drop'" in message
+    assert "repeats='refuse' joins folds or chunks of one test" in message
     refusal(tr.InputValueError, "parts: x: number 1", tr.concatenate, {"x": [ENGLISH, OTHER]})
     named = [tr.concatenate({"x": each}) for each in (ENGLISH, OTHER)]
     refusal(tr.InputValueError, "another test of x", tr.concatenate, named)
@@ -179,7 +179,7 @@ def test_a_list_of_several_tests_is_refused_with_both_forms(run: Run) -> None:
     refusal(tr.InputValueError, "dataset missing", tr.concatenate, [named[0], OTHER])
     for i, each in enumerate((ENGLISH, OTHER, named[0])):
         each.save(f"{i}.npz")
-    run("merge", "0.npz", "1.npz").refuses(1, "data sets are joined by name")
+    run("merge", "0.npz", "1.npz").refuses(1, "NAME=FILE joins data sets; --repeats")
     run("merge", "x=0.npz", "1.npz").refuses(2, "NAME=FILE for each file, or for none")
     run("merge", "x=0.npz", "x=1.npz").refuses(1, "parts: x: number 1: it belongs to another")
     run("merge", "y=2.npz", "x=1.npz").refuses(1, "parts: y: expected ranks without names")
@@ -361,7 +361,7 @@ def test_chunks_that_leave_answers_of_each_other_unfiltered(join: Any) -> None:
     report = tr.report(join(alone))
     assert report["mrr"] < 1
     (finding,) = report.audit("unfiltered")
-    assert finding.message.endswith("evaluate parts of one, task[p::n]")
+    assert finding.message.endswith("Tasks that were made apart do not know each other's")
     whole = Triples(test, {"t": train}, **make)
     report = tr.report(tr.concatenate([perfect(whole[p::2], set(facts)).ranks for p in (0, 1)]))
     assert report["mrr"] == 1

@@ -360,8 +360,10 @@ def ask_for_all_facts(case: Facts, **options: Any) -> float:
 
 
 def ask_for_validation(case: Facts, **options: Any) -> float:
+    """The number is that of the split only if it is called so."""
     known = {"train": case.known, "valid": case.test}
-    return rank_tails(case, case.test, known, **options)
+    number = rank_tails(case, case.test, known, **options)
+    return number if options.get("split") in known else 0.0
 
 
 def ask_for_ids(case: Facts, **options: Any) -> float:

@@ -55,8 +55,8 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         "its fields occur nowhere else; .* and that of .*train.tsv has none",
     ),
     "names of digits, of which the list lacks one": (
-        lambda: facts_of([("4", "r", "2")], [], entities=["7", "4", "9"]),
-        "expected labels of entities, as '7', got '2'",
+        lambda: facts_of([("0", "r", "1")], [], entities=["7", "0", "2"]),
+        "expected labels of entities, as '7', got '1'",
     ),
     "ids beyond the labels": (
         lambda: facts_of([("0", "r", "9")], [], entities=["a", "b", "c"]),

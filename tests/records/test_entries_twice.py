@@ -120,7 +120,7 @@ def test_entries_that_come_twice_are_refused_unless_said(tmp_path: Path) -> None
     entries = pd.DataFrame({"query": "q", "document": ["a", "b", "a"], "score": [0.2, 0.5, 0.9]})
     with pytest.raises(tr.InputValueError, match="duplicates='first' counts each at its best"):
         task.evaluate_lists(entries)
-    with pytest.raises(tr.InputValueError, match=r"'a' twice; duplicates='first' counts each whe"):
+    with pytest.raises(tr.InputValueError, match=r"'a' twice; duplicates='first' counts each w"):
         task.evaluate_lists(entries.drop(columns="score"))
     with pytest.raises(tr.InputValueError, match="every id at most once in a list"):
         retrieval.Task({0: [0]}, entities=2).evaluate_lists(tr.TopK([[0, 0]], [[0.2, 0.1]]))
@@ -172,7 +172,7 @@ def test_pads_of_lists_by_query_are_left_out() -> None:
         ({0: [3, -1], 1: [4, 2]}, {}),
     ):
         with pytest.raises(
-            tr.InputValueError, match="lists of unlike lengths have no padding"
+            tr.InputValueError, match="lists are of unlike lengths, without padding"
         ) as refused:
             task.evaluate_lists(lists, **options)
         assert "duplicates=" not in str(refused.value)

@@ -551,7 +551,7 @@ def merge(values: Values) -> None:
 
         merge_lists(paths, values)
         return
-    with called(path="parts", update="parts"):
+    with called(parts="parts", path="parts", update="parts"):
         if kinds[0] == "truerank.ranks":
             ranks = joined_ranks(words, values.pop("repeats", None))
         else:

@@ -339,7 +339,7 @@ LABEL = Value(read_label, "label|file")
 POSITIVE = click.IntRange(min=1)
 AXES = {"rows": 0, "columns": 1}
 # How messages write what only the user has.
-FORMS = {"--candidates": "N", "--by": "LABEL", "--member": "NAME"}
+FORMS = {"--candidates": "N", "--by": "LABEL", "--member": "NAME", "parts": "NAME=FILE"}
 SUSPECT_ROWS = ("keep", "drop", "raise")
 SIMILARITIES = (
     *("dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare", "inverse_l1", "inverse_l2"),
@@ -605,6 +605,8 @@ def write_option(names: Mapping[str, str], option: errors.Option) -> str:
     value: Any = option.value
     if flag.startswith("--labels "):  # Names are behind a key.
         return f"{flag}={'FILE' if value is ... else value}"
+    if value is ... and option.name in FORMS:  # what an argument may be
+        return FORMS[option.name] if flag else ""
     is_argument = not flag.startswith("--") or " " in flag  # or an option with a key
     # On a line, an option without a value is left out.
     if is_argument or value == {} or (value is ... and flag not in FORMS):

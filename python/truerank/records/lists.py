@@ -655,7 +655,7 @@ def _refuse_repeated(
         other_lists = "; rows of a query stand apart, as of lists that were joined"
     ways = []
     if name in (PAD, str(PAD)):
-        problem += f"; lists of unlike lengths have no padding, which {PAD} may be"
+        problem += "; lists are of unlike lengths, without padding"
     elif duplicates is not None and not other_lists:
         effect = "counts each at its best score"
         if "score" not in entries.values:

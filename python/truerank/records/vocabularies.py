@@ -327,7 +327,8 @@ class Vocabulary:
         entry = column.entry(row)
         if entry in (-1, "-1"):
             n_pads = sum(x in (-1, "-1") for x in column.entries())
-            expected += f"; lists of unlike lengths have no padding, and {n_pads:,} are {entry}"
+            expected += f"; lists are of unlike lengths, without padding, and {n_pads:,} of "
+            expected += f"{len(column):,} are {entry}"
         remedies = list(ways)
         if column.is_text and self.of in _WITH_IDS and self._may_be_ids(column.listed):
             remedies.append(Option("ids", True, "says that text has ids"))

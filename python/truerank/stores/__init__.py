@@ -219,6 +219,12 @@ def _read_one(
         on_device = device_store(source, dtype, dtypes)
         if on_device is not None:
             return on_device
+    path = str(source.filename) if isinstance(source, np.memmap) else ""
+    if os.path.isfile(path):
+        mapped, size = source.offset + source.nbytes, os.path.getsize(path)
+        if size < mapped:  # To read beyond its end would kill the process.
+            problem = f"{mapped} bytes of it were mapped, the file has {size}"
+            raise InputValueError("scores", problem, place=path)
     # Numpy would read an array of zarr or HDF5 as a whole.
     chunks = getattr(source, "chunks", None)
     if isinstance(chunks, tuple) and all(is_integer(length) for length in chunks):
