@@ -154,7 +154,7 @@ def test_lists_of_a_reranker(tmp_path: Path, data: Path) -> None:
         lists.append(dict(sorted(drawn.items(), key=lambda entry: -entry[1])))
     write_predictions(tmp_path / "predictions", test, lists, lists)
     read = run_recipe("lists.md", "def read_predictions")["read_predictions"]
-    with pytest.raises(ValueError, match="differ in a score: TopK has a row for each triple"):
+    with pytest.raises(ValueError, match="has two scores for .*: use a TopK, as below"):
         read("predictions")
     ids = [[names.index(name) for name in each] for each in lists]
     top = tr.TopK(ids, [list(each.values()) for each in lists])  # type: ignore[arg-type]
@@ -162,6 +162,16 @@ def test_lists_of_a_reranker(tmp_path: Path, data: Path) -> None:
     assert mrr_without_misses(report, "tail") == pytest.approx(
         mean_reciprocal_place(test, lists, 2), rel=1e-12
     )
+
+
+def test_a_list_with_a_repeat_is_joined_only_if_its_scores_are_equal() -> None:
+    read = run_recipe("lists.md", "def read_predictions")["read_predictions"]
+    lines = "a likes b\nHeads: a\t0.9\t\nTails: b\t0.9\td\t0.95\tb\t"
+    Path("predictions").write_text(f"{lines}0.9\t\n")
+    assert read("predictions")[0] == {("a", "likes"): {"b": 0.9, "d": 0.95}}
+    Path("predictions").write_text(f"{lines}0.1\t\n")
+    with pytest.raises(ValueError, match=r"^b has two scores for \('a', 'likes'\)"):
+        read("predictions")
 
 
 # -- runs and judgements ---------------------------------------------------------------------------
@@ -311,6 +321,54 @@ def test_files_of_mind() -> None:
     np.testing.assert_allclose(numbers, np.mean(values, axis=0), rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("logs", "places", "error"),
+    [
+        (["1 N2-1 N1-0 N2-1"], "1 [1,2,3]", AssertionError),
+        (["1 N2-1 N1-0", "1 N3-1 N4-0"], "1 [2,1]\n1 [1,2]", AssertionError),
+        (["1 N2-1 N1-0 N3-0"], "1 [2,1]", ValueError),
+    ],
+    ids=["a news item twice", "a number twice", "a place is missing"],
+)
+def test_files_of_mind_that_are_refused(
+    logs: list[str], places: str, error: type[Exception]
+) -> None:
+    """Of two places of a news item, or two impressions of one number, the last would count."""
+    lines = [line.replace(" ", "\tU1\t11/13/2019 7:17:00 AM\tN9\t", 1) for line in logs]
+    Path("behaviors.tsv").write_text("\n".join(lines))
+    Path("prediction.txt").write_text(places)
+    with pytest.raises(error):
+        run_recipe("impressions.md", 'Path("behaviors.tsv").read_text')
+
+
+def test_mean_reciprocal_rank_of_mind_needs_a_score_of_every_click() -> None:
+    """A click without one would count as if its place were known."""
+    task = retrieval.Task({"i": ["a", "b"]}, entities=list("abcdef"), candidates="all")
+    mind_mrr = run_recipe("impressions.md", "def mind_mrr")["mind_mrr"]
+    every = task.evaluate_lists({"i": {"a": 0.5, "c": 0.6, "b": 0.4}})
+    assert mind_mrr(every)["expected.mrr"] == pytest.approx((1 / 2 + 1 / 3) / 2)
+    with pytest.raises(AssertionError):
+        mind_mrr(task.evaluate_lists({"i": {"a": 0.5, "c": 0.6}}))
+
+
+# -- recommenders ----------------------------------------------------------------------------------
+
+
+def test_coverage_of_users_with_few_items_left() -> None:
+    """Of 30 items each user knows 15: lists of 20 have five places without an item."""
+    rng = np.random.default_rng(0)
+    known = np.argsort(rng.random((1000, 30)) + np.eye(1, 30), axis=1)[:, 15:]  # 0 by all
+    train = np.arange(1000).repeat(15), known.ravel()
+    users, items = rng.normal(size=(1000, 4)), rng.normal(size=(30, 4))
+    task = retrieval.Task({0: [known[0, 0]]}, queries=1000, entities=30)
+    names = run_recipe(
+        "recommenders.md", "some_get", knows_some=users, items=items, train=train, task=task
+    )
+    assert (names["top"].ids == -1).sum() == 5000
+    some_get = set().union(*(set(range(30)).difference(row) for row in known.tolist()))
+    assert names["some_get"].tolist() == sorted(some_get) == list(range(1, 30))
+
+
 # -- hybrid search ---------------------------------------------------------------------------------
 
 
@@ -356,6 +414,15 @@ def test_ranks_at_each_weight_of_hybrid_search(form: Any, is_whole: bool) -> Non
             np.testing.assert_array_equal(ranks.above, (sums > true).sum(1))
 
 
+def test_two_sparse_scores_of_a_document_are_refused() -> None:
+    """As of its passages, which scipy adds up."""
+    names = run_recipe("hybrid-search.md", "def rank_at_weights")
+    queries, entities, sparse, targets = hybrid_problem(np.random.default_rng(0), True)
+    twice = scipy.sparse.coo_array(([1.0, 2.0], ([0, 0], [3, 3])), shape=sparse.shape)
+    with pytest.raises(AssertionError):
+        names["rank_at_weights"]([1], queries, entities, twice, targets, similarity="l1")
+
+
 def test_scaling_over_all_documents_and_over_those_retrieved() -> None:
     """Each by its definition; a share that was chosen by the one is another by the other."""
     page = (HOW_TO / "hybrid-search.md").read_text(encoding="utf-8")
@@ -384,12 +451,14 @@ def test_scaling_over_all_documents_and_over_those_retrieved() -> None:
 
 
 def test_reciprocal_rank_fusion() -> None:
-    """By its definition: each list gives a document 1 / (60 + place), and its weight times that."""
+    """Each list gives a document 1 / (60 + place), and its weight times that; a repeat nothing."""
     names = run_recipe("hybrid-search.md", "def fuse")
     rng = np.random.default_rng(0)
     first, second = ([f"d{i}" for i in rng.permutation(30)[:20]] for _ in range(2))
     for weight in (0, 0.4, 1, 3):
         fused = names["fuse"](first, second, weight)
+        passages = [[*order[:1], *order[:5], *order[2:], *order[7:]] for order in (first, second)]
+        assert names["fuse"](*passages, weight) == fused
         assert fused.keys() == {*first, *second}
         for name, score in fused.items():
             right = 0.0
@@ -420,20 +489,28 @@ def test_who_stands_above_the_true_tail_in_the_worst_triples() -> None:
 # -- retrieval for generation ----------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:.* have no list")
 def test_all_right_passages_and_precision_without_a_cutoff() -> None:
-    """Of lists of any length, by their sets; answers beyond the tenth place are missed."""
+    """Of lists of any length, by their sets; answers beyond the tenth place are missed.
+
+    A list may be empty, or missing, or of a question that is not asked.
+    """
     rng = np.random.default_rng(0)
     golden = {f"q{i}": [f"p{i}", f"p{i + 1}"][: 1 + i % 2] for i in range(60)}
     given = {}
     for question, answers in golden.items():
         others = [f"other {i}" for i in range(rng.integers(1, 30))]
         given[question] = rng.permutation(others + answers[: rng.integers(0, 3)]).tolist()
-    words = 'lists = {"q0": ["p0", "p7"], "q1": ["p51", "p1", "p9"]}'
-    names = run_recipe("rag.md", "recall_all", (words, "lists = given"), golden=golden, given=given)
-    pairs = [(set(golden[question]), passages) for question, passages in given.items()]
-    precisions = [len(right & set(passages)) / len(passages) for right, passages in pairs]
-    precision = names["right"] / [len(given[question]) for question in names["report"].queries]
-    np.testing.assert_allclose(precision, precisions)
+    given["q1"] = []
+    del given["q2"]
+    words = 'asked = {question: golden[question] for question in ("q0", "q1")}\nlists = '
+    words += '{"q0": ["p0", "p7"], "q1": ["p51", "p1", "p9"]}'
+    given = given | {"not in the golden set": ["p1"]}
+    replaced = (words, "asked, lists = golden, given")
+    names = run_recipe("rag.md", "recall_all", replaced, golden=golden, given=given)
+    pairs = [(set(right), given.get(question, [])) for question, right in golden.items()]
+    precisions = [len(right & set(found)) / max(len(found), 1) for right, found in pairs]
+    np.testing.assert_allclose(names["right"] / np.maximum(names["lengths"], 1), precisions)
     recalls = names["report"].per_query("recall@10") == 1
     np.testing.assert_array_equal(recalls, [right <= set(found[:10]) for right, found in pairs])
     assert 0 < recalls.mean() < 1
@@ -457,6 +534,21 @@ def test_questions_that_got_worse_in_two_tasks_of_one_golden_set() -> None:
         "rag.md", "was, now = ", ("sorted(", "worst = sorted("), before=before, after=less
     )["worst"]
     assert worst[0] == "q1"
+
+
+def test_questions_of_joined_golden_sets_are_not_paired_by_the_order_of_joining() -> None:
+    """Where two sets have a question of one name, its key has the number of its set."""
+    ranks = {}
+    for name, passages in {"en": ["en p", "x"], "de": ["x", "de p"]}.items():
+        task = retrieval.Task({"q0": [f"{name} p"]})
+        ranks[name] = task.evaluate_lists({"q0": passages}).ranks
+    before, after = (
+        tr.report(tr.concatenate([ranks[name] for name in order], repeats="refuse"))
+        for order in (("en", "de"), ("de", "en"))
+    )
+    assert before.by_query("mrr").keys() == after.by_query("mrr").keys()
+    with pytest.raises(AssertionError):
+        run_recipe("rag.md", "was, now = ", before=before, after=after)
 
 
 def test_a_random_order_of_some_candidates_has_less_than_half_an_auc() -> None:
@@ -756,21 +848,23 @@ def test_no_row_of_ranks_contradicts_itself_and_others_do() -> None:
 # -- a corpus that changed -------------------------------------------------------------------------
 
 
-def test_counts_of_a_corpus_that_changed() -> None:
+@pytest.mark.parametrize("changed", ["[5, 900, 2000]", "[900, 5, 2000, 5]"])
+def test_counts_of_a_corpus_that_changed(changed: str) -> None:
     """Those of whole numbers, which often tie, are those of the new corpus, counted anew."""
     rng = np.random.default_rng(0)
     whole = SimpleNamespace(random=lambda shape: rng.integers(0, 3, shape).astype(float))
     targets = rng.integers(0, 3000, 400)
     targets[:2] = 5, 900
-    names = run_recipe("files.md", "changed = ", rng=whole, targets=targets)
+    replaced = ("[5, 900, 2000]", changed)
+    names = run_recipe("files.md", "changed = ", replaced, rng=whole, targets=targets)
     right = names["queries"] @ names["corpus"].T
     true = right[np.arange(400), targets, None]
     same = ~np.isin(targets, names["changed"])
     assert 0 < (~same).sum() < 10
     assert (names["above"] != names["old"].above).any()
     assert (names["tied"] != names["old"].tied).any()
-    np.testing.assert_array_equal(names["above"][same], (right > true).sum(1)[same])
-    np.testing.assert_array_equal(names["tied"][same], (right == true).sum(1)[same])
+    np.testing.assert_array_equal(names["above"], (right > true).sum(1))
+    np.testing.assert_array_equal(names["tied"], (right == true).sum(1))
 
 
 # -- entity alignment ------------------------------------------------------------------------------
