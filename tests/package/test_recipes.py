@@ -26,6 +26,7 @@ from oracles import identification
 from support import markdown_pages
 from support.environment import ROOT
 from truerank import alignment, retrieval
+from truerank.cli import demo
 from truerank.link_prediction import Task
 
 HOW_TO = ROOT / "docs" / "how-to"
@@ -468,6 +469,189 @@ def test_reciprocal_rank_fusion() -> None:
             assert score == pytest.approx(right, rel=1e-12)
 
 
+# -- judgements in another order, ids with gaps, stars ---------------------------------------------
+
+
+def run_in_backticks(page: str, words: str, **names: Any) -> Any:
+    """Return the value of the one piece of code of a page's text that has certain words."""
+    text = (HOW_TO / page).read_text(encoding="utf-8")
+    (code,) = (part for part in text.split("`")[1::2] if words in part)
+    return eval(code, {"tr": tr, "dict": dict} | names)
+
+
+def test_queries_that_are_documents_in_another_order_than_the_corpus() -> None:
+    qrels = '{"a1": ["a2"], "b1": ["b2"]}'
+    names = run_recipe("retrieval.md", "twins = ", (qrels, '{"b1": ["b2"], "a1": ["a2"]}'))
+    assert names["report"]["mrr"] == 1
+
+
+def test_rows_of_no_entity_do_not_compete() -> None:
+    """Entities have the ids 0, 1 and 4; vectors of rows 2 and 3 were never trained."""
+    labels, rows = {0: "a", 1: "b", 4: "c"}, 5
+    code = "dict({})"
+    text = (HOW_TO / "inputs.md").read_text(encoding="utf-8")
+    (line,) = (part for part in text.split("`")[1::2] if "row {i}" in part)
+    options = eval(code.format(line), {"labels": labels, "rows": rows})
+    Path("test.tsv").write_text("0\t0\t4\n")
+    task = Task("test.tsv", {}, relations=["r"], sides=["tail"], ids=True, **options)
+    report = task.evaluate_scores(np.array([[0.0, 0.1, 0.9, 0.8, 0.5]]))
+    assert (report["mrr"], report.ranks.candidates.tolist()) == (1, [3])
+
+
+def test_stars_that_are_no_right_answer() -> None:
+    """Items of four and five stars are right, in a file of user, item, rating and time."""
+    rng = np.random.default_rng(0)
+    stars = {user: dict(enumerate(rng.integers(1, 6, 20).tolist())) for user in range(15)}
+    lines = [f"{u}\t{i}\t{each[i]}\t8812\n" for u, each in stars.items() for i in each]
+    Path("u.data").write_text("".join(lines))
+    run = {str(user): [str(i) for i in rng.permutation(20)] for user in stars}
+    text = (HOW_TO / "lists.md").read_text(encoding="utf-8")
+    found = [part for part in text.split("`") if '"relevance": 2}' in part or "level=" in part]
+    options = eval(f"dict({', '.join(found)})")
+    right = {
+        str(user): {str(i): int(n > 3) for i, n in each.items()} for user, each in stars.items()
+    }
+    assert retrieval.Task("u.data", **options).evaluate_lists(run)["map"] == pytest.approx(
+        mean_of_queries(right, run, average_precision), rel=1e-12
+    )
+
+
+# -- given negatives, complex queries --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "negatives", [[[2, 3, 4], [0, 1, -1]], [[2, 3, 2], [0, 1, -1]], [[2, 1, 4]] * 2]
+)
+def test_negatives_that_come_twice_are_refused(negatives: Any) -> None:
+    """Or that are the answer: OGB counts each of them, and a set of candidates does not."""
+    given = ("negatives = np.array([[2, 3, 4], [0, 1, -1]])", "negatives = np.array(given)")
+    names = {"given": negatives, "Task": Task}
+    lists = np.column_stack([[1, 2], negatives])
+    if any(len(set(row)) < len(row) for row in lists.tolist()):
+        with pytest.raises(AssertionError):
+            run_recipe("facts.md", "lists = np.sort", given, **names)
+        return
+    report = run_recipe("facts.md", "lists = np.sort", given, **names)["report"]
+    scores = np.random.default_rng(0).random((2, 5))
+    places = [
+        1 + (row[ids[ids >= 0]] > row[answer]).sum()
+        for row, ids, answer in zip(scores, lists, (1, 2), strict=True)
+    ]
+    assert report.ranks.realistic.tolist() == places
+
+
+@pytest.mark.parametrize("hard", ["[[1, 5, 1], [4], [2]]", "[[0, 5], [4], [2]]"])
+def test_answers_that_come_twice_are_refused(hard: str) -> None:
+    """A hard answer twice, or one that is easy, too."""
+    with pytest.raises(AssertionError):
+        run_recipe("facts.md", "hard = ", ("[[1, 5], [4], [2]]", hard))
+
+
+# -- vectors of link prediction --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("entities", "relations", "is_right"),
+    [("e{}", "r{}", True), ("{}", "{}", True), ("e{}", "r{}", False), (None, None, True)],
+    ids=["names", "digits", "no order of relations", "ids"],
+)
+def test_vectors_by_the_ids_of_a_task(entities: str, relations: str, is_right: bool) -> None:
+    """Of names without their order ids would be those of sorted labels: an MRR of 0.03 for 0.44."""
+    published = demo.load_model()
+    right = published.test
+    options: dict[str, Any] = {"entities": 104, "relations": 25}
+    splits = [published.test, published.train, published.valid]
+    if entities:
+        names = [entities.format((7 * i) % 104 + 3) for i in range(104)]
+        of_relations = [relations.format((3 * i) % 25 + 2) for i in range(25)]
+        options = {"entities": names}
+        if is_right:
+            options["relations"] = of_relations
+        splits = [[(names[h], of_relations[r], names[t]) for h, r, t in each] for each in splits]
+    task = Task(splits[0], {"train": splits[1], "valid": splits[2]}, **options)
+    names = {"published": published, "task": task}
+    names |= {"entities": published.entities, "relations": published.relations}
+    if is_right:
+        fused = run_recipe("link-prediction.md", "fused = ", **names)["fused"]
+        assert fused["mrr"] == pytest.approx(0.438477, abs=1e-6)
+        return
+    assert (task.test != right).any()
+    with pytest.raises(AssertionError):
+        run_recipe("link-prediction.md", "fused = ", **names)
+
+
+def test_values_of_groups_are_paired_by_their_names() -> None:
+    """Reports have groups in the order of their models' relations."""
+    facts = [("a", "r1", "b"), ("b", "r2", "a"), ("a", "r3", "a")]
+    page = " ".join((HOW_TO / "compare.md").read_text(encoding="utf-8").split())
+    (code,) = (part for part in page.split("`") if "sorted(values)" in part)
+    of_models = []
+    for relations in (["r1", "r2", "r3"], ["r3", "r1", "r2"]):
+        task = Task(facts, {}, entities=["a", "b"], relations=relations, sides=["tail"])
+        report = task.evaluate_scores([[0.5, 0.1]] * 3)
+        values = tr.report(report.ranks, by="relation").group_values("mrr")
+        assert list(values) == relations
+        of_models.append(eval(code, {"values": values}))
+    assert of_models[0] == of_models[1] == [0.5, 1, 1]
+
+
+# -- nearest references ----------------------------------------------------------------------------
+
+
+def test_neighbours_of_few_references() -> None:
+    """The library would take padding, -1, for the last reference."""
+    torch = SimpleNamespace(from_numpy=np.asarray)
+    find = run_recipe("pytorch.md", "def exact_neighbours", torch=torch)["exact_neighbours"]
+    vectors = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
+    distances, ids = find(vectors, 5, vectors, ref_includes_query=True)
+    right = ((vectors[:, None] - vectors) ** 2).sum(2) + np.diag([np.inf] * 6)
+    np.testing.assert_array_equal(ids, np.argsort(right)[:, :5])
+    np.testing.assert_allclose(distances, np.sort(right)[:, :5], rtol=1e-5)
+    with pytest.raises(AssertionError):
+        find(vectors, 6, vectors, ref_includes_query=True)
+
+
+# -- lists of an index -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("are_few", [False, True])
+def test_the_share_of_the_nearest_among_more(are_few: bool) -> None:
+    """By sets; a truth of fewer candidates than k is padded, as lists may be, and is refused."""
+    rng = np.random.default_rng(0)
+    queries, entities = rng.normal(size=(9, 4)), rng.normal(size=(30, 4))
+    ids = np.where(rng.random((9, 10)) < 0.3, -1, rng.integers(0, 30, (9, 10)))
+    np.save("ef64.npy", ids)
+    few = [list(range(3 - are_few, 30))] + [[0]] * 8  # left out of each query's candidates
+    by_filter = ("1, similarity", "3, filter=few, similarity")
+    names = {"queries": queries, "entities": entities, "few": few}
+    if are_few:
+        with pytest.raises(AssertionError):
+            run_recipe("index-recall.md", "truth.min()", by_filter, **names)
+        return
+    page = (HOW_TO / "index-recall.md").read_text(encoding="utf-8")
+    (block,) = (b.code for b in markdown_pages.blocks(page) if "truth.min()" in b.code)
+    found = run_recipe("index-recall.md", "truth.min()", by_filter, **names)
+    share = eval(block.splitlines()[-1], found)
+    shares = [
+        len(set(row) & set(right)) / 3 for row, right in zip(ids, found["truth"], strict=True)
+    ]
+    assert share == pytest.approx(np.mean(shares))
+
+
+def test_the_overlap_of_lists() -> None:
+    rng = np.random.default_rng(0)
+    lists = [np.argsort(rng.random((9, 30)))[:, :10] for _ in range(2)]
+    names = dict(zip(("of_bytes", "of_bits"), lists, strict=True)) | {"entities": np.zeros(30)}
+    task = run_recipe("index-recall.md", "overlap = ", **names)["overlap"]
+    overlap = task.evaluate_lists(dict(enumerate(lists[1])))["recall@10"]
+    assert overlap == pytest.approx(np.mean([len({*a} & {*b}) / 10 for a, b in zip(*lists)]))
+    for padded in lists:
+        padded[3, 8:] = -1
+        with pytest.raises(AssertionError):
+            run_recipe("index-recall.md", "overlap = ", **names)
+        padded[3] = range(10)
+
+
 # -- errors ----------------------------------------------------------------------------------------
 
 
@@ -484,6 +668,16 @@ def test_who_stands_above_the_true_tail_in_the_worst_triples() -> None:
         ranks.append(1 + (row < true).sum())
     assert (np.sort(ranks)[-3:] == names["tails"].realistic[worst][::-1]).all()
     np.testing.assert_array_equal(np.argsort(distances[worst])[:, :3], top.ids)
+
+
+def test_a_list_for_the_judges_lacks_what_is_judged() -> None:
+    """Whatever the order of the judgements."""
+    queries_of_judgements = "rng.random() < 0.67] for query in "
+    reordered = (f"{queries_of_judgements}right}}", f"{queries_of_judgements}reversed(right)}}")
+    names = run_recipe("read-the-errors.md", "judged = ", reordered)
+    assert list(names["judged"])[0] == 199
+    for query, ids in enumerate(names["top"].ids.tolist()):
+        assert not set(ids).intersection(names["judged"][query])
 
 
 # -- retrieval for generation ----------------------------------------------------------------------
@@ -884,6 +1078,50 @@ def near_pairs(n: int, width: int = 8) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(5)
     left = rng.normal(size=(n, width))
     return left, left + rng.normal(size=(n, width))
+
+
+def best_f1(highest: np.ndarray, exclusive: np.ndarray) -> float:
+    """Return the best F1 of all thresholds: entities whose scores are below it have no partner."""
+    values = []
+    for threshold in [*highest, np.inf]:
+        below = highest < threshold
+        values.append(2 * (below & exclusive).sum() / (below.sum() + exclusive.sum()))
+    return float(max(values))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_thresholds_of_entities_without_a_counterpart(seed: int) -> None:
+    """Equal similarities are on one side of each; the best may be above all of them."""
+    rng = np.random.default_rng(seed)
+    highest = rng.integers(0, 6, 30) / 8
+    exclusive = rng.random(30) < (1 if seed == 0 else 1 - highest)
+    given = ("np.arange(1300) >= 1000", "given")
+    top = SimpleNamespace(scores=highest[:, None])
+    names = run_recipe("entity-alignment.md", "exclusive = ", given, top=top, given=exclusive)
+    assert names["f1"].max() == pytest.approx(best_f1(highest, exclusive))
+    threshold = names["thresholds"][names["best"]]
+    matrix = np.where(np.eye(30, dtype=bool), highest[:, None], -1)
+    found, _ = alignment.infer(matrix, None, threshold=threshold)
+    below = np.setdiff1d(np.arange(30), found[:, 0])
+    f1 = 2 * exclusive[below].sum() / (len(below) + exclusive.sum())
+    assert f1 == pytest.approx(best_f1(highest, exclusive))
+
+
+def test_recall_of_pairs_that_come_twice() -> None:
+    left, right = near_pairs(30)
+    pairs = np.arange(30)[:, None].repeat(2, axis=1)
+    names = {"left": left, "right": right, "pairs": np.concatenate([pairs, pairs[:9]])}
+    names = run_recipe("entity-alignment.md", "right_pairs = ", **names)
+    correct = (names["found"][:, 0] == names["found"][:, 1]).sum()
+    assert (names["correct"], len(names["right_pairs"])) == (correct, 30)
+
+
+def test_degrees_of_entities_whose_ids_are_in_another_order() -> None:
+    left = [10, 7, 0, 1]
+    task = alignment.Task([(10, 5), (0, 6)], left=left, right=[5, 6, 8], sides=["left_to_right"])
+    ranks = task.evaluate_scores(np.eye(4, 3)).ranks
+    report = run_in_backticks("entity-alignment.md", "degree=", ranks=ranks, degrees={10: 3, 0: 1})
+    assert report.group_values("count") == {1: 1, 3: 1}
 
 
 KEYS = ("hits@1", "hits@10", "mrr")
