@@ -547,6 +547,14 @@ def test_answers_that_come_twice_are_refused(hard: str) -> None:
         run_recipe("facts.md", "hard = ", ("[[1, 5], [4], [2]]", hard))
 
 
+def test_qualifiers_are_a_set_of_pairs() -> None:
+    with_set = run_recipe("facts.md", "def with_set")["with_set"]
+    once = ("curie", "won", "medal", "in", "1903", "with", "pierre")
+    assert with_set((*once, "in", "1903")) == with_set((*once[:3], *once[5:], *once[3:5]))
+    with pytest.raises(ValueError, match="is shorter"):
+        with_set(once[:-1])
+
+
 # -- vectors of link prediction --------------------------------------------------------------------
 
 
@@ -668,6 +676,14 @@ def test_who_stands_above_the_true_tail_in_the_worst_triples() -> None:
         ranks.append(1 + (row < true).sum())
     assert (np.sort(ranks)[-3:] == names["tails"].realistic[worst][::-1]).all()
     np.testing.assert_array_equal(np.argsort(distances[worst])[:, :3], top.ids)
+
+
+def test_only_those_above_the_true_tail_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """The best triples have nobody above; lists are filled with -1 where most tails are known."""
+    worst = ("np.argsort(-tails.realistic)[:3]", "np.argsort(tails.realistic)[:3]")
+    run_recipe("read-the-errors.md", "demo.load_model()", worst)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(" rank ")[2] for line in lines] == ["1:"] * 3
 
 
 def test_a_list_for_the_judges_lacks_what_is_judged() -> None:
