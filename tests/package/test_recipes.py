@@ -52,6 +52,13 @@ def run_recipe(
     return names
 
 
+def code_in_text(page: str, words: str) -> str:
+    """Return the only code in the text of a page that has certain words."""
+    text = " ".join((HOW_TO / page).read_text(encoding="utf-8").split())
+    (code,) = (code for code in text.split("`")[1::2] if words in code)
+    return code
+
+
 @pytest.fixture(autouse=True)
 def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -155,7 +162,7 @@ def test_lists_of_a_reranker(tmp_path: Path, data: Path) -> None:
         lists.append(dict(sorted(drawn.items(), key=lambda entry: -entry[1])))
     write_predictions(tmp_path / "predictions", test, lists, lists)
     read = run_recipe("lists.md", "def read_predictions")["read_predictions"]
-    with pytest.raises(ValueError, match="has two scores for .*: use a TopK, as below"):
+    with pytest.raises(ValueError, match=r"has two scores for .*: use a TopK, as below"):
         read("predictions")
     ids = [[names.index(name) for name in each] for each in lists]
     top = tr.TopK(ids, [list(each.values()) for each in lists])  # type: ignore[arg-type]
@@ -472,13 +479,6 @@ def test_reciprocal_rank_fusion() -> None:
 # -- judgements in another order, ids with gaps, stars ---------------------------------------------
 
 
-def run_in_backticks(page: str, words: str, **names: Any) -> Any:
-    """Return the value of the one piece of code of a page's text that has certain words."""
-    text = (HOW_TO / page).read_text(encoding="utf-8")
-    (code,) = (part for part in text.split("`")[1::2] if words in part)
-    return eval(code, {"tr": tr, "dict": dict} | names)
-
-
 def test_queries_that_are_documents_in_another_order_than_the_corpus() -> None:
     qrels = '{"a1": ["a2"], "b1": ["b2"]}'
     names = run_recipe("retrieval.md", "twins = ", (qrels, '{"b1": ["b2"], "a1": ["a2"]}'))
@@ -488,10 +488,8 @@ def test_queries_that_are_documents_in_another_order_than_the_corpus() -> None:
 def test_rows_of_no_entity_do_not_compete() -> None:
     """Entities have the ids 0, 1 and 4; vectors of rows 2 and 3 were never trained."""
     labels, rows = {0: "a", 1: "b", 4: "c"}, 5
-    code = "dict({})"
-    text = (HOW_TO / "inputs.md").read_text(encoding="utf-8")
-    (line,) = (part for part in text.split("`")[1::2] if "row {i}" in part)
-    options = eval(code.format(line), {"labels": labels, "rows": rows})
+    code = code_in_text("inputs.md", "row {i}")
+    options = eval(f"dict({code})", {"labels": labels, "rows": rows})
     Path("test.tsv").write_text("0\t0\t4\n")
     task = Task("test.tsv", {}, relations=["r"], sides=["tail"], ids=True, **options)
     report = task.evaluate_scores(np.array([[0.0, 0.1, 0.9, 0.8, 0.5]]))
@@ -505,9 +503,8 @@ def test_stars_that_are_no_right_answer() -> None:
     lines = [f"{u}\t{i}\t{each[i]}\t8812\n" for u, each in stars.items() for i in each]
     Path("u.data").write_text("".join(lines))
     run = {str(user): [str(i) for i in rng.permutation(20)] for user in stars}
-    text = (HOW_TO / "lists.md").read_text(encoding="utf-8")
-    found = [part for part in text.split("`") if '"relevance": 2}' in part or "level=" in part]
-    options = eval(f"dict({', '.join(found)})")
+    codes = [code_in_text("lists.md", words) for words in ('"relevance": 2}', "relevance_level=")]
+    options = eval(f"dict({', '.join(codes)})")
     right = {
         str(user): {str(i): int(n > 3) for i, n in each.items()} for user, each in stars.items()
     }
@@ -591,8 +588,7 @@ def test_vectors_by_the_ids_of_a_task(entities: str, relations: str, is_right: b
 def test_values_of_groups_are_paired_by_their_names() -> None:
     """Reports have groups in the order of their models' relations."""
     facts = [("a", "r1", "b"), ("b", "r2", "a"), ("a", "r3", "a")]
-    page = " ".join((HOW_TO / "compare.md").read_text(encoding="utf-8").split())
-    (code,) = (part for part in page.split("`") if "sorted(values)" in part)
+    code = code_in_text("compare.md", "sorted(values)")
     of_models = []
     for relations in (["r1", "r2", "r3"], ["r3", "r1", "r2"]):
         task = Task(facts, {}, entities=["a", "b"], relations=relations, sides=["tail"])
@@ -652,7 +648,8 @@ def test_the_overlap_of_lists() -> None:
     names = dict(zip(("of_bytes", "of_bits"), lists, strict=True)) | {"entities": np.zeros(30)}
     task = run_recipe("index-recall.md", "overlap = ", **names)["overlap"]
     overlap = task.evaluate_lists(dict(enumerate(lists[1])))["recall@10"]
-    assert overlap == pytest.approx(np.mean([len({*a} & {*b}) / 10 for a, b in zip(*lists)]))
+    shares = [len({*a} & {*b}) / 10 for a, b in zip(*lists, strict=True)]
+    assert overlap == pytest.approx(np.mean(shares))
     for padded in lists:
         padded[3, 8:] = -1
         with pytest.raises(AssertionError):
@@ -688,10 +685,10 @@ def test_only_those_above_the_true_tail_are_named(capsys: pytest.CaptureFixture[
 
 def test_a_list_for_the_judges_lacks_what_is_judged() -> None:
     """Whatever the order of the judgements."""
-    queries_of_judgements = "rng.random() < 0.67] for query in "
-    reordered = (f"{queries_of_judgements}right}}", f"{queries_of_judgements}reversed(right)}}")
+    code = "rng.random() < 0.67] for query in "
+    reordered = (f"{code}right}}", f"{code}reversed(right)}}")
     names = run_recipe("read-the-errors.md", "judged = ", reordered)
-    assert list(names["judged"])[0] == 199
+    assert next(iter(names["judged"])) == 199
     for query, ids in enumerate(names["top"].ids.tolist()):
         assert not set(ids).intersection(names["judged"][query])
 
@@ -1136,7 +1133,8 @@ def test_degrees_of_entities_whose_ids_are_in_another_order() -> None:
     left = [10, 7, 0, 1]
     task = alignment.Task([(10, 5), (0, 6)], left=left, right=[5, 6, 8], sides=["left_to_right"])
     ranks = task.evaluate_scores(np.eye(4, 3)).ranks
-    report = run_in_backticks("entity-alignment.md", "degree=", ranks=ranks, degrees={10: 3, 0: 1})
+    names = {"tr": tr, "ranks": ranks, "degrees": {10: 3, 0: 1}}
+    report = eval(code_in_text("entity-alignment.md", "degree="), names)
     assert report.group_values("count") == {1: 1, 3: 1}
 
 
