@@ -516,25 +516,29 @@ def test_stars_that_are_no_right_answer() -> None:
 # -- given negatives, complex queries --------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "negatives", [[[2, 3, 4], [0, 1, -1]], [[2, 3, 2], [0, 1, -1]], [[2, 1, 4]] * 2]
-)
-def test_negatives_that_come_twice_are_refused(negatives: Any) -> None:
-    """Or that are the answer: OGB counts each of them, and a set of candidates does not."""
+def rank_given_negatives(negatives: list[list[int]]) -> tr.Ranks:
     given = ("negatives = np.array([[2, 3, 4], [0, 1, -1]])", "negatives = np.array(given)")
-    names = {"given": negatives, "Task": Task}
-    lists = np.column_stack([[1, 2], negatives])
-    if any(len(set(row)) < len(row) for row in lists.tolist()):
-        with pytest.raises(AssertionError):
-            run_recipe("facts.md", "lists = np.sort", given, **names)
-        return
-    report = run_recipe("facts.md", "lists = np.sort", given, **names)["report"]
+    names = run_recipe("facts.md", "lists = np.sort", given, given=negatives, Task=Task)
+    ranks: tr.Ranks = names["report"].ranks
+    return ranks
+
+
+def test_given_negatives() -> None:
+    """The place of each answer, 1 and 2, among its own negatives, of which one row is shorter."""
+    negatives = [[2, 3, 4], [0, 1, -1]]
     scores = np.random.default_rng(0).random((2, 5))
     places = [
-        1 + (row[ids[ids >= 0]] > row[answer]).sum()
-        for row, ids, answer in zip(scores, lists, (1, 2), strict=True)
+        1 + (row[[id for id in ids if id >= 0]] > row[answer]).sum()
+        for row, ids, answer in zip(scores, negatives, (1, 2), strict=True)
     ]
-    assert report.ranks.realistic.tolist() == places
+    assert rank_given_negatives(negatives).realistic.tolist() == places
+
+
+@pytest.mark.parametrize("first", [[2, 3, 2], [2, 1, 4]], ids=["twice", "the answer"])
+def test_negatives_that_come_twice_are_refused(first: list[int]) -> None:
+    """OGB counts each of them, and a set of candidates does not."""
+    with pytest.raises(AssertionError):
+        rank_given_negatives([first, [0, 1, -1]])
 
 
 @pytest.mark.parametrize("hard", ["[[1, 5, 1], [4], [2]]", "[[0, 5], [4], [2]]"])
@@ -555,34 +559,39 @@ def test_qualifiers_are_a_set_of_pairs() -> None:
 # -- vectors of link prediction --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("entities", "relations", "is_right"),
-    [("e{}", "r{}", True), ("{}", "{}", True), ("e{}", "r{}", False), (None, None, True)],
-    ids=["names", "digits", "no order of relations", "ids"],
-)
-def test_vectors_by_the_ids_of_a_task(entities: str, relations: str, is_right: bool) -> None:
-    """Of names without their order ids would be those of sorted labels: an MRR of 0.03 for 0.44."""
-    published = demo.load_model()
-    right = published.test
-    options: dict[str, Any] = {"entities": 104, "relations": 25}
-    splits = [published.test, published.train, published.valid]
-    if entities:
-        names = [entities.format((7 * i) % 104 + 3) for i in range(104)]
-        of_relations = [relations.format((3 * i) % 25 + 2) for i in range(25)]
-        options = {"entities": names}
-        if is_right:
-            options["relations"] = of_relations
-        splits = [[(names[h], of_relations[r], names[t]) for h, r, t in each] for each in splits]
+def mrr_of_vectors(entity: str = "", relation: str = "", **options: Any) -> float:
+    """Return the MRR by the page's vectors; with forms of names, of facts of these.
+
+    Their order by name is another than that of the model's rows.
+    """
+    model = demo.load_model()
+    splits = [model.test, model.train, model.valid]
+    of_entities = [entity.format(7 * i % 104 + 3) for i in range(104)]
+    of_relations = [relation.format(3 * i % 25 + 2) for i in range(25)]
+    if entity:
+        splits = [
+            [(of_entities[h], of_relations[r], of_entities[t]) for h, r, t in facts.tolist()]
+            for facts in splits
+        ]
+        options = {"entities": of_entities, "relations": of_relations} | options
     task = Task(splits[0], {"train": splits[1], "valid": splits[2]}, **options)
-    names = {"published": published, "task": task}
-    names |= {"entities": published.entities, "relations": published.relations}
-    if is_right:
-        fused = run_recipe("link-prediction.md", "fused = ", **names)["fused"]
-        assert fused["mrr"] == pytest.approx(0.438477, abs=1e-6)
-        return
-    assert (task.test != right).any()
+    names = {"published": model, "task": task, "entities": model.entities}
+    found = run_recipe("link-prediction.md", "fused = ", relations=model.relations, **names)
+    return float(found["fused"]["mrr"])
+
+
+def test_vectors_by_the_ids_of_a_task() -> None:
+    """Also of names, of digits, and of names whose list gives an order of its own."""
+    right = pytest.approx(0.438477, abs=1e-6)
+    assert mrr_of_vectors(entities=104, relations=25) == right
+    assert mrr_of_vectors("e{}", "r{}") == right
+    assert mrr_of_vectors("{}", "{}") == right
+
+
+def test_vectors_need_the_order_of_relations() -> None:
+    """The ids of names without it are in the order of labels: an MRR of 0.03 for 0.44."""
     with pytest.raises(AssertionError):
-        run_recipe("link-prediction.md", "fused = ", **names)
+        mrr_of_vectors("e{}", "r{}", relations=None)
 
 
 def test_values_of_groups_are_paired_by_their_names() -> None:
@@ -618,28 +627,33 @@ def test_neighbours_of_few_references() -> None:
 # -- lists of an index -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("are_few", [False, True])
-def test_the_share_of_the_nearest_among_more(are_few: bool) -> None:
-    """By sets; a truth of fewer candidates than k is padded, as lists may be, and is refused."""
+def share_of_the_nearest(n_left_out: int) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return 3-recall@10 as the page computes it, for padded lists among 30 entities; lists, truth.
+
+    So many entities are no candidates of the first query.
+    """
     rng = np.random.default_rng(0)
     queries, entities = rng.normal(size=(9, 4)), rng.normal(size=(30, 4))
     ids = np.where(rng.random((9, 10)) < 0.3, -1, rng.integers(0, 30, (9, 10)))
     np.save("ef64.npy", ids)
-    few = [list(range(3 - are_few, 30))] + [[0]] * 8  # left out of each query's candidates
-    by_filter = ("1, similarity", "3, filter=few, similarity")
-    names = {"queries": queries, "entities": entities, "few": few}
-    if are_few:
-        with pytest.raises(AssertionError):
-            run_recipe("index-recall.md", "truth.min()", by_filter, **names)
-        return
+    names = {"queries": queries, "entities": entities, "left_out": [range(n_left_out)] + [[]] * 8}
+    replaced = ("1, similarity", "3, filter=left_out, similarity")
+    names = run_recipe("index-recall.md", "truth.min()", replaced, **names)
     page = (HOW_TO / "index-recall.md").read_text(encoding="utf-8")
-    (block,) = (b.code for b in markdown_pages.blocks(page) if "truth.min()" in b.code)
-    found = run_recipe("index-recall.md", "truth.min()", by_filter, **names)
-    share = eval(block.splitlines()[-1], found)
-    shares = [
-        len(set(row) & set(right)) / 3 for row, right in zip(ids, found["truth"], strict=True)
-    ]
+    (code,) = (each.code for each in markdown_pages.blocks(page) if "truth.min()" in each.code)
+    return eval(code.splitlines()[-1], names), ids, names["truth"]
+
+
+def test_the_share_of_the_nearest_among_more() -> None:
+    share, ids, truth = share_of_the_nearest(27)
+    shares = [len({*row} & {*right}) / 3 for row, right in zip(ids, truth, strict=True)]
     assert share == pytest.approx(np.mean(shares))
+
+
+def test_the_nearest_of_fewer_candidates_are_refused() -> None:
+    """Their list is padded, and padding would be found in a padded list."""
+    with pytest.raises(AssertionError):
+        share_of_the_nearest(28)
 
 
 def test_the_overlap_of_lists() -> None:
