@@ -306,14 +306,11 @@ def test_queries_of_any_size_are_documents_of_their_number() -> None:
 
 @pytest.mark.parametrize("answer", [1, 2**40])
 def test_padding_is_no_document(answer: int) -> None:
-    words = (
-        "expected integers, the ids of entities; lists are of unlike lengths, without padding"
-    )
-    refusal(ValueError, f"^qrels: {words}, and 1 of 2 are -1, got -1", Task, {0: [answer, -1]})
+    words = "expected integers, the ids of entities; lists are of unlike lengths, without padding, "
+    words += "and 1 of 2 are -1, got -1"
+    refusal(ValueError, f"^qrels: {words}", Task, {0: [answer, -1]})
     task = Task({0: [answer, 2]})
-    refusal(
-        ValueError, f"^ids: {words}, and 1 of 2 are -1, got -1", task.evaluate_lists, {0: [answer, -1]}
-    )
+    refusal(ValueError, f"^ids: {words}", task.evaluate_lists, {0: [answer, -1]})
     assert task.evaluate_lists({0: [answer, 2**40 + 1, -2, 2]})["map"] == 0.75
     refusal(TypeError, "^ids: ", task.evaluate_lists, {0: [str(answer)]})
 

@@ -1,6 +1,6 @@
 """The exact top k of every query for the retrieval tasks of MTEB, and which of them tie.
 
-It needs MTEB 2: ``pip install 'truerank[mteb]'``.
+It needs MTEB 2: ``pip install '.[mteb]'`` in the checkout.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """TrueRankMetric: ranks as a metric of torchmetrics, for training loops of torch and Lightning.
 
-It needs torchmetrics: ``pip install 'truerank[torchmetrics]'``.
+It needs torchmetrics: ``pip install '.[torchmetrics]'`` in the checkout.
 """
 
 from __future__ import annotations

@@ -605,12 +605,10 @@ def write_option(names: Mapping[str, str], option: errors.Option) -> str:
     value: Any = option.value
     if flag.startswith("--labels "):  # Names are behind a key.
         return f"{flag}={'FILE' if value is ... else value}"
-    if value is ... and option.name in FORMS:  # what an argument may be
-        return FORMS[option.name] if flag else ""
     is_argument = not flag.startswith("--") or " " in flag  # or an option with a key
-    # On a line, an option without a value is left out.
+    # On a line, an option without a value is left out; an argument may have a form.
     if is_argument or value == {} or (value is ... and flag not in FORMS):
-        return ""
+        return FORMS.get(flag, "") if value is ... else ""
     if value is ...:
         value = FORMS[flag]
     if value is True:

@@ -1,4 +1,4 @@
-"""Plots of reports, drawn by matplotlib: ``pip install 'truerank[plot]'``.
+"""Plots of reports, drawn by matplotlib: ``pip install '.[plot]'`` in the checkout.
 
 `rank_distribution` and `hits_curve` show where the ranks lie, and `groups` a metric by relation.
 
