@@ -103,7 +103,7 @@ def test_of_vectors(data: st.DataObject, rule: str, seed: int, odd: bool) -> Non
         means = csls_means(left, right, csls, **scored_by(similarity))
     options: dict[str, Any] = {"similarity": similarity, "method": rule, "nan": nan}
     scores = tr.score_embeddings(left, right, **scored_by(similarity), csls=means)
-    are_copies = matching.offset_of_copies(Embeddings(left, right, "dot")) is not None
+    are_copies = matching.copy_offset(Embeddings(left, right, "dot")) is not None
     for given_csls in (csls, means):
         if are_copies:
             refused(ValueError, "left, right", infer, left, right, csls=given_csls, **options)

@@ -824,7 +824,7 @@ def test_a_truth_is_scored_once_for_all_files(run: Run, monkeypatch: pytest.Monk
     for name in names:
         np.save(name, truth)
     pairs, searches = [], []
-    score, search = Embeddings.score, topk_evaluation.topk_of_job
+    score, search = Embeddings.score, topk_evaluation.search_topk
 
     def count_pairs(self: Any, rows: Any, ids: Any, threads: int) -> Any:
         pairs.append(len(ids))
@@ -835,7 +835,7 @@ def test_a_truth_is_scored_once_for_all_files(run: Run, monkeypatch: pytest.Monk
         return search(embeddings, job, *arguments)
 
     monkeypatch.setattr(Embeddings, "score", count_pairs)
-    monkeypatch.setattr(topk_evaluation, "topk_of_job", count_searches)
+    monkeypatch.setattr(topk_evaluation, "search_topk", count_searches)
     line = f"{RECALL} {' '.join(names)} --top 100 --similarity sql2 --json"
     rows = rows_of(run(*line.split(), "--truth", "t.npz").out)
     assert len(rows) == 30

@@ -16,7 +16,7 @@ from support.refusals import refusal
 from truerank import _core, alignment, link_prediction
 from truerank.records import text
 from truerank.records.columns import FACTS, PAIRS
-from truerank.records.text import find_form, line_of, read_rows, text_blocks
+from truerank.records.text import find_form, find_line_number, read_rows, text_blocks
 
 
 @given(
@@ -86,7 +86,7 @@ def test_lines_of_rows(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(content)
     (tmp_path / "x.gz").write_bytes(gzip.compress(content))
     for path in (str(tmp_path / "x"), str(tmp_path / "x.gz")):
-        assert [line_of(path, row) for row in range(3)] == [4, 6, 300_007]
+        assert [find_line_number(path, row) for row in range(3)] == [4, 6, 300_007]
         form = find_form("pairs", path, PAIRS)
         assert form is not None
         names = {1: _core.Names(), 0: _core.Names()}

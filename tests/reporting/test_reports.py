@@ -219,7 +219,7 @@ def test_chance_is_computed_once_for_all_kinds_and_reports(
         metrics.append(metric.name)
         return 1.0, 1.0
 
-    monkeypatch.setattr(chance_model, "moments_of_tasks", moments)
+    monkeypatch.setattr(chance_model, "task_moments", moments)
     for kind in ("optimistic", "realistic", "pessimistic", "expected", "random"):
         for adjustment in ("ratio", "index", "z"):
             report(sided, seed=3)[f"{kind}.{adjustment}.mr"]

@@ -40,7 +40,7 @@ def matrix_of(ending: str, rows: int, columns: int, seed: int = 0) -> Array:
 
 def write(folder: Path, name: str, matrix: Array) -> Path:
     path = folder / name
-    path.write_bytes(content(index_files.ending_of(name), matrix))
+    path.write_bytes(content(index_files.file_ending(name), matrix))
     return path
 
 
@@ -62,7 +62,7 @@ def test_a_matrix_is_what_was_written(
     folder = tmp_path_factory.getbasetemp()
     matrix = matrix_of(ending, rows, columns)
     path = write(folder, f"m{ending}{behind}", matrix)
-    of_bin = index_files.dtype_of_bin(None)
+    of_bin = index_files.bin_dtype(None)
     mapped = index_files.map_matrix("queries", str(path), io, of_bin)
     assert mapped.dtype == np.dtype(DTYPES[ending]).newbyteorder("<")
     assert not mapped.flags.writeable
@@ -162,7 +162,7 @@ def test_torn_files(tmp_path: Path, ending: str, change: Any, message: str) -> N
         assert tr.topk_embeddings(queries, path, 9).ids[0].tolist().count(-1) == 3
         return
     refusal(V, f"entities: .*e{ending}: .*{message}", tr.topk_embeddings, queries, path, 1)
-    of_bin = index_files.dtype_of_bin(None)
+    of_bin = index_files.bin_dtype(None)
     refused = f"^found: .*e{ending}: "
     refusal(V, refused, index_files.map_matrix, "found", str(path), "map", of_bin)
 

@@ -337,7 +337,7 @@ def test_single_precision_rounds_by_no_more(similarity: str) -> None:
         rows, ids = np.repeat(np.arange(Q), N), np.tile(np.arange(N), Q)
         embeddings, _ = topk_evaluation.open_search(*drawn.pair(drawn.queries), similarity)
         pairs = tr.TopK(ids, drawn.scores().ravel())
-        roundings = topk_evaluation.rounding_of_floats(embeddings, rows, pairs)
+        roundings = topk_evaluation.float_rounding(embeddings, rows, pairs)
         assert (errors.ravel() <= roundings).all()
         assert np.isfinite(roundings).all()
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 import numpy as np
 
 from ..counting.job import refuse_places
-from ..embeddings.scoring import topk_of_job
+from ..embeddings.scoring import search_topk
 from ..embeddings.vectors import CSLS, VECTOR_SIMILARITIES, Embeddings, watching
 from ..errors import InputValueError, argument_names
 from ..inputs.array_likes import as_floats, default_arithmetic
 from ..inputs.checks import check_shape, choice, forbidden_nan, is_integer, number, positive_integer
-from ..inputs.progress_listeners import size_text, watch_of_part
+from ..inputs.progress_listeners import size_text, watch_part
 from ..inputs.rules import Rules, SimilarityOptions, read_rules, with_options
 from ..naming import public
 from ..stores import in_one_array, read_scores
@@ -182,7 +182,7 @@ def read_vectors(
         vectors = Embeddings(left, right, similarity, None, rules.dtype, layout=rules.layout)
     if vectors.single_row:
         raise InputValueError("left", expected="a matrix (entities, d)", got="a single vector")
-    if offset_of_copies(vectors) is not None:
+    if copy_offset(vectors) is not None:
         raise InputValueError("left, right", COPIES)
     if is_integer(csls):
         positive_integer("csls", csls)
@@ -190,7 +190,7 @@ def read_vectors(
     return with_means(vectors, csls, None, rules)
 
 
-def offset_of_copies(vectors: Embeddings) -> int | None:
+def copy_offset(vectors: Embeddings) -> int | None:
     """Return the offset at which every vector of the smaller side stands in the other side.
 
     The vector of left entity i is that of right entity i + offset. None: there is no such offset,
@@ -199,13 +199,13 @@ def offset_of_copies(vectors: Embeddings) -> int | None:
     Examples
     --------
     >>> both = np.array([[0.0, 1.0], [1.0, 2.0], [1.0, 1.0]])
-    >>> offset_of_copies(Embeddings(both[1:], both, "dot"))
+    >>> copy_offset(Embeddings(both[1:], both, "dot"))
     1
     """
     few = vectors.queries.array
     many = vectors.entities.array
     if len(few) > len(many):
-        offset = offset_of_copies(vectors.turned())
+        offset = copy_offset(vectors.turned())
         return None if offset is None else -offset
     if len(few) < 2 or few.dtype != many.dtype:  # A single equal vector says nothing.
         return None
@@ -252,7 +252,7 @@ def match_vectors(
         passes.append("back")
     sizes = [vectors.nbytes] * len(passes)
     with watching(rules.progress, sum(sizes)) as watch:
-        watches = {name: watch_of_part(watch, sizes, i) for i, name in enumerate(passes)}
+        watches = {name: watch_part(watch, sizes, i) for i, name in enumerate(passes)}
         if is_integer(csls):
             vectors = with_means(vectors, int(csls), None, rules, watch=watches["means"])
         if method in ("stable", "optimal"):
@@ -260,13 +260,13 @@ def match_vectors(
             scores = vectors.score(None, None, rules.num_threads)
             return match_matrix(scores, method, rules.nan)
         job = vectors.job(..., None, None, None, rules)
-        best = topk_of_job(vectors, job, 1, watches["best"])
+        best = search_topk(vectors, job, 1, watches["best"])
         left_ids = np.flatnonzero(best.scores[:, 0] > -np.inf)
         right_ids = best.ids[left_ids, 0]
         if method == "mutual":
             turned = vectors.turned()
             job = turned.job(..., right_ids, None, None, rules)
-            back = topk_of_job(turned, job, 1, watches["back"])
+            back = search_topk(turned, job, 1, watches["back"])
             is_mutual = back.ids[:, 0] == left_ids
             left_ids = left_ids[is_mutual]
             right_ids = right_ids[is_mutual]

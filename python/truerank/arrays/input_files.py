@@ -66,7 +66,7 @@ def path_name(argument: str, path: object, expected: str = "a path") -> str:
     return os.fsdecode(path)
 
 
-def state_of_file(path: str | bytes | os.PathLike[str]) -> tuple[int, ...]:
+def file_state(path: str | bytes | os.PathLike[str]) -> tuple[int, ...]:
     """Return what tells a file from others, whatever its path is, and from what it held before.
 
     No file has a name with a NUL, which whoever opens it refuses.

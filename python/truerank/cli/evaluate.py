@@ -345,7 +345,7 @@ def compare_files(values: Values) -> None:
     seed = values.pop("seed", 0)
     check_printing(printing, html=page)
     are_runs = "qrels" in values
-    ranks = ranks_of_models(paths, values)
+    ranks = model_ranks(paths, values)
     rules = take(values, "relevance_level")
     if unit_of(next(iter(ranks.values()))) == "task":
         options.refuse(rules, "ranks of tasks with one right answer each")
@@ -434,7 +434,7 @@ def describe_losses(losses: Sequence[Values], pair: Comparison) -> str:
     return f"lost most: {'; '.join(parts)}"
 
 
-def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]:
+def model_ranks(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]:
     """Return the ranks of each model by its name: saved, of text, or with --qrels of its run."""
     are_runs = "qrels" in values
     texts = [path for path in paths if is_text(path)]

@@ -65,11 +65,11 @@ def note_file(path: object) -> str:
         return opened_files[name]
     if name in opened_files.values():  # It is the copy of a pipe.
         return name
-    opened_files[name] = copy_of_pipe(name, context) if is_pipe(name) else name
+    opened_files[name] = copy_pipe(name, context) if is_pipe(name) else name
     return opened_files[name]
 
 
-def copy_of_pipe(name: str, context: click.Context) -> str:
+def copy_pipe(name: str, context: click.Context) -> str:
     """Copy what a pipe has into a temporary file, and return its name."""
     folder = context.find_root().with_resource(TemporaryDirectory(prefix="truerank-"))
     path = os.path.join(folder, os.path.basename(name).replace("-", "stdin"))
@@ -144,9 +144,9 @@ def read_vectors(argument: str, path: str) -> Any:
     data_set = path.removeprefix(file)  # As :train of FILE.hdf5:train.
     name = f"{note_file(file)}{data_set}"
     if index_files.has_vectors(name):
-        dtype_of_bin = index_files.dtype_of_bin(given.get("dtype"))
+        bin_dtype = index_files.bin_dtype(given.get("dtype"))
         with called(dtype="--dtype"):
-            return index_files.map_matrix(argument, name, io, dtype_of_bin)
+            return index_files.map_matrix(argument, name, io, bin_dtype)
     expected = "a .npy file" if is_npy(name) else index_files.FORMS
     return read_npy(argument, name, mapped=io == "map", expected=expected)
 
@@ -216,11 +216,11 @@ def read_names(argument: str, path: str) -> Sequence[str] | Sequence[int]:
 
 
 def read_fields(argument: str, path: str, between: str = "tabs") -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of each line of text, and its fields, as `fields_of` reads them."""
-    from ..records.text import fields_of, text_lines  # Scores alone do not need it.
+    """Yield the number of each line of text, and its fields, as `split_fields` reads them."""
+    from ..records.text import split_fields, text_lines  # Scores alone do not need it.
 
     for number, line in text_lines(argument, path):
-        yield number, fields_of(line, between, f"{argument}: {path}", number)
+        yield number, split_fields(line, between, f"{argument}: {path}", number)
 
 
 def read_words(option: str, text: str) -> list[str]:

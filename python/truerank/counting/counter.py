@@ -35,7 +35,7 @@ from .driver import (
     saved_counts,
     zero_counts,
 )
-from .job import NO_COLUMN, NO_TARGETS, prepare_job, refuse_places, sha256_of
+from .job import NO_COLUMN, NO_TARGETS, prepare_job, refuse_places, sha256_hex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -247,7 +247,7 @@ class RankCounter:
         if self._columns is None:  # Columns have no numbers.
             return job, 0
         if not isinstance(numbers, range):
-            return _renumber_columns(job, numbers), set_of(numbers)
+            return _renumber_columns(job, numbers), to_bitset(numbers)
         if numbers.start:
             job = replace(job, first_column=numbers.start)
         return job, set_of_first(len(numbers)) << numbers.start
@@ -451,7 +451,7 @@ class RankCounter:
         facts = {
             "dtype": self._true_scores.dtype,
             "candidates": self._columns,
-            "true_scores": sha256_of(np.where(is_nan, 0, keys), is_nan),
+            "true_scores": sha256_hex(np.where(is_nan, 0, keys), is_nan),
         }
         facts_of_job = self._job.facts()
         return facts | {name: facts_of_job[name] for name in ("targets", "filter", *_RULES)}
@@ -583,7 +583,7 @@ def _renumber_columns(job: Job, columns: IntArray) -> Job:
     return replace(job, targets=targets, filter=filter)
 
 
-def set_of(columns: IntArray) -> int:
+def to_bitset(columns: IntArray) -> int:
     """Return the set of some columns: of 5, 0 and 2 it is 0b100101."""
     flags = np.zeros(int(columns.max(initial=-1)) + 1, np.bool_)
     flags[columns] = True
@@ -611,7 +611,7 @@ def checksum(columns: int, facts: Mapping[str, Any]) -> np.int64:
     It is the sum, modulo 2**64, of (2 c + tag)^7 for each column c, with an odd tag of the facts:
     columns that are not these have the same sum only by chance.
     """
-    tag = np.uint64(int(sha256_of(facts)[:16], 16) | 1)
+    tag = np.uint64(int(sha256_hex(facts)[:16], 16) | 1)
     total = 0
     flags = bytes_of(columns)
     for first in range(0, len(flags), _BYTES_PER_STEP):

@@ -60,11 +60,11 @@ class Job(Tasks):
             return _core.rank(scores, tasks, rules, threads)
         return _core.partial_counts(scores, tasks, true_scores, first, rules, threads)
 
-    def counts_of(self, scores: _core.Scores) -> dict[str, IntArray]:
+    def count_in_memory(self, scores: _core.Scores) -> dict[str, IntArray]:
         """Let the core count an array in memory; raise the error of a fault that it found."""
         counts = self.count(scores)
         if counts.fault is not None:
-            raise self.error_of(counts.fault)
+            raise self.make_error(counts.fault)
         return counts.arrays
 
     def check_targets(self) -> None:
@@ -72,32 +72,32 @@ class Job(Tasks):
         if self.candidates is not None:
             absent = self.candidates.first_task_without(self.targets)
             if absent >= 0:
-                raise self.error_of(_core.Fault("target", absent, -1, -1))
+                raise self.make_error(_core.Fault("target", absent, -1, -1))
 
     def facts(self) -> dict[str, Any]:
         """Return, by argument, what tells this job from others: digests of arrays, and words."""
         return {
-            "targets": sha256_of(self.targets),
-            "rows": sha256_of(self.rows),
-            "filter": sha256_of(self.filter),
-            "candidates": sha256_of(self.candidates),
+            "targets": sha256_hex(self.targets),
+            "rows": sha256_hex(self.rows),
+            "filter": sha256_hex(self.filter),
+            "candidates": sha256_hex(self.candidates),
             "order": self.rules.order,
             "nan": self.rules.nan,
             "audit": self.rules.audit,
         }
 
-    def error_of(self, fault: _core.Fault) -> InputValueError:
+    def make_error(self, fault: _core.Fault) -> InputValueError:
         """Return the error for a fault that the core found."""
         if self.is_turned:
             fault = _core.Fault(fault.kind, fault.task, fault.column, fault.row)
         return fault_error(fault, self.rules.nan, self.targets)
 
-    def error_of_true_nan(self, row: int, column: int) -> InputValueError:
+    def make_true_nan_error(self, row: int, column: int) -> InputValueError:
         """Return the error for a true score that is NaN, which the rule forbids."""
         kind: Literal["nan", "nan_true_score"] = "nan"
         if self.rules.nan == "omit":
             kind = "nan_true_score"
-        return self.error_of(_core.Fault(kind, -1, row, column))
+        return self.make_error(_core.Fault(kind, -1, row, column))
 
     def ranks(
         self,
@@ -275,7 +275,7 @@ def refuse_places(
         counting.orders.refuse_permutations(scores, remedies)
 
 
-def sha256_of(*values: Any) -> str:
+def sha256_hex(*values: Any) -> str:
     """Return the SHA-256 of some values: arrays and their shapes, selections, words, None."""
     import hashlib
 
@@ -291,7 +291,7 @@ def sha256_of(*values: Any) -> str:
         if isinstance(value, np.ndarray):
             add_array(value)
         elif isinstance(value, _core.Selection):
-            digest = sha256_of(*selection_arrays(value))
+            digest = sha256_hex(*selection_arrays(value))
             add_array(np.frombuffer(digest.encode(), np.uint8))
         else:
             sha.update(repr(value).encode())

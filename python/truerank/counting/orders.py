@@ -19,7 +19,7 @@ import numpy as np
 from .._core import Scores
 from ..errors import InputValueError, Option
 from ..inputs.array_likes import as_floats
-from ..inputs.selection import indptr_of
+from ..inputs.selection import lengths_to_indptr
 from ..naming import format_count
 from ..stores.store import ArrayStore, cut_tiles
 
@@ -78,7 +78,7 @@ def refuse_permutations(scores: Scores | Store, remedies: Sequence[Option] | Non
         with store.block(tile, io) as block:
             view = Scores(block, store.dtype, store.swapped)
             for row in block:
-                starts_of_row = _starts_of_row(view.with_array(row))
+                starts_of_row = _row_starts(view.with_array(row))
                 if not starts_of_row:
                     return
                 starts |= starts_of_row
@@ -88,7 +88,7 @@ def refuse_permutations(scores: Scores | Store, remedies: Sequence[Option] | Non
     raise InputValueError("scores", problem + _OF_PLACES, remedies=remedies)
 
 
-def _starts_of_row(row: Scores) -> set[int]:
+def _row_starts(row: Scores) -> set[int]:
     """Return `permutation_starts` of a row; a look at its beginning rules most scores out."""
     # Most scores have fractions or repeat, or some are large, which is soon seen.
     if _has_fraction_or_repeat(row.with_array(row.array[:_GLANCE])):
@@ -143,7 +143,7 @@ def _only_rise(indptr: IntArray, scores: Scores, is_long: Flags) -> bool:
     if falls.any():  # Most scores fall somewhere, which is soon seen.
         return False
     rises, falls = _steps(indptr, scores, len(scores.array))
-    n_rises_before = indptr_of(rises)
+    n_rises_before = lengths_to_indptr(rises)
     first = indptr[:-1][is_long]
     last = indptr[1:][is_long] - 1
     rises_in_each = (n_rises_before[last] > n_rises_before[first]).all()
@@ -202,7 +202,7 @@ def permutation_starts(values: npt.NDArray[Any], sizes: IntArray) -> set[int]:
     >>> permutation_starts(np.array([3, 1, 2, 1, 2]), np.array([3, 2]))
     {1}
     """
-    begins = indptr_of(sizes)[:-1]
+    begins = lengths_to_indptr(sizes)[:-1]
     starts = (np.minimum.reduceat(values, begins) > 0).astype(np.int8)
     from_zero = values - np.repeat(starts, sizes)
     if not ((from_zero >= 0) & (from_zero < np.repeat(sizes, sizes))).all():

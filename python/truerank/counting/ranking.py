@@ -156,7 +156,7 @@ def rank(
     )
     refuse_places(matrix, rules)
     if isinstance(matrix, Scores):
-        return job.mark_masked(job.ranks(job.counts_of(matrix), matrix.dtype), matrix)
+        return job.mark_masked(job.ranks(job.count_in_memory(matrix), matrix.dtype), matrix)
     report_progress = reporter(listener, matrix.nbytes)
     counts = counting.driver.count_scores(
         matrix, job, io, report_progress=report_progress, checkpoint=checkpoint

@@ -38,13 +38,13 @@ from .intervals import (
     decimals_within,
     differences,
     error_rate,
-    method_of_runs,
     note_kind,
     note_on,
     note_on_sides,
     paired_test,
+    run_units,
+    runs_method,
     t_test,
-    units_of_runs,
     why_no_interval,
 )
 from .pairing import (
@@ -251,7 +251,7 @@ class Comparisons(list[Comparison], AsTable):
             Column("value_a", heading, decimals),
             Column("value_b", "of b", decimals),
             Column("estimate", effects, decimals),
-            *_columns_of_tests(self, decimals),
+            *_test_columns(self, decimals),
             *(Column(name, hidden=True) for name in _FOR_PROGRAMS),
         ]
         rows = [[getattr(pair, column.name) for column in columns] for pair in self]
@@ -270,7 +270,7 @@ class Comparisons(list[Comparison], AsTable):
         return f"{text}."
 
 
-def _columns_of_tests(pairs: Sequence[Comparison], decimals: Sequence[int]) -> list[Column]:
+def _test_columns(pairs: Sequence[Comparison], decimals: Sequence[int]) -> list[Column]:
     """Return the columns of bounds, of p-values, and of wins, ties and losses."""
     return [
         Column("low", f"{100 * pairs[0].level:g} % from", decimals),
@@ -543,8 +543,8 @@ def compare_pair(
         last=list(models)[-1],
         counts_candidates=any(map(counts_candidates, keys.values())),
     )
-    codes, unit_name = units_of_runs(runs_a, unit, are_folds=are_folds)
-    method = method_of_runs(runs_a, are_folds=are_folds) or T
+    codes, unit_name = run_units(runs_a, unit, are_folds=are_folds)
+    method = runs_method(runs_a, are_folds=are_folds) or T
     fields: dict[str, Any] = {"level": level, "unit": unit_name, "pairing": pairing}
     fields |= {"name_a": name_a, "name_b": name_b, "runs_a": len(runs_a), "runs_b": len(runs_b)}
     comparisons = []
@@ -817,7 +817,7 @@ def gate_table(pairs: Comparisons, verdicts: Mapping[str, str], *, has_verdicts:
         Column(BASE, decimals=decimals),
         Column(NEW, decimals=decimals),
         Column(DIFFERENCE, f"{NEW} - {BASE}", decimals),
-        *_columns_of_tests(pairs, decimals),
+        *_test_columns(pairs, decimals),
         Column("verdict", hidden=not has_verdicts),
         *(Column(name, hidden=True) for name in _FOR_PROGRAMS),
     ]
@@ -873,13 +873,13 @@ def _list_losses(
     order = order[: np.count_nonzero(apart < 0)][:most]
     columns = {}
     of_data_set = {DATASET: DATASET} if DATASET in ranks.labels else {}
-    for word, label in (of_data_set | _labels_of_units(ranks, name)).items():
+    for word, label in (of_data_set | _unit_labels(ranks, name)).items():
         columns[word] = ranks.labels[label][first_tasks[order]].values.tolist()
     columns |= {BASE: values_of_base[order].tolist(), NEW: values_of_new[order].tolist()}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _labels_of_units(ranks: Ranks, unit_name: str) -> dict[str, str]:
+def _unit_labels(ranks: Ranks, unit_name: str) -> dict[str, str]:
     """Return the labels that tell units apart, for single tasks all, by what losses call them."""
     label = LABEL_ALIASES.get(unit_name, unit_name)
     if label == "queries" and ranks.side is not None:  # Those of two sides may have one name.

@@ -20,11 +20,11 @@ from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.rules import LISTED
 from ..metrics.values import Rankings
 from ..naming import format_count
-from ..ranks.container import Ranks, origin_of
+from ..ranks.container import Ranks, origin_index
 from ..ranks.grouping import group_codes, weighted_ranks
 from ..ranks.joining import first_numbers
 from ..ranks.labels import DATASET, as_labels, describe_task, join_labels
-from ..ranks.protocol import fingerprint_of
+from ..ranks.protocol import short_sha256
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -126,7 +126,7 @@ def match_tasks(
     matched_b = b
     refusals: list[str] = []  # why the tasks have no partners
     if is_by_position:
-        b = matched_b = _in_order_of_sets(a, b, labels_a, labels_b)
+        b = matched_b = _reorder_sets(a, b, labels_a, labels_b)
         # Where both say what tasks are, in ways that cannot be compared, positions do not count.
         refusals = differences or _unlike_positions(a, b)
     elif not matched_by:
@@ -208,7 +208,7 @@ def _match_by_labels(
     a: Ranks, b: Ranks, labels_a: LabelsByName, labels_b: LabelsByName
 ) -> tuple[IntArray, IntArray]:
     """Return the positions in a, and those in b, of the tasks that both models have."""
-    codes_a, codes_b = _codes_of_both(a, b, labels_a, labels_b)
+    codes_a, codes_b = _joint_codes(a, b, labels_a, labels_b)
     repeats = [_number_repeats(codes_a, a.unit), _number_repeats(codes_b, b.unit)]
     keys = row_keys([np.append(codes_a, codes_b), np.concatenate(repeats)])
     keys_a = keys[: len(a)]  # No two keys of one model are equal.
@@ -238,7 +238,7 @@ def _match_by_names(
     return *positions, tuple(labels_a)
 
 
-def _in_order_of_sets(a: Ranks, b: Ranks, labels_a: LabelsByName, labels_b: LabelsByName) -> Ranks:
+def _reorder_sets(a: Ranks, b: Ranks, labels_a: LabelsByName, labels_b: LabelsByName) -> Ranks:
     """Return b with its data sets in the places that they have in a, if both have them alike."""
     if DATASET not in labels_a:
         return b
@@ -256,7 +256,7 @@ def _describe_unmatched(a: Ranks, b: Ranks, *only: tuple[str, LabelsByName, IntA
             text += f"({describe_task(labels, positions[0])})"
     (name_a, labels_a, _), (name_b, labels_b, _) = only
     if _differ_by_query_ids(a, b, labels_a, labels_b):
-        name_of_task = name_a if _is_of_task(a) else name_b
+        name_of_task = name_a if _has_task(a) else name_b
         text += f"; without queries all tasks pair: {name_of_task} has a Task's numbers of queries "
         text += "(for triples relation * entities + entity); give both the same labels"
     if a.answers is not None:  # A golden set may have changed.
@@ -264,7 +264,7 @@ def _describe_unmatched(a: Ranks, b: Ranks, *only: tuple[str, LabelsByName, IntA
     return text
 
 
-def _codes_of_both(
+def _joint_codes(
     a: Ranks, b: Ranks, labels_a: LabelsByName, labels_b: LabelsByName
 ) -> tuple[IntArray, IntArray]:
     """Return codes of the tasks of two models: equal where their labels and Tasks are equal.
@@ -292,7 +292,7 @@ def _codes_of_both(
     return codes[: len(a)], codes[len(a) :]
 
 
-def _is_of_task(ranks: Ranks) -> bool:
+def _has_task(ranks: Ranks) -> bool:
     """Whether ranks come from a Task, which numbers its queries."""
     return any(origin.queries for origin in ranks.origins)
 
@@ -303,7 +303,7 @@ def _differ_by_query_ids(
     """Whether one model has the query ids of a Task, and all its other labels pair."""
     names = [name for name in labels_a if name != "queries"]
     has_other_labels = 0 < len(names) < len(labels_a)
-    if _is_of_task(a) == _is_of_task(b) or not has_other_labels:
+    if _has_task(a) == _has_task(b) or not has_other_labels:
         return False
     codes = row_keys([join_labels(x, (labels_a[x], labels_b[x])).codes for x in names])
     return np.array_equal(np.sort(codes[: len(a)]), np.sort(codes[len(a) :]))
@@ -360,7 +360,7 @@ def _with_own_numbers(ranks: Ranks) -> Ranks:
     if DATASET in ranks.labels:
         return ranks
     origins = ranks.origins
-    origin_of_task = origin_of(ranks._labels["unit"].codes, origins)
+    origin_of_task = origin_index(ranks._labels["unit"].codes, origins)
     shifts = first_numbers(origins, "queries")[origin_of_task]
     return ranks.with_labels(queries=ranks._labels["queries"].codes - shifts)
 
@@ -369,8 +369,8 @@ def _scopes(ranks: Ranks) -> IntArray:
     """Return a number for the entities that queries of each rank are numbered by."""
     if len(_entity_orders(ranks)) < 2:
         return np.zeros(len(ranks), np.int64)
-    scopes = [int(fingerprint_of(x.digests[0].encode()), 16) - 2**63 for x in ranks.origins]
-    return np.array(scopes)[origin_of(ranks._labels["unit"].codes, ranks.origins)]
+    scopes = [int(short_sha256(x.digests[0].encode()), 16) - 2**63 for x in ranks.origins]
+    return np.array(scopes)[origin_index(ranks._labels["unit"].codes, ranks.origins)]
 
 
 def _entity_orders(ranks: Ranks) -> set[str]:
@@ -548,7 +548,7 @@ def _join_keys(a: Ranks, b: Ranks) -> tuple[IntArray, IntArray]:
     names = IDENTIFYING_LABELS if a.answers is None else ("queries",)
     labels_a, labels_b, _ = _shared_labels(a, b, names)
     if _labels_tell_tasks(a, b, labels_a):
-        return _codes_of_both(a, b, labels_a, labels_b)
+        return _joint_codes(a, b, labels_a, labels_b)
     if len(a) == len(b):
         return np.arange(len(a)), np.arange(len(b))
     return np.arange(len(a)), -1 - np.arange(len(b))  # None is equal.
@@ -742,7 +742,7 @@ def pair_runs(
     All runs have their tasks in one order then; those of folds, which have unlike tasks, that of
     the same fold of the first model. How tasks were matched is returned before the notes.
     """
-    _check_numbers_of_runs(runs_a, runs_b, names, are_folds)
+    _check_run_counts(runs_a, runs_b, names, are_folds)
     named_a = list(zip(name_runs(names[0], runs_a), runs_a, strict=True))
     named_b = list(zip(name_runs(names[1], runs_b), runs_b, strict=True))
     if are_folds:
@@ -768,7 +768,7 @@ def pair_runs(
     return aligned[: len(runs_a)], aligned[len(runs_a) :], pairing, distinct_notes
 
 
-def _check_numbers_of_runs(
+def _check_run_counts(
     runs_a: Sequence[Rankings], runs_b: Sequence[Rankings], names: tuple[str, str], are_folds: bool
 ) -> None:
     """Refuse one run against several, and folds of which the models have not the same number."""

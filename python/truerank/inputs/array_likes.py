@@ -22,9 +22,9 @@ from .checks import (
     check_length,
     check_shape,
     check_size,
+    class_if_imported,
     is_integer,
     is_sparse,
-    kind_of,
 )
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def is_tensor(value: object) -> bool:
     return torch is not None and isinstance(value, getattr(torch, "Tensor", ()))
 
 
-def device_of(value: Any) -> str:
+def device_name(value: Any) -> str:
     """Return the name of the device that a tensor is on; empty for all others."""
     if not is_tensor(value) or value.is_cpu:
         return ""
@@ -64,7 +64,7 @@ def device_of(value: Any) -> str:
 
 def on_host(value: Any, name: str = "array") -> Any:
     """Copy a tensor on a device to the host's memory; return anything else as it is."""
-    if not device_of(value):
+    if not device_name(value):
         return value
     return dense_tensor(value, name).to("cpu")
 
@@ -120,7 +120,7 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
     if not isinstance(value, (list, tuple)):
         return _convert(name, by_position(name, value), what)
     array = _convert(name, value, what)
-    with_names = {kind_of("pandas", "Series"), kind_of("xarray", "DataArray")}
+    with_names = {class_if_imported("pandas", "Series"), class_if_imported("xarray", "DataArray")}
     if array.ndim > 1 and not with_names.isdisjoint(map(type, value)):
         for row in value:
             by_position(name, row)

@@ -336,7 +336,7 @@ class Axis(NamedTuple):
 NUMBERED = Axis()
 
 
-def kind_of(library: str, name: str) -> Any:
+def class_if_imported(library: str, name: str) -> Any:
     """Return a class of a library, for isinstance; an empty tuple if nobody has imported it."""
     return getattr(sys.modules.get(library), name, ())
 
@@ -345,13 +345,13 @@ def is_frame(value: object) -> bool:
     """Whether a value is a DataFrame of pandas or polars."""
     if isinstance(value, np.ndarray):  # This is the usual case.
         return False
-    kinds = (kind_of("pandas", "DataFrame"), kind_of("polars", "DataFrame"))
+    kinds = (class_if_imported("pandas", "DataFrame"), class_if_imported("polars", "DataFrame"))
     return isinstance(value, kinds)
 
 
 def without_index(value: Any) -> Any:
     """Return a Series of pandas as an array: in a list of things, an index stands for nothing."""
-    if isinstance(value, kind_of("pandas", "Series")):
+    if isinstance(value, class_if_imported("pandas", "Series")):
         return value.to_numpy()
     return value
 
@@ -366,7 +366,10 @@ def by_position(name: str, value: Any, rows: Axis = NUMBERED, columns: Axis = NU
     """
     if isinstance(value, np.ndarray):  # This is the usual case.
         return value
-    dask_types: Any = kind_of("dask.dataframe", "DataFrame"), kind_of("dask.dataframe", "Series")
+    dask_types: Any = (
+        class_if_imported("dask.dataframe", "DataFrame"),
+        class_if_imported("dask.dataframe", "Series"),
+    )
     if isinstance(value, dask_types):
         value = value.compute()
     names, dtypes = _names_of(value)
@@ -387,13 +390,15 @@ def refuse_index(name: str, value: Any) -> None:
 
 def _names_of(value: Any) -> tuple[dict[str, Any], Any]:
     """Return the names of rows and columns by their kind, if any, and the dtypes of columns."""
-    if isinstance(value, kind_of("pandas", "Series")):
+    if isinstance(value, class_if_imported("pandas", "Series")):
         return {"index": value.index}, [value.dtype]
     if is_frame(value):
         return {"rows": getattr(value, "index", ()), "columns": value.columns}, value.dtypes
-    if isinstance(value, (kind_of("pyarrow", "Table"), kind_of("pyarrow", "RecordBatch"))):
+    if isinstance(
+        value, (class_if_imported("pyarrow", "Table"), class_if_imported("pyarrow", "RecordBatch"))
+    ):
         return {"fields": value.schema.names}, value.schema.types
-    if isinstance(value, kind_of("xarray", "DataArray")):
+    if isinstance(value, class_if_imported("xarray", "DataArray")):
         labels = [value.indexes.get(dimension, ()) for dimension in value.dims]
         return dict(zip(("first", "last"), labels, strict=False)), ()
     return {}, ()
@@ -418,7 +423,7 @@ def _plain_values(name: str, value: Any, columns: Any, dtypes: Any) -> Any:
     return value.to_numpy(dtype if dtype.kind == "f" else np.float64, na_value=np.nan)
 
 
-def columns_of(name: str, value: Any) -> Axis:
+def named_columns(name: str, value: Any) -> Axis:
     """Return the names of columns, with which those of another value are compared."""
     for kind, names in _names_of(value)[0].items():
         written = _COLUMNS.get(kind)
@@ -432,7 +437,7 @@ def _are_no_names(names: Any, labels: Any = ()) -> bool:
         numbers = range(len(names))
         are_numbered = names in ([f"column_{i}" for i in numbers], [str(i) for i in numbers])
         return are_numbered and set(names).isdisjoint(labels)
-    is_range = isinstance(names, kind_of("pandas", "RangeIndex"))
+    is_range = isinstance(names, class_if_imported("pandas", "RangeIndex"))
     return is_range and names.start == 0 and names.step == 1
 
 

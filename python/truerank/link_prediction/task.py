@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
-from ..arrays.row_keys import digest_of_rows
+from ..arrays.row_keys import digest_rows
 from ..errors import InputValueError, Option, warn_user
 from ..inputs.checks import choice, flag, is_integer, several
 from ..inputs.rules import BatchOptions, EmbeddingOptions, ListOptions, RuleOptions, read_rules
@@ -309,7 +309,7 @@ class Task(SidedTask):
         self.test = np.ascontiguousarray(splits.rows[test_rows])
         protocol = Protocol(
             filter=() if filter_name == NONE else (*splits.known, split),
-            filter_rule=_rule_of_protocol(filter_name, key_columns, self.test.shape[1]),
+            filter_rule=_protocol_rule(filter_name, key_columns, self.test.shape[1]),
             candidates=name_of_candidates,
             sampled=isinstance(candidates, Sampled),
             split=split,
@@ -320,7 +320,7 @@ class Task(SidedTask):
             splits=splits,
             protocol=protocol,
             facts=[(sides_of_task[chosen_sides[0]].labels["fact"].codes, None)],
-            known=digest_of_rows(list(splits.rows.T)),
+            known=digest_rows(list(splits.rows.T)),
             test_rows=test_rows,
             height=splits.tested,
             findings=list_findings(splits, test_rows, audit, lacking, is_asked, known is not None),
@@ -348,7 +348,7 @@ class Task(SidedTask):
         self._known_orders.update(vocabulary.of for vocabulary in further)
         return tuple(vocabulary.names for vocabulary in further)
 
-    def _warn_of_orders(self, *, are_asked: bool = False) -> None:
+    def _warn_about_orders(self, *, are_asked: bool = False) -> None:
         """Warn, once, that labels are in ascending order, unless the user knows the order.
 
         It is the order of columns; if callables are asked, or somebody has read the queries, also
@@ -419,7 +419,7 @@ class Task(SidedTask):
         rules = read_rules(options, BatchOptions, Task.evaluate)
         scorers = {"tail": tail, "head": head, "relation": relation}
         report = self._rank_callables(scorers, rules, options)
-        self._warn_of_orders(are_asked=True)  # A callable may have read the order.
+        self._warn_about_orders(are_asked=True)  # A callable may have read the order.
         return report
 
     @described_by(SidedTask._rank_vectors, EmbeddingOptions)
@@ -469,7 +469,7 @@ class Task(SidedTask):
         2.0
         """
         rules = read_rules(options, EmbeddingOptions, Task.evaluate_embeddings)
-        self._warn_of_orders()
+        self._warn_about_orders()
         return self._rank_vectors(
             {"tail": tail, "head": head, "relation": relation},
             {"entities": entities, "relations": relations},
@@ -519,7 +519,7 @@ class Task(SidedTask):
         """
         rules = read_rules(options, RuleOptions, Task.evaluate_scores)
         scores = {"tail": tail, "head": head, "relation": relation}
-        self._warn_of_orders()
+        self._warn_about_orders()
         return self._rank_scores(scores, rules, io, row_queries=row_queries)
 
     @described_by(SidedTask._rank_lists, ListOptions)
@@ -590,14 +590,14 @@ def _read_filter(name: Any, has_known: bool) -> str:
     return word
 
 
-def _rule_of_protocol(name: str, keys: Sequence[int], width: int) -> str | None:
+def _protocol_rule(name: str, keys: Sequence[int], width: int) -> str | None:
     """Return the rule as a protocol says it: equal if and only if the same facts are filtered.
 
     Examples
     --------
-    >>> _rule_of_protocol("query", (), 3), _rule_of_protocol("query", (3,), 4)
+    >>> _protocol_rule("query", (), 3), _protocol_rule("query", (3,), 4)
     (None, 'fact')
-    >>> _rule_of_protocol("query", (4,), 5), _rule_of_protocol("query", (), 5)
+    >>> _protocol_rule("query", (4,), 5), _protocol_rule("query", (), 5)
     ('columns 4', 'triple')
     """
     if width == 3 or name == NONE:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.row_keys import codes_of, row_keys
+from ..arrays.row_keys import factorize, row_keys
 from ..errors import InputTypeError, InputValueError, Option, warn_user
 from ..inputs.array_likes import checked_weights, read_only
 from ..inputs.checks import choice
@@ -250,7 +250,7 @@ class Answers:
         answers = self if metric.of_gains else self.right
         return self._with_zeros(key, answers.values(key, key.kind)), answers.weights(key)
 
-    def labels_of_values(self, key: Key, labels: IntArray) -> IntArray:
+    def value_labels(self, key: Key, labels: IntArray) -> IntArray:
         """Return the label of each of `unit_values`; that of a query without any answer is -1."""
         labels = labels[self.places(key)]
         if not self._counts_zeros(key):
@@ -395,7 +395,7 @@ class Answers:
 
         Queries whose first ties are alike are computed once.
         """
-        codes = codes_of(*first)
+        codes = factorize(*first)
         counts = codes.counts()
         where = codes.first()
         above, size, right = (column[where] for column in first)

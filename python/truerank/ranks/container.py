@@ -351,7 +351,7 @@ class Ranks(Immutable):
         if not self.origins:
             return np.zeros(len(self), np.int64)
         numbers = np.array([each.number for each in self.origins])
-        return numbers[origin_of(self._labels["unit"].codes, self.origins)]
+        return numbers[origin_index(self._labels["unit"].codes, self.origins)]
 
     @property
     def labels(self) -> Mapping[str, Labels]:
@@ -521,7 +521,7 @@ class Ranks(Immutable):
         """Say how many tasks of what kinds there are, by name."""
         words = {"tasks": f"{len(self):,}"}
         if len(self):
-            ties = ties_of(self.tied, self.listed)
+            ties = tie_sizes(self.tied, self.listed)
             if self.protocol.ties is None:
                 words["tied"] = f"{np.count_nonzero(ties > 1):,}"
             fewest = int(self.candidates.min())
@@ -814,12 +814,12 @@ def check_level(level: object, gains: FloatArray | None) -> float:
     return value
 
 
-def origin_of(unit: IntArray, origins: Sequence[Origin]) -> IntArray:
+def origin_index(unit: IntArray, origins: Sequence[Origin]) -> IntArray:
     """Return the task of each unit, as a position among those of its ranks."""
     return np.searchsorted(np.cumsum([origin.rows for origin in origins]), unit, side="right")
 
 
-def ties_of(tied: IntArray, listed: npt.NDArray[np.bool_] | None) -> IntArray:
+def tie_sizes(tied: IntArray, listed: npt.NDArray[np.bool_] | None) -> IntArray:
     """Return how many candidates tie with each true one, itself included: 1 for a miss.
 
     A target that its list misses is bounded by all that is not listed, which are no ties.

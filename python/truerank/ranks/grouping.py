@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.row_keys import codes_of, first_equals
+from ..arrays.row_keys import factorize, first_equals
 from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.rules import LISTED
 from .container import Ranks, check_number
@@ -46,9 +46,9 @@ def group_codes(
     label = LABEL_ALIASES.get(by)
     columns = [*_data_sets(ranks, label), labels]
     if label == "queries" and ranks.origin is not None:
-        tasks = labels_of_codes(codes_of(first_equals(ranks.origin)).codes)
-        codes_by_task, names_by_task = _codes_of_rows([*columns[:-1], tasks, labels])
-        codes, names = _codes_of_rows(columns)
+        tasks = labels_of_codes(factorize(first_equals(ranks.origin)).codes)
+        codes_by_task, names_by_task = _factorize_rows([*columns[:-1], tasks, labels])
+        codes, names = _factorize_rows(columns)
         do_tasks_share_queries = len(names_by_task) > len(names)
         return (codes_by_task, names_by_task) if do_tasks_share_queries else (codes, names)
     # Equal ids on different sides differ for queries, and for targets unless they are of one graph.
@@ -56,7 +56,7 @@ def group_codes(
         are_of_one_graph = set(_used_labels(ranks.side)[1]) <= _SIDES_OF_ONE_GRAPH
         if label == "queries" or not are_of_one_graph:
             columns.insert(-1, ranks.side)
-    return _codes_of_rows(columns)
+    return _factorize_rows(columns)
 
 
 def _data_sets(ranks: Ranks, label: str | None) -> list[Labels]:
@@ -85,7 +85,7 @@ def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
         codes, names = group_codes(ranks, name, "weights")
     else:
         columns = [*_data_sets(ranks, LABEL_ALIASES.get(name)), ranks.side]
-        codes, names = _codes_of_rows([*columns, _find_labels(ranks, "weights", name)])
+        codes, names = _factorize_rows([*columns, _find_labels(ranks, "weights", name)])
     inverse: FloatArray = 1.0 / np.bincount(codes, minlength=len(names))
     return inverse[codes]
 
@@ -132,7 +132,7 @@ def _find_labels(ranks: Ranks, argument: str, name: str) -> Labels:
 
 def _used_labels(labels: Labels) -> tuple[IntArray, list[Hashable]]:
     """Return codes without gaps, and the names that they stand for; unused names are left out."""
-    present, codes = codes_of(labels.codes)
+    present, codes = factorize(labels.codes)
     names: list[Hashable]
     if labels.vocabulary is None:
         names = present.tolist()
@@ -143,12 +143,12 @@ def _used_labels(labels: Labels) -> tuple[IntArray, list[Hashable]]:
     return codes, names
 
 
-def _codes_of_rows(columns: list[Labels]) -> tuple[IntArray, list[Hashable]]:
+def _factorize_rows(columns: list[Labels]) -> tuple[IntArray, list[Hashable]]:
     """Return the codes of rows of labels, sorted by the first, and the tuples that occur."""
     if len(columns) == 1:
         return _used_labels(columns[0])
     used = [_used_labels(labels) for labels in columns]
-    rows = codes_of(*(codes for codes, _ in used))
+    rows = factorize(*(codes for codes, _ in used))
     first = rows.first()
     names = [[names[i] for i in codes[first].tolist()] for codes, names in used]
     return rows.codes, list(zip(*names, strict=True))

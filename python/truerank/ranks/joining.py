@@ -15,9 +15,9 @@ from ..arrays.row_keys import are_among, distinct, distinct_rows, first_equals, 
 from ..errors import InputTypeError, InputValueError, Option, argument_names
 from ..inputs.checks import choice, several
 from ..inputs.rules import REPEAT_RULES
-from ..inputs.selection import indptr_of
+from ..inputs.selection import lengths_to_indptr
 from ..naming import public
-from .container import COUNTS, Ranks, origin_of
+from .container import COUNTS, Ranks, origin_index
 from .grouping import group_codes
 from .labels import DATASET, Labels, describe_task, join_labels, labels_of_codes
 from .protocol import Origin
@@ -139,7 +139,7 @@ def concatenate(
         return ranks
     # Ranks of tasks come in the order of their whole: by data set, task, side and unit.
     unit = ranks._labels["unit"].codes
-    columns = [origin_of(unit, ranks.origins), unit]
+    columns = [origin_index(unit, ranks.origins), unit]
     if ranks.side is not None:
         columns.insert(1, ranks.side.codes)
     columns.insert(0, _data_set_codes(ranks)[0])
@@ -327,7 +327,7 @@ def _identity(ranks: Ranks) -> dict[str, Labels]:
 def _origins_without_lost_units(ranks: Ranks, kept: Ranks) -> tuple[Origin, ...]:
     """Return the origins of ranks, without the units of which no task is kept."""
     lost_units = without(distinct(ranks._labels["unit"].codes), kept._labels["unit"].codes)
-    origin_of_unit = origin_of(lost_units, ranks.origins)
+    origin_of_unit = origin_index(lost_units, ranks.origins)
     n_lost = np.bincount(origin_of_unit, minlength=len(ranks.origins)).tolist()
     pairs = zip(ranks.origins, n_lost, strict=True)
     return tuple(replace(origin, units=origin.units - n) for origin, n in pairs)
@@ -385,7 +385,7 @@ def _first_positions(ranks: Ranks, identity: Mapping[str, Labels]) -> IntArray:
         are_numbers = False
     if are_numbers and ranks.origins:  # Among other entities, a number stands for another one.
         entities_of_origin = np.array([digests.index(digest) for digest in digests])
-        origin_of_row = origin_of(ranks._labels["unit"].codes, ranks.origins)
+        origin_of_row = origin_index(ranks._labels["unit"].codes, ranks.origins)
         fact["entities"] = entities_of_origin[origin_of_row]
     first_of_fact = first_equals(row_keys(list(fact.values())))
     task_numbers = ranks._task_numbers()
@@ -422,7 +422,7 @@ def count_units(ranks: Ranks) -> Counter[tuple[Any, str]]:
         return Counter()
     codes, names = _data_set_codes(ranks)
     data_sets, units = distinct_rows([codes, ranks._labels["unit"].codes])
-    numbers = np.bincount(data_sets * len(origins) + origin_of(units, origins)).tolist()
+    numbers = np.bincount(data_sets * len(origins) + origin_index(units, origins)).tolist()
     counter: Counter[tuple[Any, str]] = Counter()
     for place, n in enumerate(numbers):
         data_set, task = divmod(place, len(origins))
@@ -491,7 +491,7 @@ def renumber_labels(
     are_named = DATASET in labels
     keys = [_key_of(origin, are_named) for origin in joined]
     positions = [keys.index(_key_of(origin, are_named)) for origin in origins]
-    origin_of_task = origin_of(labels["unit"].codes, origins)
+    origin_of_task = origin_index(labels["unit"].codes, origins)
     for name in ("unit",) if are_named else ("unit", "queries"):
         shifts = first_numbers(joined, name)[positions] - first_numbers(origins, name)
         if shifts.any():
@@ -513,6 +513,6 @@ def first_numbers(origins: Sequence[Origin], name: str) -> IntArray:
     largest: dict[str, int] = {}
     for key, size in zip(keys, sizes, strict=True):
         largest[key] = max(largest.get(key, 0), size)
-    starts = indptr_of(list(largest.values()))[:-1].tolist()
+    starts = lengths_to_indptr(list(largest.values()))[:-1].tolist()
     start_of_key = dict(zip(largest, starts, strict=True))
     return np.array([start_of_key[key] for key in keys], np.int64)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from .. import _core
-from ..arrays.row_keys import occurrences_of
+from ..arrays.row_keys import count_values
 from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import as_array, index_array, integers
 from ..inputs.checks import (
@@ -128,7 +128,7 @@ class Labels(Immutable):
         {'head': 2, 'tail': 0}
         """
         if self.vocabulary is None:
-            ids, numbers = occurrences_of(self.codes)
+            ids, numbers = count_values(self.codes)
             return dict(zip(ids.tolist(), numbers.tolist(), strict=True))
         counts = np.bincount(self.codes, minlength=len(self.vocabulary))
         return dict(zip(self.vocabulary, counts.tolist(), strict=True))

@@ -161,7 +161,7 @@ class Protocol:
             if value is not None or name == "split":  # A split that is not named was always null.
                 comparable[name] = value
         text = json.dumps(comparable, sort_keys=True, separators=(",", ":"))
-        return fingerprint_of(text.encode())
+        return short_sha256(text.encode())
 
     def differences(self, other: Protocol) -> list[str]:
         """List how the comparable fields differ, with a line for each; empty if they are equal.
@@ -257,7 +257,7 @@ def _in_words(value: object) -> str:
     return str(value or "none")
 
 
-def fingerprint_of(data: bytes) -> str:
+def short_sha256(data: bytes) -> str:
     """Return the first 16 hex digits of a SHA-256."""
     import hashlib
 
@@ -298,9 +298,9 @@ class Origin:
     @property
     def number(self) -> int:
         """The number of the task in arrays, an int64, which tells it from others."""
-        return int(fingerprint_of(self.fingerprint.encode()), 16) - 2**63
+        return int(short_sha256(self.fingerprint.encode()), 16) - 2**63
 
     def renamed(self) -> Origin:
         """Return what tells it from others where its queries, and so its facts, are renamed."""
         text = f"{self.fingerprint} {self.digests}"
-        return replace(self, fingerprint=fingerprint_of(text.encode()))
+        return replace(self, fingerprint=short_sha256(text.encode()))

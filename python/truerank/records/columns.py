@@ -19,7 +19,7 @@ import numpy as np
 
 from .. import _core
 from ..errors import InputTypeError, InputValueError, Option
-from ..inputs.array_likes import as_array, device_of, index_array, refuse_mask
+from ..inputs.array_likes import as_array, device_name, index_array, refuse_mask
 from ..inputs.checks import (
     check_length,
     check_shape,
@@ -165,14 +165,14 @@ LISTS = Door(
 )
 
 
-def door_of_lists(roles: Mapping[str, str]) -> Door:
+def list_door(roles: Mapping[str, str]) -> Door:
     """Return the door of lists by key: `roles` are those of a key, and then that of what is listed.
 
     Each has the name of its vocabulary. A further column has a number as its role. A table calls it
     by that number or by the name of its vocabulary, as "3" or "time"; if the number is its only
     name, it may also be the one column whose name is unknown.
 
-    >>> door_of_lists({"relation": "relations", "tail": "entities", "head": "entities"}).mappings
+    >>> list_door({"relation": "relations", "tail": "entities", "head": "entities"}).mappings
     '{(relation, tail): {head: score}}, or {(relation, tail): [head, ...], the best first}'
     """
     numbers = {role: LISTS.roles[role] for role in ("score", "rank")}
@@ -547,7 +547,7 @@ def _read_elements(name: str, values: Any, expected: str) -> Any:
     if isinstance(values, (str, bytes, Mapping)) or not is_iterable(values):
         raise InputTypeError(name, expected=expected, got=repr(values))
     check_length(name, values)
-    if not hasattr(values, "__array__") and not device_of(values):
+    if not hasattr(values, "__array__") and not device_name(values):
         return list(values)
     array = as_array(without_index(values), name, expected)
     check_shape(name, array.shape, 1, "a 1-D array")

@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .. import _core
-from ..arrays.input_files import is_npy, read_npy, state_of_file
+from ..arrays.input_files import file_state, is_npy, read_npy
 from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.array_likes import as_array, index_array
 from ..inputs.checks import (
     NUMBERED,
     check_size,
-    columns_of,
+    class_if_imported,
     is_frame,
     is_iterable,
-    kind_of,
+    named_columns,
     refuse_index,
 )
 from ..naming import format_count
@@ -51,7 +51,15 @@ from .columns import (
     refuse_left_out_numbers,
     refuse_matrix_of_grades,
 )
-from .text import find_form, is_id, is_integer_text, is_path, line_of, number_of, read_rows
+from .text import (
+    find_form,
+    find_line_number,
+    is_id,
+    is_integer_text,
+    is_path,
+    parse_number,
+    read_rows,
+)
 from .vocabularies import MAX_IDS, Vocabulary, align
 
 if TYPE_CHECKING:
@@ -101,7 +109,7 @@ class IdTable:
         if self.form.has_comments:  # Comments and repeated rows are left out: a row is no line.
             return column
         has_header = self.form.header > 0
-        return f"{column} of line {line_of(self.path, row + has_header)}"
+        return f"{column} of line {find_line_number(self.path, row + has_header)}"
 
     def without_rows(self) -> IdTable:
         """Return what is known of the table as a whole."""
@@ -185,7 +193,7 @@ def _read_values(
         return IdTable(ids_by_role, title=title, form=form)
     numbers = {role: elements[place] for role, place in form.places.items() if role in NUMBERS}
     labels = {
-        role: _column_of_role(title, role, elements[place], door, names)
+        role: _find_column(title, role, elements[place], door, names)
         for role, place in form.places.items()
         if role not in NUMBERS
     }
@@ -213,14 +221,14 @@ def _read_text(
     argument: str, path: str, door: Door, form: Form, names: NameTables, progress: ProgressOption
 ) -> IdTable:
     """Read a file of text of a form."""
-    file = state_of_file(path)
+    file = file_state(path)
     title = f"{argument}: {path}"
     id_places = {role: place for role, place in form.places.items() if role not in NUMBERS}
-    names_by_place = {place: names_of_role(door, role, names) for role, place in id_places.items()}
+    names_by_place = {place: role_names(door, role, names) for role, place in id_places.items()}
     columns, numbers, n_comments = read_rows(argument, path, door, form, names_by_place, progress)
     labels = {role: columns[place] for role, place in id_places.items()}
     left_out = [place for place in columns if place not in names_by_place]
-    values = [(place, list(map(number_of, columns[place].listed))) for place in left_out]
+    values = [(place, list(map(parse_number, columns[place].listed))) for place in left_out]
     refuse_left_out_numbers(title, door, form, values)
     if n_comments:
         form = replace(form, left_out=(*form.left_out, format_count(n_comments, "comment")))
@@ -261,7 +269,7 @@ def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTabl
     if door.is_of_lists:
         queries = Column(np.arange(len(keys)), keys)
     else:
-        queries = _column_of_role(argument, "query", keys, door, {})
+        queries = _find_column(argument, "query", keys, door, {})
     numbers: dict[str, Any] = {}
     documents: Any
     if are_mappings:
@@ -277,12 +285,12 @@ def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTabl
         refuse_matrix_of_grades(argument, lengths, documents)
     columns = {
         "query": queries.select(np.repeat(np.arange(len(queries)), lengths)),
-        "document": _column_of_role(argument, "document", documents, door, {}),
+        "document": _find_column(argument, "document", documents, door, {}),
     }
     return IdTable(columns, numbers, argument, asked=queries)
 
 
-def _column_of_role(
+def _find_column(
     title: str, role: str, values: Any, door: Door, shared_names: NameTables
 ) -> Column:
     """Return a column of labels, which are numbered, or of integers as they came."""
@@ -300,11 +308,11 @@ def _column_of_role(
     if role in roles and not door.is_of_lists and "" in labels:
         row = list(labels).index("")
         raise InputValueError(title, expected=expected, got=f"'' in row {row}")
-    names = names_of_role(door, role, shared_names)
+    names = role_names(door, role, shared_names)
     return Column(names.add(labels), names)
 
 
-def names_of_role(door: Door, role: str, names: NameTables) -> _core.Names:
+def role_names(door: Door, role: str, names: NameTables) -> _core.Names:
     """Return the names of a role; heads and tails share theirs."""
     return names.setdefault(door.vocabularies.get(role, role), _core.Names())
 
@@ -332,27 +340,27 @@ def read_columns(
     table = _without_stream(value)
     if isinstance(table, np.ndarray) and table.ndim == 1 and table.dtype.names:
         return [table[name] for name in table.dtype.names], list(table.dtype.names)
-    if isinstance(table, kind_of("pyarrow", "Table")):
+    if isinstance(table, class_if_imported("pyarrow", "Table")):
         elements = []
         for column in table.columns:
             has_ints = column.null_count == 0 and "int" in str(column.type)
             elements.append(np.asarray(column) if has_ints else column.to_pylist())
         return elements, list(table.column_names)
     if is_frame(table):
-        elements = _columns_of_frame(table)
+        elements = _split_frame(table)
         names = list(table.columns)
-        if columns_of(argument, table) is not NUMBERED and names != list(range(len(names))):
+        if named_columns(argument, table) is not NUMBERED and names != list(range(len(names))):
             return elements, names
         if columns is None:
             way = door.way_to_name(len(elements))
             got = "a frame whose columns are numbered"
             raise InputValueError(argument, expected="columns with names", got=got, remedies=[way])
     elif isinstance(table, tuple) and not hasattr(table, "_fields") and not door.is_of_lists:
-        elements = _columns_of_tuple(argument, table)
+        elements = _split_tuple(argument, table)
     elif door.mappings:
         raise wrong_form(argument, table, door)
     else:
-        elements = _columns_of_rows(argument, table, door)
+        elements = _split_rows(argument, table, door)
     is_filled = len(elements) > 0 and len(elements[0]) > 0
     if is_filled and not door.mappings and not door.fits(len(elements), columns is not None):
         expected = f"{door.expected}: a tuple is columns, a list of tuples is rows"
@@ -362,7 +370,9 @@ def read_columns(
 
 def _without_stream(value: Any) -> Any:
     """Return a stream of Arrow, such as a relation of DuckDB, as a table; others as they are."""
-    is_series = hasattr(value, "dtype") or isinstance(value, kind_of("pyarrow", "ChunkedArray"))
+    is_series = hasattr(value, "dtype") or isinstance(
+        value, class_if_imported("pyarrow", "ChunkedArray")
+    )
     if is_series or is_frame(value) or not hasattr(value, "__arrow_c_stream__"):
         return value
     try:
@@ -406,7 +416,7 @@ def wrong_form(argument: str, value: Any, door: Door) -> InputTypeError:
     return InputTypeError(argument, expected=door.forms, got=got)
 
 
-def _columns_of_tuple(argument: str, value: tuple[Any, ...]) -> list[Any]:
+def _split_tuple(argument: str, value: tuple[Any, ...]) -> list[Any]:
     """Return columns without names; what is no column is refused.
 
     So are n tuples of n elements each, which could be rows or columns.
@@ -428,7 +438,7 @@ def _columns_of_tuple(argument: str, value: tuple[Any, ...]) -> list[Any]:
     return list(value)
 
 
-def _columns_of_array(argument: str, value: Any, door: Door) -> Any:
+def _split_array(argument: str, value: Any, door: Door) -> Any:
     """Return the columns of rows that are an array of ints or of labels, perhaps as objects."""
     has_mask = isinstance(value, np.ma.MaskedArray)  # The rows would lose it.
     if has_mask or not hasattr(value, "shape") or hasattr(value, "to_pandas"):
@@ -451,10 +461,10 @@ def _columns_of_array(argument: str, value: Any, door: Door) -> Any:
     return list(array.T)
 
 
-def _columns_of_rows(argument: str, value: Any, door: Door) -> Any:
+def _split_rows(argument: str, value: Any, door: Door) -> Any:
     """Return the columns of rows; without rows it is a single one, which is empty."""
     if not isinstance(value, list):
-        return _columns_of_array(argument, value, door)
+        return _split_array(argument, value, door)
     first_row = value[0] if value else ()
     if isinstance(first_row, Mapping):
         raise wrong_form(argument, value, door)
@@ -478,7 +488,7 @@ def is_column(value: Any) -> bool:
     return len(getattr(value, "shape", (0,))) == 1
 
 
-def _columns_of_frame(frame: Any) -> list[Any]:
+def _split_frame(frame: Any) -> list[Any]:
     """Return the columns of a frame of pandas or polars, each of its own type."""
     if hasattr(frame, "iloc"):
         return [frame.iloc[:, j] for j in range(frame.shape[1])]
@@ -514,7 +524,7 @@ def make_vocabulary(
         labels.sort(key=int)
     has_text = any(column.is_text and len(column) for column in columns)
     if not is_further and (not labels or (text_has_ids and has_text)):
-        return _make_vocabulary_of_ids(argument, tables, roles)
+        return _make_id_vocabulary(argument, tables, roles)
     for table, role in product(tables, roles):
         if len(table) and not table.columns[role].has_labels:
             got = f"ids {table.where(role, 0)}"
@@ -529,7 +539,7 @@ def make_vocabulary(
     return replace(Vocabulary.infer(argument, tuple(labels)), is_of_facts=not is_further)
 
 
-def _make_vocabulary_of_ids(
+def _make_id_vocabulary(
     argument: str, tables: Sequence[IdTable], roles: Sequence[str]
 ) -> Vocabulary:
     """Make the vocabulary of ids up to the largest; without any, each integer stays what it is."""

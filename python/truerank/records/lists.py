@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..arrays.input_files import path_name, state_of_file
-from ..arrays.row_keys import codes_of, distinct
+from ..arrays.input_files import file_state, path_name
+from ..arrays.row_keys import distinct, factorize
 from ..arrays.saved_files import replace_text
 from ..counting.lists import PAD, TopK, as_lists, best_rows
 from ..counting.orders import describe_rising_ranks
@@ -26,7 +26,7 @@ from ..errors import InputError, InputTypeError, InputValueError, Option, Unknow
 from ..inputs.array_likes import as_array, index_array, read_only, refuse_rounded, widen_bfloat16
 from ..inputs.checks import choice, distinct_names, is_number, is_sparse, without_index
 from ..inputs.rules import PLAIN
-from ..inputs.selection import indptr_of
+from ..inputs.selection import lengths_to_indptr
 from ..naming import public
 from .columns import (
     FIRST_ROWS,
@@ -35,10 +35,10 @@ from .columns import (
     Column,
     check_columns,
     checked_names,
-    door_of_lists,
+    list_door,
 )
 from .id_tables import NO_TABLE, IdTable, read_table
-from .text import fields_of, is_path, number_of, text_lines
+from .text import is_path, parse_number, split_fields, text_lines
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -147,7 +147,7 @@ def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgement
     if isinstance(value, Judgements):
         return replace(value, title=argument)
     if is_sparse(value):
-        return _judgements_of_matrix(argument, value)
+        return _read_judgement_matrix(argument, value)
     table = read_table(argument, value, JUDGEMENTS, columns=columns)
     if "relevance" in table.values:
         grades = read_grades(table.title, table.values["relevance"])
@@ -158,11 +158,11 @@ def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgement
             expected = "whole grades in column 'score', as BEIR has, no scores of a run"
             raise InputValueError(table.title, expected=expected, got="fractions", remedies=[way])
     if is_path(value):
-        return _judgements_of_file(argument, table)
+        return _read_judgement_file(argument, table)
     return Judgements(**vars(table))
 
 
-def _judgements_of_matrix(argument: str, matrix: Any) -> Judgements:
+def _read_judgement_matrix(argument: str, matrix: Any) -> Judgements:
     """Return the stored entries of a sparse matrix, whose rows and columns are positions."""
     csr = matrix.tocsr()
     if not csr.has_canonical_format:
@@ -178,7 +178,7 @@ def _judgements_of_matrix(argument: str, matrix: Any) -> Judgements:
     return Judgements(columns, values, argument, asked=rows)
 
 
-def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
+def _read_judgement_file(argument: str, table: IdTable) -> Judgements:
     """Return the judgements of a file, each once, with grades of 1 where it has none."""
     grades = table.values.get("relevance", np.ones(len(table), np.int64))
     if "iteration" in table.columns:  # The file has four columns without names.
@@ -212,7 +212,7 @@ def _refuse_other_than_trec(argument: str, table: IdTable, grades: npt.NDArray[A
     else:
         is_of_trec = len(table) != 1 or iterations[0] in ("0", "Q0")
     if not is_of_trec:
-        ways = _ways_of_four_columns(documents, has_years=has_years)
+        ways = _four_column_ways(documents, has_years=has_years)
         problem = "four columns are TREC's (query, iteration, document, relevance) if the second "
         problem += "has one value, or fewer than the third"
         raise InputValueError(argument, problem, place=table.path, remedies=ways)
@@ -230,7 +230,7 @@ def _refuse_unlike_grades(argument: str, table: IdTable, first: int, second: int
     raise InputValueError(argument, problem, place=table.path)
 
 
-def _ways_of_four_columns(thirds: Sequence[str], *, has_years: bool) -> list[Option]:
+def _four_column_ways(thirds: Sequence[str], *, has_years: bool) -> list[Option]:
     """Return the options that say which of four columns are meant, by what the last two hold."""
 
     def place_columns(effect: str, **places: int) -> Option:
@@ -238,7 +238,7 @@ def _ways_of_four_columns(thirds: Sequence[str], *, has_years: bool) -> list[Opt
 
     if thirds in (("0",), ("Q0",)):  # It is TREC's iteration.
         return [place_columns("says that the third is left out", document=1, relevance=3)]
-    numbers = {number_of(field) for field in thirds}
+    numbers = {parse_number(field) for field in thirds}
     has_grades = None not in numbers
     ways = []
     if has_years and not numbers <= set(range(6)):
@@ -273,7 +273,7 @@ def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
 
 def _read_numbers(argument: str, values: Any, kinds: str, expected: str) -> npt.NDArray[Any]:
     """Read a column of numbers of some kinds of dtype."""
-    array = _array_of_column(argument, values, expected)
+    array = _column_to_array(argument, values, expected)
     if not len(array):
         return np.zeros(0, np.int64)
     if array.dtype.kind in kinds and array.ndim == 1:
@@ -287,7 +287,7 @@ def _read_numbers(argument: str, values: Any, kinds: str, expected: str) -> npt.
     raise InputTypeError(argument, expected=expected, got=f"a column of {array.dtype}")
 
 
-def _array_of_column(argument: str, values: Any, expected: str) -> npt.NDArray[Any]:
+def _column_to_array(argument: str, values: Any, expected: str) -> npt.NDArray[Any]:
     """Return a column as an array; one of objects holds Python's numbers."""
     array = as_array(without_index(values), argument, expected)
     return as_array(array.tolist(), argument, expected) if array.dtype.kind == "O" else array
@@ -301,7 +301,7 @@ def first_of_equal(
     >>> first_of_equal(np.array([7, 8, 7]), np.array([1, 0, 2]))
     (array([0, 1]), (0, 2))
     """
-    codes = codes_of(keys)
+    codes = factorize(keys)
     first = codes.first()
     first_of_row = first[codes.codes]
     is_unlike = values != values[first_of_row]
@@ -475,13 +475,13 @@ def read_lists(
     best first]}``; or a table. Without scores, a column of ranks, or else the order of rows, says
     all. `duplicates` are as in `read_run`; None: they are an error, and the caller has no such
     option. The `rules` say which scores are the best. `roles` are those of a query, whose key is a
-    tuple if there are several, and then that of what is listed, as `door_of_lists` takes them.
+    tuple if there are several, and then that of what is listed, as `list_door` takes them.
     Lists of the file of `answers`, the table of right answers, are refused.
 
     >>> read_lists("ids", {"q1": {"d7": 2.5, "d3": 1.5}})["q1"]
     {'d7': 2.5, 'd3': 1.5}
     """
-    door = LISTS if "query" in roles else door_of_lists(roles)
+    door = LISTS if "query" in roles else list_door(roles)
     columns = check_columns(columns, door)
     if isinstance(value, Lists) and len(roles) == 2:
         if value.has_greatest and rules.is_ascending:
@@ -492,7 +492,7 @@ def read_lists(
     try:
         table = read_table(argument, value, door, columns=columns, progress=progress)
     except InputError:  # Lines of right answers may have another form, as those of TREC.
-        if is_path(value) and state_of_file(value) == answers.file:
+        if is_path(value) and file_state(value) == answers.file:
             _refuse_answers(argument, replace(answers, path=os.fsdecode(value)), answers)
         raise
     _refuse_answers(argument, table, answers)
@@ -507,7 +507,7 @@ def read_lists(
         if table.path:  # The numbers of lines stand for ranks that rise with them.
             ranks = np.arange(len(table)) if _first_ranks_rise(table, queries.ids) else None
         elif ranks is not None:
-            ranks = _array_of_column(argument, ranks, "ranks")
+            ranks = _column_to_array(argument, ranks, "ranks")
         if ranks is not None:
             contradiction = describe_rising_ranks(queries.ids, values["score"], ranks)
     table = replace(table, columns={"query": queries, "document": documents}, values=values)
@@ -536,7 +536,7 @@ def _number_keys(table: IdTable, roles: Sequence[str]) -> Column:
     columns = [_number_names(table, role) for role in roles]
     if len(columns) == 1:
         return columns[0]
-    codes = codes_of(*[column.ids.astype(np.int64) for column in columns])
+    codes = factorize(*[column.ids.astype(np.int64) for column in columns])
     names = [column.select(codes.first()).entries() for column in columns]
     return Column(codes.codes, tuple(zip(*names, strict=True)))
 
@@ -546,7 +546,7 @@ def _number_names(table: IdTable, role: str) -> Column:
     column = table.columns.get(role, Column(np.zeros(0, np.int64)))  # A file may have no lines.
     if column.labels is not None:
         return Column(column.ids, tuple(column.listed))
-    codes = codes_of(column.ids)
+    codes = factorize(column.ids)
     first_rows = codes.first()
     order = np.argsort(first_rows)  # of first appearance
     number_of_code = np.empty_like(order)
@@ -594,7 +594,7 @@ def _group_by_query(
         entries = table.select(np.lexsort((ranks, rows_of_queries)))
     elif (rows_of_queries[1:] < rows_of_queries[:-1]).any():
         entries = table.select(np.argsort(rows_of_queries, kind="stable"))
-    indptr = indptr_of(np.bincount(rows_of_queries, minlength=len(queries)))
+    indptr = lengths_to_indptr(np.bincount(rows_of_queries, minlength=len(queries)))
     has_greatest = False
     if _first_repeated(indptr, entries.columns["document"].ids, len(names)) is not None:
         # Two lists of each query, one behind the other, are no list with passages.
@@ -604,7 +604,9 @@ def _group_by_query(
         rows, are_unlike = _rows_once(argument, entries, duplicates, rules, are_joined=are_joined)
         has_greatest = are_unlike and "score" in entries.values and not rules.is_ascending
         entries = entries.select_once(rows)
-        indptr = indptr_of(np.bincount(entries.columns["query"].ids, minlength=len(queries)))
+        indptr = lengths_to_indptr(
+            np.bincount(entries.columns["query"].ids, minlength=len(queries))
+        )
     if ranks is not None:
         sorted_queries, sorted_ranks = entries.columns["query"], entries.values["rank"]
         is_repeat = (np.diff(sorted_queries.ids) == 0) & (np.diff(sorted_ranks) == 0)
@@ -680,11 +682,11 @@ def _separates_lists(column: Column, entries: IdTable) -> bool:
     A column of times, or of places in the list, has another value in every row.
     """
     queries, documents = (entries.columns[role] for role in _ROLES)
-    lists = codes_of(queries.ids.astype(np.int64), column.ids.astype(np.int64))
+    lists = factorize(queries.ids.astype(np.int64), column.ids.astype(np.int64))
     n_lists = len(lists.distinct)
     have_most_queries = 2 * n_lists > len(queries.listed) * len(column.listed)
     have_two_rows = len(entries) >= 2 * n_lists  # on average
-    n_documents = len(codes_of(lists.codes, documents.ids.astype(np.int64)).distinct)
+    n_documents = len(factorize(lists.codes, documents.ids.astype(np.int64)).distinct)
     return have_most_queries and have_two_rows and n_documents == len(entries)
 
 
@@ -703,10 +705,10 @@ def _describe_pooled(table: IdTable) -> str:
         # The first list ends the search of most columns.
         if n_values < 2 or n_rows < 2 or (in_first_list != n_rows).any():
             continue
-        counts = codes_of(queries, values).counts()
+        counts = factorize(queries, values).counts()
         has_all_values = len(counts) == n_values * len(distinct(queries))
         n_documents = len(distinct(documents))
-        has_one_value_each = len(codes_of(documents, values).distinct) == n_documents
+        has_one_value_each = len(factorize(documents, values).distinct) == n_documents
         has_repeats = n_documents < len(table)
         are_runs = has_all_values and not (has_one_value_each and has_repeats)
         if are_runs and (counts == n_rows).all():
@@ -726,7 +728,7 @@ def _first_ranks_rise(table: IdTable, queries: IntArray) -> bool:
         return False
     lines = text_lines(table.path, table.path, has_comments=form.has_comments)
     first_lines = islice(lines, 1 if form.header else 0, FIRST_ROWS)
-    fields = [fields_of(line, form.between)[place] for _, line in first_lines]
+    fields = [split_fields(line, form.between)[place] for _, line in first_lines]
     if not all(field.isdecimal() and len(field) <= _LONGEST_RANK for field in fields):
         return False
     ranks = np.array(list(map(int, fields)), np.int64)

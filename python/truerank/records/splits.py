@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
-from ..arrays.row_keys import RowKeys, codes_of, first_equals, look_up, occurrences_of
+from ..arrays.row_keys import RowKeys, count_values, factorize, first_equals, look_up
 from ..errors import InputTypeError, InputValueError, Option, warn_user
-from ..inputs.checks import choice, flag, is_frame, kind_of
+from ..inputs.checks import choice, class_if_imported, flag, is_frame
 from ..inputs.rules import LISTED
 from ..naming import format_count, printable
 from .columns import FIRST_ROWS, Column, Door, check_columns
@@ -27,7 +27,7 @@ from .id_tables import (
     make_vocabulary,
     read_table,
 )
-from .text import is_integer_text, is_path, number_of, refuse_unsaid_headers, unsaid_header
+from .text import is_integer_text, is_path, parse_number, refuse_unsaid_headers, unsaid_header
 from .vocabularies import Vocabulary
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def read_tables(
     if header is None:
         _refuse_undeclared_headers(tables, door, given)
     roles = list(tables[0].columns)
-    findings = _findings_of_files(tables)
+    findings = _file_findings(tables)
     if refuses_further:
         left_out = [_leave_out_column(tables, role) for role in roles[door.needed :]]
         findings = left_out + findings
@@ -299,7 +299,7 @@ def _refuse_undeclared_headers(
         ids = table.columns[door.needed_roles[1]].ids
         if len(ids) < _LEAST_LINES or (ids[1:] == ids[0]).any():  # Most files end the search here.
             continue
-        counts = occurrences_of(ids).numbers
+        counts = count_values(ids).numbers
         do_most_share = 2 * counts[counts > 1].sum() > len(ids)
         if do_most_share and not _is_first_known(table, tables, door, given):
             with_header.append(table)
@@ -341,7 +341,7 @@ def count_left_out(tables: Iterable[IdTable]) -> list[FindingParts]:
     return [(f"left out of {title}", 1, words) for title, words in left_out.items() if words]
 
 
-def _findings_of_files(tables: Sequence[IdTable]) -> list[FindingParts]:
+def _file_findings(tables: Sequence[IdTable]) -> list[FindingParts]:
     """Say what was left out of the files of splits, and which lines are headers."""
     findings = count_left_out(tables)
     titles: dict[str, list[str]] = {}
@@ -364,7 +364,7 @@ def _leave_out_column(tables: Sequence[IdTable], role: str) -> FindingParts:
     if len(values) > 1 or not are_constant:
         without = {x: column for x, column in forms[0].columns.items() if not x.isdecimal()}
         ways = [Option("columns", without, "leaves it out")]
-        numbers = [number_of(str(entry)) for entry in columns[0].entries()[:FIRST_ROWS]]
+        numbers = [parse_number(str(entry)) for entry in columns[0].entries()[:FIRST_ROWS]]
         has_fractions = any(number is not None and number % 1 for number in numbers)
         if not has_fractions:  # They would be weights.
             ways.append(Option("keys", [3], "says that queries have it"))
@@ -402,7 +402,9 @@ def name_known_splits(known: Any) -> dict[str, tuple[str, Any]]:
 
 def _has_rows(value: object) -> bool:
     """Return whether this has rows of its own, and is no row: a path, a table, a 2-d array."""
-    has_names = is_frame(value) or isinstance(value, (IdTable, kind_of("pyarrow", "Table")))
+    has_names = is_frame(value) or isinstance(
+        value, (IdTable, class_if_imported("pyarrow", "Table"))
+    )
     return has_names or is_path(value) or getattr(value, "ndim", None) == 2
 
 
@@ -533,7 +535,7 @@ def audit_split(
 def _rows_in_words(splits: SplitTables, first: IntArray, mask: Mask) -> str:
     """Write the number of rows of a mask, and as examples a few that differ."""
     rows = np.flatnonzero(mask)
-    examples = np.sort(codes_of(first[rows]).first())[:MAX_EXAMPLES]
+    examples = np.sort(factorize(first[rows]).first())[:MAX_EXAMPLES]
     return count_in_words(len(rows), splits.labels_of(rows[examples]))
 
 
@@ -574,14 +576,14 @@ def count_shared_queries(splits: SplitTables, noun: str, is_asked: Mask) -> list
     return findings
 
 
-def warn_of_unused(splits: SplitTables, is_filtering: Mask, used: Sequence[str] = ()) -> None:
+def warn_about_unused(splits: SplitTables, is_filtering: Mask, used: Sequence[str] = ()) -> None:
     """Warn of known splits that filter nothing, but for those that are used otherwise."""
     for name in splits.known:
         if name not in used:
-            warn_of_strangers(name, splits.sizes[name], is_filtering[splits.bounds[name]].any())
+            warn_about_strangers(name, splits.sizes[name], is_filtering[splits.bounds[name]].any())
 
 
-def warn_of_strangers(name: str, size: int, is_asked: np.bool_ | bool) -> None:
+def warn_about_strangers(name: str, size: int, is_asked: np.bool_ | bool) -> None:
     """Warn of a known split of many facts, unless some of their queries are asked."""
     if size >= _LEAST_KNOWN and not is_asked:
         warn_user(name, "it has no fact with a query of the test, and filters nothing")

@@ -97,8 +97,8 @@ def find_form(
     if first_line is None:
         return TREC.get(door.kind)
     number, line = first_line
-    between = separator_of(path, line, may_be_blanks=has_comments)
-    fields = fields_of(line, between, title, number)
+    between = find_separator(path, line, may_be_blanks=has_comments)
+    fields = split_fields(line, between, title, number)
     # It may be JSON, too.
     marks = [mark for mark in ";," if mark in fields[0] and not fields[0].startswith(("{", "["))]
     if len(fields) == 1 and marks:
@@ -140,7 +140,7 @@ def _are_names_of_columns(fields: Sequence[str], door: Door) -> bool:
     The roles of further columns, which are numbers, are not needed: they may have any names.
     """
     other_fields = [field for field in fields if door.role_of(field) is None]
-    has_number = any(number_of(field) is not None for field in other_fields)
+    has_number = any(parse_number(field) is not None for field in other_fields)
     needed_roles = filter(str.isalpha, door.needed_roles)
     return not has_number and set(map(door.role_of, fields)).issuperset(needed_roles)
 
@@ -157,8 +157,8 @@ def refuse_unsaid_headers(files: Mapping[str, str], door: Door, columns: Columns
         title = f"{argument}: {path}"
         first_lines = () if is_npy(path) else islice(text_lines(argument, path, blanks=" "), 1)
         for number, line in first_lines:
-            between = separator_of(path, line, may_be_blanks=False)
-            fields = fields_of(line, between, title, number)
+            between = find_separator(path, line, may_be_blanks=False)
+            fields = split_fields(line, between, title, number)
             if named.issubset(fields) if named else has_each_role(fields, door):
                 headers[title] = line
             else:
@@ -206,8 +206,11 @@ def _find_trec_form(argument: str, path: str, number: int, line: str, door: Door
     form = TREC[door.kind]
     if is_csv(path):
         form = replace(form, between="commas")
-    fields = fields_of(line, form.between)
-    if len(fields) == form.width and number_of(fields[form.places[form.number_role]]) is not None:
+    fields = split_fields(line, form.between)
+    if (
+        len(fields) == form.width
+        and parse_number(fields[form.places[form.number_role]]) is not None
+    ):
         return form
     place = f"{path}: line {number}"
     refuse_json(argument, path, number, line)
@@ -305,13 +308,13 @@ def _find_columns_to_check(title: str, path: str, door: Door, form: Form) -> lis
     lines = text_lines(title, path, has_comments=form.has_comments)
     n_lines = FIRST_ROWS if door.is_of_lists else 2
     first_lines = islice(lines, 1 if form.header else 0, n_lines)
-    rows = [fields_of(line, form.between, title, number) for number, line in first_lines]
+    rows = [split_fields(line, form.between, title, number) for number, line in first_lines]
     lacks_numbers = form.left_out and not form.number_role
     places = []
     for place, fields in enumerate(zip(*rows, strict=False)):
         if place in form.places.values():
             continue
-        may_be_numbers = lacks_numbers and number_of(fields[0]) is not None
+        may_be_numbers = lacks_numbers and parse_number(fields[0]) is not None
         may_name_lists = door.is_of_lists and fields[0] != "Q0" and have_few_values(fields)
         if may_be_numbers or may_name_lists:
             places.append(place)
@@ -334,9 +337,9 @@ def _find_other_lines(text: str, form: Form) -> Fault | None:
         if line[1:2] in ("", " ", "\t"):
             continue
         # In a comment quotes need not be closed.
-        fields = line.split(",") if form.between == "commas" else fields_of(line, form.between)
+        fields = line.split(",") if form.between == "commas" else split_fields(line, form.between)
         has_width = len(fields) == form.width
-        if has_width and all(number_of(fields[place]) is not None for place in number_places):
+        if has_width and all(parse_number(fields[place]) is not None for place in number_places):
             problem = "it has the fields of a row, and begins with # like a comment"
             return text.count("\n", 0, comment.start()), problem
     return None
@@ -369,14 +372,14 @@ def _wrong_row(title: str, door: Door, between: str, number: int, line: str) -> 
 # -- fields ----------------------------------------------------------------------------------------
 
 
-def fields_of(line: str, between: str, title: str = "", number: int = 0) -> list[str]:
+def split_fields(line: str, between: str, title: str = "", number: int = 0) -> list[str]:
     """Return the fields of a line between "commas", "tabs" alone or "blanks" (and tabs).
 
     Blanks at the ends of a field are left out, and only tabs alone may have empty ones between.
 
     Examples
     --------
-    >>> fields_of(" q1 0\\td3  1", "blanks"), fields_of("new york \\t\\td3", "tabs")
+    >>> split_fields(" q1 0\\td3  1", "blanks"), split_fields("new york \\t\\td3", "tabs")
     (['q1', '0', 'd3', '1'], ['new york', '', 'd3'])
     """
     if between == "blanks":
@@ -404,7 +407,7 @@ def is_csv(path: str) -> bool:
     return path.lower().removesuffix(".gz").endswith(".csv")
 
 
-def separator_of(path: str, line: str, *, may_be_blanks: bool = True) -> str:
+def find_separator(path: str, line: str, *, may_be_blanks: bool = True) -> str:
     """Return what stands between the fields of a file, of which this is a line."""
     if is_csv(path):
         return "commas"
@@ -469,13 +472,13 @@ def first_rounded(
     lines = text.split("\n")
     filled = [i for i, line in enumerate(lines) if line.strip(" \t")]
     for i in np.array(filled)[may_be_rounded].tolist():
-        number = exact_number(fields_of(lines[i], between)[column])
+        number = exact_number(split_fields(lines[i], between)[column])
         if isinstance(number, str):
             return i, f"expected a score that a float64 holds, got {number}"
     return None
 
 
-def number_of(text: str) -> float | None:
+def parse_number(text: str) -> float | None:
     """Return a number, as the core reads them, or a bool; None: it is neither."""
     words = {"false": False, "true": True}
     if "_" in text or not text.isascii() or text.lower() in words:
@@ -505,7 +508,7 @@ def text_lines(
                 yield number, line
 
 
-def line_of(path: str, row: int) -> int:
+def find_line_number(path: str, row: int) -> int:
     """Return the number of the line, from 1, of a row of a file's columns.
 
     It reads the file again: only messages need it, and readers do not count lines.

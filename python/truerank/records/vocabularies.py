@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import _core
 from ..arrays.input_files import is_npy, read_npy
-from ..arrays.row_keys import distinct, look_up, occurrences_of, sorted_with_order
+from ..arrays.row_keys import count_values, distinct, look_up, sorted_with_order
 from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.checks import (
     are_unlike,
@@ -30,13 +30,13 @@ from ..inputs.selection import refuse_mask_of_integers
 from ..ranks.labels import Labels, labels_of_codes
 from .columns import Column, at_position, read_column
 from .text import (
-    fields_of,
+    find_separator,
     first_like_an_integer,
     is_id,
     is_integer_text,
     is_path,
     refuse_json,
-    separator_of,
+    split_fields,
     text_lines,
     without_blanks,
 )
@@ -151,7 +151,7 @@ class Vocabulary:
                 refuse_repeated(name, names)
                 vocabulary._refuse_alike(vocabulary._bare_words)
             return vocabulary
-        ints, numbers = occurrences_of(column.ids)
+        ints, numbers = count_values(column.ids)
         if len(ints) < len(column):
             repeated = ints[numbers > 1][0]
             raise InputValueError(name, f"{repeated} occurs twice")
@@ -460,7 +460,7 @@ def align(
         column = read_column(argument, values, vocabulary.kind_of_elements, where, is_text=is_text)
     if not len(column):
         return np.zeros(0, dtype=np.int64)
-    expected = _expected_of_other_type(column, vocabulary)
+    expected = _describe_other_type(column, vocabulary)
     if expected:
         raise InputTypeError(argument, expected=expected, got=f"{column.entry(0)!r} {where(0)}")
     ids = column.ids
@@ -478,7 +478,7 @@ def align(
     return ids
 
 
-def _expected_of_other_type(column: Column, vocabulary: Vocabulary) -> str:
+def _describe_other_type(column: Column, vocabulary: Vocabulary) -> str:
     """Return what messages expect in place of elements of this type; "": they are taken."""
     if column.has_labels:
         is_taken = column.is_text or vocabulary.words is not None
@@ -564,10 +564,10 @@ def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:
         labels: list[str] | list[int] = names.tolist()
         return labels
     title = f"{argument}: {path}"
-    between = separator_of(path, "\t")
+    between = find_separator(path, "\t")
     lines = dict(text_lines(argument, path, blanks=""))  # An empty one is missing.
     numbers = range(1, max(lines, default=0) + 1)
-    rows = [fields_of(lines.get(number, ""), between, title, number) for number in numbers]
+    rows = [split_fields(lines.get(number, ""), between, title, number) for number in numbers]
     first_row = rows[0] if rows else []
     if rows and ".json" in path.lower():
         refuse_json(argument, path, 1, first_row[0])

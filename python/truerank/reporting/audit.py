@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from .. import metrics
-from ..arrays.row_keys import codes_of, digest_of_rows, distinct, distinct_rows, without
+from ..arrays.row_keys import digest_rows, distinct, distinct_rows, factorize, without
 from ..metrics.keys import ALL_SIDES, NO_ADJUSTMENT, UNPOOLED_SIDE, Key, why_no_value
 from ..metrics.metric_table import DEFAULT_KIND
 from ..naming import format_count, percent, printable, public
-from ..ranks.container import ties_of
+from ..ranks.container import tie_sizes
 from ..ranks.grouping import group_codes
 from ..ranks.labels import DATASET
 from ..ranks.protocol import PROVENANCE
@@ -127,7 +127,7 @@ class Summary:
     audit: dict[str, int] | None
 
 
-def summary_of(report: Report) -> Summary:
+def summarize(report: Report) -> Summary:
     """Sum up the tasks of a report, of queries their right answers; what lists miss is no tie."""
     ranks = report.ranks
     candidates = ranks.candidates
@@ -135,7 +135,7 @@ def summary_of(report: Report) -> Summary:
     if answers is not None:
         ranks = ranks[answers.is_right]
         candidates = answers.candidates  # A list counts here with all that it misses.
-    tied = ties_of(ranks.tied, ranks.listed)
+    tied = tie_sizes(ranks.tied, ranks.listed)
     ties = tied[tied > 1]
     counts = None
     if ranks.audit is not None:
@@ -174,7 +174,7 @@ def share_missed(report: Report) -> float | None:
 def lines_above(report: Report) -> list[str]:
     """Say what was counted, among how many candidates: the lines above a table."""
     if report.model.answers is not None:
-        return _lines_of_queries(report)
+        return _query_lines(report)
     summary = report.summary
     protocol = report.protocol
     tasks = format_count(summary.tasks, f"{protocol.split or ''} task".strip())
@@ -204,11 +204,11 @@ def lines_above(report: Report) -> list[str]:
     return [f"{', '.join(filter(None, words))}."]
 
 
-def _lines_of_queries(report: Report) -> list[str]:
+def _query_lines(report: Report) -> list[str]:
     """Say how many queries there are, among how many candidates, and what their lists miss."""
     summary = report.summary
     protocol = report.protocol
-    sizes = _sizes_of_queries(report)
+    sizes = _query_sizes(report)
     if not summary.tasks:
         return [sizes]
     tied = f"{summary.tied_tasks:,} of them tied"
@@ -237,7 +237,7 @@ def _lines_of_queries(report: Report) -> list[str]:
     return lines
 
 
-def _sizes_of_queries(report: Report) -> str:
+def _query_sizes(report: Report) -> str:
     """Write the numbers of queries and of their right answers."""
     answers = format_count(report.summary.tasks, "right answer")
     return f"{format_count(report.tasks(), 'query')} with {answers}"
@@ -250,11 +250,11 @@ def describe_candidates(least: int, most: int, noun: str = "candidate") -> str:
     return f"{least:,} to {most:,} {noun}s"
 
 
-def words_of_repr(report: Report) -> list[str]:
+def repr_words(report: Report) -> list[str]:
     """List what the repr of a report says: its sizes, and a few of its values."""
     grammar = report.grammar
     if report.model.answers is not None:
-        words = [_sizes_of_queries(report)]
+        words = [_query_sizes(report)]
         keys = list(grammar.few)
     else:
         ties = report.protocol.ties
@@ -361,7 +361,7 @@ def audit_report(report: Report, names: Sequence[str]) -> Findings:
     lines = [
         f"{protocol} (fingerprint {protocol.fingerprint}).",
         f"Recorded: {', '.join(f'{name} {value}' for name, value in recorded.items())}.",
-        *_lines_of_ties(report),
+        *_tie_lines(report),
     ]
     counts = report.summary.audit
     if counts is not None:
@@ -372,7 +372,7 @@ def audit_report(report: Report, names: Sequence[str]) -> Findings:
     return Findings(findings, lines)
 
 
-def _lines_of_ties(report: Report) -> list[str]:
+def _tie_lines(report: Report) -> list[str]:
     """Say how many tasks are tied, that none is, or that it is not known; nothing of no tasks."""
     summary = report.summary
     if summary.tied_tasks:
@@ -478,7 +478,7 @@ def _unfiltered(report: Report) -> Measure:
     if not (has_all and are_named) or len(orders) < 2 or len(set(orders)) > 1:
         return NOTHING
     codes = [ranks._labels[name].codes for name in ("side", "queries", "targets")]
-    queries = codes_of(*codes[:2]).codes
+    queries = factorize(*codes[:2]).codes
     most_known = np.bincount(distinct_rows([queries, codes[2]])[0])
     known = int(number.replace(",", "")) - ranks.candidates + 1
     np.maximum.at(most_known, queries, known)
@@ -536,7 +536,7 @@ def _alike_data_sets(report: Report) -> Measure:
         words += "ranks.with_labels(unit=ranks.queries) counts them once"
         looks.append(([labels["queries"], labels["targets"]], words))
     for columns, words in looks:
-        digests = [digest_of_rows([x[codes == i] for x in columns]) for i in range(len(names))]
+        digests = [digest_rows([x[codes == i] for x in columns]) for i in range(len(names))]
         alike = [i for i, digest in enumerate(digests) if digests.count(digest) > 1]
         if alike:
             number = int(np.isin(codes, alike).sum())
@@ -591,7 +591,7 @@ def _missing_sides(report: Report) -> Measure:
     _, noun = metrics.contributions.unit_codes(ranks, "unit")
     names = [name for name in (DATASET, "unit") if name in ranks.labels]
     # Units of a Task are its rows.
-    unit_rows, codes = codes_of(*(ranks._labels[name].codes for name in names))
+    unit_rows, codes = factorize(*(ranks._labels[name].codes for name in names))
     sides = ranks.side.vocabulary or ()
     has_side = np.zeros((len(unit_rows), len(sides)), np.bool_)
     has_side[codes, ranks.side.codes] = True
@@ -650,7 +650,7 @@ def _worse_than_chance(report: Report) -> Measure:
     if answers is not None and (is_partial or not ranks.candidates.all()):
         return NOTHING
     for side in report.sides:
-        mask = report.model.mask_of_side(side) if answers is None else answers.is_right
+        mask = report.model.side_mask(side) if answers is None else answers.is_right
         tasks = np.ones(len(ranks), np.bool_) if mask is None else mask
         z = _standard_errors_above(report, tasks)
         if z > STANDARD_ERRORS:
@@ -700,7 +700,7 @@ def _standard_errors_above(report: Report, tasks: npt.NDArray[np.bool_]) -> floa
         weights = weights / (weights.max(initial=0.0) or 1.0)  # Squares do not overflow.
     deviations = weights * np.sqrt((candidates - 1) * (candidates + 1) / 12)
     if ranks.targets is not None:
-        targets = codes_of(ranks.targets.codes[tasks]).codes
+        targets = factorize(ranks.targets.codes[tasks]).codes
         deviations = np.bincount(targets, weights=deviations).astype(np.float64)
     standard_error = math.sqrt(float(np.square(deviations).sum()))
     excess = float((weights * (ranks.realistic[tasks] - (candidates + 1) / 2)).sum())

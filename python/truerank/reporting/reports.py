@@ -194,7 +194,7 @@ class Report(Mapping[str, float], AsTable):
         >>> report(Ranks([0, 3], [1, 2], 10)).summary.largest_tie
         2
         """
-        return reporting.audit.summary_of(self)
+        return reporting.audit.summarize(self)
 
     def tasks(self, side: str = ALL_SIDES) -> int:
         """Return the number of tasks of a side; in retrieval, of queries.
@@ -484,7 +484,7 @@ class Report(Mapping[str, float], AsTable):
         if self.by is None:
             raise UnknownKeyError(repr("group_tasks"), NO_GROUPS, remedies=[GROUPS])
         self.model.check_side(side, side)
-        codes = self.model.labels_of_side(side, self._group_of_unit)
+        codes = self.model.side_labels(side, self._group_of_unit)
         sizes = np.bincount(codes, minlength=len(self._labels)).tolist()
         return dict(zip(self._labels, sizes, strict=True))
 
@@ -792,7 +792,7 @@ class Report(Mapping[str, float], AsTable):
         return table.table(notes=notes)
 
     def __repr__(self) -> str:
-        return printable(f"Report({', '.join(reporting.audit.words_of_repr(self))})")
+        return printable(f"Report({', '.join(reporting.audit.repr_words(self))})")
 
 
 def _usual_unit(ranks: Ranks | Report) -> str:

@@ -19,7 +19,13 @@ from ..ranks.container import check_number
 from ..records.columns import Column, at_position, read_column
 from ..records.id_tables import align_columns, is_column
 from ..records.lists import Judgements, read_judgements
-from ..records.splits import SplitTables, count_left_out, find_leaks, name_splits, warn_of_strangers
+from ..records.splits import (
+    SplitTables,
+    count_left_out,
+    find_leaks,
+    name_splits,
+    warn_about_strangers,
+)
 from ..records.vocabularies import MAX_IDS, Vocabulary, align, describe_joined
 
 if TYPE_CHECKING:
@@ -103,7 +109,7 @@ def read_answers(
             table.title, table.columns["query"].listed, is_text=bool(table.path)
         )
         tables[name], query_ids[name] = _select_queries(table, query_names, asked)
-        warn_of_strangers(name, len(table), len(query_ids[name]) > 0)
+        warn_about_strangers(name, len(table), len(query_ids[name]) > 0)
         findings += _count_strangers(name, len(table), len(query_ids[name]))
         findings += _count_low_grades(name, table)
     documents = [table.columns["document"] for table in tables.values()]
@@ -214,7 +220,7 @@ def _read_entities(
         distinct_ints = distinct(np.concatenate(ints))
         return replace(given, names=tuple(distinct_ints[distinct_ints != PAD].tolist()))
     names = dict.fromkeys(chain.from_iterable(column.listed for column in columns))
-    _check_number_of_names(given.size, len(names))
+    _check_name_count(given.size, len(names))
     vocabulary = Vocabulary.infer("entities", tuple(names))
     return replace(vocabulary, size=given.size, has_order=False, has_size=given.has_size)
 
@@ -306,12 +312,12 @@ def number_names(title: str, names: Any, entities: Vocabulary, *, is_text: bool)
     first_new = len(names_of_qrels) or _MOST_NUMBERS
     is_new = (ids < 0) | (ids >= first_new)
     new = int(np.count_nonzero(is_new))
-    _check_number_of_names(entities.size, first_new + new)
+    _check_name_count(entities.size, first_new + new)
     ids[is_new] = first_new + np.arange(new)
     return ids
 
 
-def _check_number_of_names(size: int, names: int) -> None:
+def _check_name_count(size: int, names: int) -> None:
     """Refuse more names than there are entities."""
     if names > size:
         expected = f"at least {names:,}, as so many names occur"
@@ -386,7 +392,7 @@ def find_right_answers(
         findings.append((str(exclude), number, f"{words}: left out"))
     leaked = np.flatnonzero(is_leak)
     if len(leaked):
-        findings.append(_warn_of_leaks(splits, leaked, rule))
+        findings.append(_warn_about_leaks(splits, leaked, rule))
     is_dropped = is_itself | is_leak if rule == "drop" else is_itself
     ranked = np.flatnonzero(~is_dropped)
     if not len(ranked):
@@ -395,7 +401,7 @@ def find_right_answers(
     return ranked, len(leaked), findings
 
 
-def _warn_of_leaks(splits: SplitTables, leaked: IntArray, rule: str) -> FindingParts:
+def _warn_about_leaks(splits: SplitTables, leaked: IntArray, rule: str) -> FindingParts:
     """Refuse leaks, or warn of those that are kept; return the finding, which names the first."""
     query, entity = splits.labels_of(leaked[:1])[0]
     first = f"{entity!r} of query {query!r}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from .. import reporting
-from ..arrays.row_keys import are_among, blocks_of, digest_of_rows, distinct, distinct_rows
+from ..arrays.row_keys import are_among, cut_blocks, digest_rows, distinct, distinct_rows
 from ..counting.lists import CandidateLists, TopK
 from ..errors import InputTypeError, InputValueError, Option, warn_user
 from ..inputs.array_likes import as_floats
@@ -22,7 +22,7 @@ from ..inputs.rules import (
     RuleOptions,
     read_rules,
 )
-from ..inputs.selection import indptr_of
+from ..inputs.selection import lengths_to_indptr
 from ..metrics.answers import GAINS, MISSES, check_misses, counted_gains
 from ..naming import format_count, public
 from ..ranks.container import GIVES_NUMBER, check_level, check_number
@@ -249,7 +249,7 @@ class Task(SidedTask):
             splits=splits,
             protocol=protocol,
             facts=zip(splits.rows[right_rows].T, (self.queries, entity_names.names), strict=True),
-            known=", ".join(map(digest_of_rows, known_pairs)) or "none",
+            known=", ".join(map(digest_rows, known_pairs)) or "none",
             test_rows=distinct(side.units),
             height=query_names.size or n_queries,
             findings=[*splits.findings, *findings, *repeats],
@@ -448,11 +448,11 @@ class Task(SidedTask):
             {SIDE: ids}, rules, reading, row_queries=_of_side(row_queries), title="ids", **fields
         )
 
-    def _findings_of_lists(
+    def _list_findings(
         self, ranks: Ranks, lists: CandidateLists, rows: IntArray, given: Lists | CandidateLists
     ) -> list[reporting.Finding]:
         """Count the entries of lists that are known, and lists whose first entry is their query."""
-        findings = self._find_lists_of_themselves(given, rows, ranks.protocol.order)
+        findings = self._find_self_lists(given, rows, ranks.protocol.order)
         lengths = np.diff(lists.indptr)
         counted_lengths: Any = ranks.lengths  # They are without what is known; -1: no list.
         n_known = np.zeros_like(lengths)
@@ -463,7 +463,7 @@ class Task(SidedTask):
             findings.append(reporting.Finding("known in lists", known, words))
         return findings
 
-    def _find_lists_of_themselves(
+    def _find_self_lists(
         self, lists: Lists | CandidateLists, rows: IntArray, order: str
     ) -> list[reporting.Finding]:
         """Count the lists that have their query first, if half of those that hold it do."""
@@ -486,14 +486,14 @@ class Task(SidedTask):
         words = f"{number:,} of {format_count(n_own, 'list')} that hold their query have it first"
         return self._find_itself(words, number if 2 * number >= n_own else 0)
 
-    def _findings_of_vectors(self, vectors: Embeddings, rows: IntArray) -> list[reporting.Finding]:
+    def _vector_findings(self, vectors: Embeddings, rows: IntArray) -> list[reporting.Finding]:
         """Count the queries whose vector is that of the entity of their name or number."""
         own_ids = self._own_ids()
         row_of_query = np.full(len(own_ids), -1)
         row_of_query[self.answers.rows] = rows
         (queries,) = np.nonzero((row_of_query >= 0) & (own_ids >= 0))
         number = 0
-        for block in blocks_of(0 if vectors.tokens else len(queries)):
+        for block in cut_blocks(0 if vectors.tokens else len(queries)):
             own = vectors.entities.array[own_ids[queries[block]]]
             are_equal = vectors.queries.array[row_of_query[queries[block]]] == own
             number += int(np.count_nonzero(are_equal.all(axis=1)))
@@ -525,7 +525,7 @@ class Task(SidedTask):
             raise InputValueError(argument, problem, remedies=[of_each, _ORDER_OF_QUERIES])
         return super()._order_by_place(side, argument)
 
-    def _ids_of_listed(self, side: str, named: Lists, title: str, names: ListedNames) -> IntArray:
+    def _find_listed_ids(self, side: str, named: Lists, title: str, names: ListedNames) -> IntArray:
         """Return the ids of names, of which some may be new where entities have no order."""
         entities = self.names["entity"]
         are_any_integers = entities.holds_ints and not entities.has_order
@@ -533,7 +533,7 @@ class Task(SidedTask):
             expected = "ids of entities, as qrels of ints have, and no names in text"
             raise InputTypeError(title, expected=expected, got=repr(names[0]))
         if entities.has_order:
-            return super()._ids_of_listed(side, named, title, names)
+            return super()._find_listed_ids(side, named, title, names)
         ids = number_names(title, names, entities, is_text=bool(named.path))
         targets = self.answers.targets
         if len(ids) and entities.names and not are_among(targets, ids).any():
@@ -616,7 +616,7 @@ def draw_for_queries(
     own = np.arange(len(answers)), answers
     indptr, drawn = draw_candidates(known, drawing_queries, pools, own, sampled.negatives, rng)
     rows, indices = distinct_rows([np.repeat(drawing_queries, np.diff(indptr)), drawn])
-    return indptr_of(np.bincount(rows, minlength=n_queries)), indices
+    return lengths_to_indptr(np.bincount(rows, minlength=n_queries)), indices
 
 
 def make_answers(
@@ -658,14 +658,14 @@ def make_answers(
         side,
         units=units,
         filter=filter,
-        candidates=_candidates_of_answers(candidates, side, splits),
+        candidates=_answer_candidates(candidates, side, splits),
         gains=None if gains is None else gains[ranked],
         labels=labels,
         without_answers=without_answers,
     )
 
 
-def _candidates_of_answers(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any:
+def _answer_candidates(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any:
     """Return the candidates of tasks, in the form that `Side` takes, drawn or as they were named.
 
     The filter of the side still has all known answers.
@@ -702,7 +702,7 @@ def _without_right(side: Side) -> TaskLists:
     places = np.searchsorted(entries, side.rows * size + side.targets)
     del entries
     lengths -= np.bincount(side.rows, minlength=len(lengths))
-    return indptr_of(lengths), np.delete(indices, places), lists
+    return lengths_to_indptr(lengths), np.delete(indices, places), lists
 
 
 def _read_groups(groups: Any, queries: Vocabulary, n_queries: int, ids: IntArray) -> Labels:

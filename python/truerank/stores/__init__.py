@@ -241,11 +241,11 @@ def open_file(path: str, dtype: Any, dtypes: tuple[str, ...], member: str | None
     """
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in (".npy", ".npz"):
-        from .index_files import FORMS, dtype_of_bin, file_of, has_vectors, open_matrix
+        from .index_files import FORMS, bin_dtype, file_of, has_vectors, open_matrix
 
         are_scores = dtypes == DTYPES
         if not are_scores and has_vectors(path):
-            return open_matrix(path, dtype_of_bin(dtype), dtype, dtypes)
+            return open_matrix(path, bin_dtype(dtype), dtype, dtypes)
         if os.path.exists(file_of(path)):
             expected = "a .npy or .npz file" if are_scores else FORMS
             raise InputValueError("scores", expected=expected, place=path)

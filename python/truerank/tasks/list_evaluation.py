@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Selection
-from ..arrays.row_keys import are_among, codes_of, distinct_rows, row_keys, without
+from ..arrays.row_keys import are_among, distinct_rows, factorize, row_keys, without
 from ..counting.lists import CandidateLists, TopK, as_lists, rank_checked_lists
 from ..errors import InputTypeError, InputValueError, Option, argument_names, warn_user
 from ..inputs.array_likes import as_scores
 from ..inputs.checks import choice
-from ..inputs.selection import indptr_of, join_ranges
+from ..inputs.selection import join_ranges, lengths_to_indptr
 from ..naming import format_count
 from ..ranks.container import check_number
 from ..records.columns import first_names
@@ -73,7 +73,7 @@ def choose_lists(
     id_of_number[used_numbers] = align_names(used_names)
     scores = None if named.scores is None else as_scores(named.scores[entries], dtype)
     return CandidateLists(
-        indptr=indptr_of(lengths),
+        indptr=lengths_to_indptr(lengths),
         ids=id_of_number[name_numbers],
         scores=scores,
         score_at=lambda i: named.score_at(entries[i]),
@@ -81,7 +81,7 @@ def choose_lists(
     )
 
 
-def findings_of_names(
+def name_findings(
     named: Lists, list_of_query: IntArray, lists: CandidateLists, side: Side, vocabulary: Vocabulary
 ) -> list[Finding]:
     """Find right answers that their lists lack, but have in another writing.
@@ -178,7 +178,7 @@ def report_missing_lists(
     return findings
 
 
-def findings_of_reading(
+def reading_findings(
     argument: str, named: Lists, vocabularies: Sequence[Vocabulary]
 ) -> list[Finding]:
     """Find rows of several lists, and names of another writing than those of the task.
@@ -192,7 +192,7 @@ def findings_of_reading(
     return [Finding(*each) for each in parts]
 
 
-def rank_lists_of_side(
+def rank_side_lists(
     lists: CandidateLists,
     rows: IntArray,
     side: Side,
@@ -249,7 +249,7 @@ def candidates_of_lists(
     are_filtered = partial(_are_in, filters.lists, selection_keys(filters, size), size)
     are_in_pool = partial(_are_in, pools.lists, selection_keys(pools, size), size)
     # Tasks often share their case: a list, candidates, a filter and a query.
-    cases = codes_of(rows, pools.lists, filters.lists, side.rows)
+    cases = factorize(rows, pools.lists, filters.lists, side.rows)
     tasks = cases.first()  # one for each case
 
     # Ids out of range are refused where they are ranked.
@@ -283,7 +283,7 @@ def _are_in(lists: IntArray, keys: IntArray, size: int, tasks: Any, ids: IntArra
 def _make_selection(case: IntArray, ids: IntArray, cases: Codes) -> Selection:
     """Return the selection that has for each case its ids, which come in any order."""
     order = np.argsort(row_keys([case, ids]), kind="stable")
-    indptr = indptr_of(np.bincount(case, minlength=len(cases.distinct)))
+    indptr = lengths_to_indptr(np.bincount(case, minlength=len(cases.distinct)))
     return Selection(indptr, ids[order], cases.codes)
 
 

@@ -14,15 +14,15 @@ import numpy as np
 from ..arrays.input_files import path_name
 from ..arrays.row_keys import are_among
 from ..arrays.saved_files import read_npz
-from ..counting.job import sha256_of
+from ..counting.job import sha256_hex
 from ..counting.lists import PAD, TopK
-from ..embeddings.scoring import topk_of_job
+from ..embeddings.scoring import search_topk
 from ..embeddings.vectors import Embeddings, watching, widened
 from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.array_likes import as_array, refuse_mask
 from ..inputs.checks import choice, forbidden_nan, number, signed_ids
 from ..inputs.rules import SimilarityOptions, read_rules, with_options
-from ..inputs.selection import indptr_of, join_ranges, list_numbers
+from ..inputs.selection import join_ranges, lengths_to_indptr, list_numbers
 from ..metrics.answers import HITS
 from ..naming import format_count, public
 from ..records.lists import DUPLICATES, write_run
@@ -380,7 +380,7 @@ def report_lists(
     if tolerance:
         name += f", tolerance {tolerance!r}"
     if job.candidates is not None:
-        name += f", of a selection ({sha256_of(job.candidates)[:8]})"
+        name += f", of a selection ({sha256_hex(job.candidates)[:8]})"
     sizes = count_candidates(job, size)
     ranks = rank_hits(embeddings, job, hits, exact.ids, sizes).with_protocol(candidates=name)
     return report_task(ranks, findings, unit="query")
@@ -474,10 +474,10 @@ def find_nearest(embeddings: Embeddings, job: Job, k: int, rows: IntArray | None
         job = job.part(rows, job.all_rows[rows])
     size = len(job.targets) * embeddings.shape[-1] * embeddings.itemsize
     with watching(job.rules.progress, size) as watch:
-        return topk_of_job(embeddings, job, k, watch)
+        return search_topk(embeddings, job, k, watch)
 
 
-def facts_of_search(embeddings: Embeddings, job: Job) -> dict[str, Any]:
+def search_facts(embeddings: Embeddings, job: Job) -> dict[str, Any]:
     """Return what tells a search from others, by names for messages: numbers, words and digests."""
     tokens_of_queries, tokens_of_entities = embeddings.tokens or (None, None)
     facts: dict[str, Any] = {"similarity": embeddings.similarity, "precision": embeddings.dtype}
@@ -489,7 +489,7 @@ def facts_of_search(embeddings: Embeddings, job: Job) -> dict[str, Any]:
         "candidates": (job.candidates, job.filter, job.rules.nan),
     }
     for name in index_files.DIGESTS:
-        facts[f"digest of {name}"] = sha256_of(*content[name])[:16]
+        facts[f"digest of {name}"] = sha256_hex(*content[name])[:16]
     return facts
 
 
@@ -532,7 +532,7 @@ def _check_each_row_once(argument: str, rows: IntArray, n_queries: int) -> None:
 
 def check_form(argument: str, path: str, entities: int) -> None:
     """Refuse a name of which no form of lists is known, or whose ids have too few bytes."""
-    ending = index_files.ending_of(path)
+    ending = index_files.file_ending(path)
     if ending not in FORMS:
         expected = f"a name that ends in one of {', '.join(FORMS)}"
         raise InputValueError(argument, expected=expected, got=path)
@@ -545,7 +545,7 @@ def check_form(argument: str, path: str, entities: int) -> None:
 
 def save_lists(path: str, top: TopK, rows: IntArray, facts: Mapping[str, Any]) -> None:
     """Write the lists of some queries in the form that the ending of a name says."""
-    ending = index_files.ending_of(path)
+    ending = index_files.file_ending(path)
     if ending == ".npz":
         index_files.save_top(path, facts, ids=top.ids, scores=top.scores, rows=rows)
     elif ending == ".run":
@@ -570,7 +570,7 @@ def read_truth(embeddings: Embeddings, job: Job, truth: Any, k: int) -> tuple[To
         is_of_search = is_npz and "truerank" in read_npz("truth", path, ())[0]
     if is_of_search:
         facts, truth = join_lists("truth", [path])
-        for name, fact in facts_of_search(embeddings, job).items():
+        for name, fact in search_facts(embeddings, job).items():
             got = facts[name]
             if got != fact:
                 raise InputValueError("truth", expected=f"{name} {fact}", got=got, place=path)
@@ -612,7 +612,7 @@ def look_at_truth(embeddings: Embeddings, job: Job, truth: TopK, sizes: IntArray
         return len(queries)
     chosen = np.linspace(0, len(queries) - 1, min(_SEARCHED, len(queries)))
     queries = queries[chosen.astype(np.int64)]
-    found = topk_of_job(embeddings, job.part(queries, queries), truth.ids.shape[1])
+    found = search_topk(embeddings, job.part(queries, queries), truth.ids.shape[1])
     known = take(truth, queries)
     last = find_last(known)
     # With "omit", the truth may have too few ids: then even the worst is better than none.
@@ -622,7 +622,7 @@ def look_at_truth(embeddings: Embeddings, job: Job, truth: TopK, sizes: IntArray
     refuse_truth_that_lacks(
         embeddings, job, queries[rows], take(found, is_lacking), take(last, rows)
     )
-    return int(np.isinf(rounding_of_floats(embeddings, queries, last)).sum())
+    return int(np.isinf(float_rounding(embeddings, queries, last)).sum())
 
 
 def refuse_truth_that_lacks(
@@ -659,13 +659,13 @@ def find_beyond_rounding(embeddings: Embeddings, rows: IntArray, pairs: TopK, ot
     gaps[np.isnan(others.scores) & ~np.isnan(pairs.scores)] = np.inf
     above = np.flatnonzero(gaps > 0)
     above = above[np.argsort(-gaps[above], kind="stable")[:_EXAMPLES]]
-    roundings = rounding_of_floats(embeddings, rows[above], take(pairs, above))
-    roundings += rounding_of_floats(embeddings, rows[above], take(others, above))
+    roundings = float_rounding(embeddings, rows[above], take(pairs, above))
+    roundings += float_rounding(embeddings, rows[above], take(others, above))
     beyond = above[gaps[above] > roundings]
     return int(beyond[0]) if len(beyond) else -1
 
 
-def rounding_of_floats(embeddings: Embeddings, rows: IntArray, pairs: TopK) -> FloatArray:
+def float_rounding(embeddings: Embeddings, rows: IntArray, pairs: TopK) -> FloatArray:
     """Return by how much float32 may round the scores of queries and ids; inf: nobody knows.
 
     A sum of n terms has at most n roundings, what is done before and after it a few more; each is
@@ -712,4 +712,4 @@ def gather_vectors(
     if starts is not None:
         counts = np.diff(starts)[places]
         places = join_ranges(starts[:-1][places], counts)
-    return widened(vectors.with_array(vectors.array[places])).array, indptr_of(counts)[:-1]
+    return widened(vectors.with_array(vectors.array[places])).array, lengths_to_indptr(counts)[:-1]
