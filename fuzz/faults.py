@@ -68,6 +68,11 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
     "inference": [
         ("inference/intervals.py", "math.sqrt(MORE_UNITS / 2)", "math.sqrt(MORE_UNITS)"),
     ],
+    "joins": [
+        ("inference/pairing.py", "columns.append(np.concatenate(scopes))", "pass"),
+        ("ranks/grouping.py", 'or (label == "unit" and ranks.origins)', ""),
+        ("ranks/joining.py", 'for name in ("unit",) if are_named else', "for name in"),
+    ],
     "late_interaction": [
         (TOKEN_BOUNDS, "value - error, value + error", "value - error / 4, value + error / 4"),
         (TOKEN_BOUNDS, "max(facts.residue, residue)", "max(0.0, residue)"),

@@ -56,6 +56,27 @@ def test_call_overhead(compare: Compare, pool: Pool) -> None:
     np.testing.assert_array_equal(ranks.tied, tied)
 
 
+@pytest.mark.parametrize("columns", [10, 30, 100, 300])
+def test_short_rows(columns: int, compare: Compare, pool: Pool) -> None:
+    """One positive and some negatives for each user, as recommenders are tested."""
+    shape = (6_040, columns)  # MovieLens has so many users.
+    scores = pool.matrix(shape)
+    targets = np.zeros(shape[0], np.int64)
+    times = compare(
+        f"6,040 x {columns}, the first is true",
+        {
+            "truerank": lambda: tr.rank(scores, targets, threads=1),
+            "numpy, > and ==": lambda: numpy_idiom(scores, targets),
+        },
+        [Pair("truerank", "numpy, > and ==", "speed", goal=3.0)],
+        agree=False,
+    )
+    above, tied = times["numpy, > and =="].result
+    ranks = times["truerank"].result
+    np.testing.assert_array_equal(ranks.above, above)
+    np.testing.assert_array_equal(ranks.tied, tied)
+
+
 @contextmanager
 def beside_busy_core() -> Iterator[None]:
     """Run another process that occupies a core; it ends by itself if this one is killed."""

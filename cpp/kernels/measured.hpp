@@ -67,8 +67,8 @@ inline constexpr std::size_t kLongBytes = 65536;
 // Rows that lie apart are counted in shorter pieces (kBytesOfApartRows).
 inline constexpr std::size_t kSummedBytes = 16384, kLeastSummedBytes = 2560;
 // Rows of so many bytes that follow one another are counted many at a time. On Zen 5 rows of 40, 120, 400, 1,200 and
-// 4,000 bytes then took 0.3, 0.5, 0.7, 0.8 and 0.9 of the time that they took one by one, rows of 12,000 1.05. More
-// than 4,064 would be too many for 8-bit counters.
+// 4,000 bytes then took 0.3, 0.5, 0.7, 0.8 and 0.9 of the time that they took one by one, rows of 12,000 1.05; on Zen 4
+// 0.2, 0.4, 0.6, 0.8 and 0.9. More than 4,064 would be too many for 8-bit counters.
 inline constexpr std::int64_t kShortRowBytes = 4032;
 // The counts of so many rows are written at a time. Written one by one they took 200 ns of each row of 60,000 bytes:
 // their lines are missed, and break the stream.

@@ -14,6 +14,7 @@ TESTS = {
     "counters": ("counting",),
     "embeddings": ("embeddings",),
     "inference": ("inference",),
+    "joins": ("inference/test_data_sets.py",),
     "link_prediction": ("link_prediction", "tasks/test_task.py"),
     "metrics": ("metrics",),
     "rank": ("counting/test_ranking.py",),

@@ -6,11 +6,8 @@ argument as its own function does; who calls it otherwise says so once, by `argu
 
 from __future__ import annotations
 
-import linecache
 import math
-import os
 import sys
-import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,7 +24,8 @@ class Option:
     """An option and its value, which whoever shows it writes: a way out, or what was given.
 
     `effect` says what it does. In Python the option stands in the place of {} in `call`: the
-    function that has it, where this is another than was called. Without a name it is Python alone.
+    function that has it, where this is another than was called. A value that only the user has is
+    `...`: `call` then writes a form of it, and a terminal the option's own.
 
     Examples
     --------
@@ -35,6 +33,8 @@ class Option:
     columns={'left': 0, 'right': 2}
     >>> print(Option("member", "tails", "is the one", call="open_scores(path, {})"))
     open_scores(path, member='tails')
+    >>> print(Option("entities", ..., "says how many there are", call="Task(..., entities=n)"))
+    Task(..., entities=n)
     """
 
     name: str
@@ -109,10 +109,6 @@ class InputError(Exception):
 
     def __str__(self) -> str:
         return message_text(self)
-
-    def _render_traceback_(self) -> list[str]:
-        """Return what IPython and notebooks show: lines of the user's code, and the message."""
-        return _lines_of_user(self)
 
 
 class InputValueError(InputError, ValueError):
@@ -212,31 +208,6 @@ class argument_names:
         if isinstance(error, InputError) and not isinstance(error, UnknownKeyError):
             name, colon, part = error.argument.partition(": ")
             error.argument = f"{self._names.get(name, name)}{colon}{part}"
-
-
-def show_briefly(error: OSError) -> OSError:
-    """Let IPython show an error of a file as it shows errors of input; return the error.
-
-    One that refers to itself would keep the arrays of its frames in memory. So it gets a function
-    that finds it in `sys`, where IPython puts an error before it asks how to show it.
-    """
-    vars(error)["_render_traceback_"] = _lines_of_user
-    return error
-
-
-def _lines_of_user(error: BaseException | None = None) -> list[str]:
-    """Return the lines of a traceback that shows the user's code alone, and the message."""
-    shown = error or getattr(sys, "last_value", None) or sys.exc_info()[1]
-    hidden_packages = {"truerank", "IPython", "ipykernel", *sys.stdlib_module_names}
-    lines = ["Traceback (most recent call last):"]
-    for frame, line_number in traceback.walk_tb(getattr(shown, "__traceback__", None)):
-        package = str(frame.f_globals.get("__name__")).partition(".")[0]
-        if package not in hidden_packages:
-            path = frame.f_code.co_filename
-            place = f'File "{path}"' if os.path.isfile(path) else "Cell"  # of a notebook
-            lines.append(f"  {place}, line {line_number}, in {frame.f_code.co_name}")
-            lines.append(f"    {linecache.getline(path, line_number).strip()}")
-    return lines + "".join(traceback.format_exception_only(shown)).splitlines()
 
 
 def warn_user(argument: str, problem: str, remedies: Sequence[Option] = ()) -> None:

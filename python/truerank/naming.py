@@ -165,7 +165,8 @@ def import_extra(module: str, user: str, extra: str | None = None) -> Any:
             raise
         # The user may be a file, whose name can have any characters.
         needs = f"{printable(user)} needs {package}"
-        raise ImportError(f"{needs}: pip install 'truerank[{extra or package}]'") from error
+        way = f"pip install '.[{extra or package}]' in the checkout"
+        raise ImportError(f"{needs}: {way}") from error
 
 
 _SHORT = reprlib.Repr()

@@ -21,8 +21,8 @@ from support.outcomes import attempt
 from support.problems import Array, host_tensor, matrix
 from support.refusals import refusal
 
-dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 'truerank[dask]'")
-da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'truerank[dask]'")
+dask = pytest.importorskip("dask", reason="Dask is not installed: pip install '.[dask]'")
+da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install '.[dask]'")
 
 from dask.callbacks import Callback  # noqa: E402
 

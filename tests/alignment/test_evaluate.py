@@ -210,16 +210,13 @@ def test_a_matrix_of_both_graphs_is_said_with_ways_that_lead_to_the_right_number
         turned.evaluate_embeddings(BOTH, left)
 
 
-def test_ids_of_both_graphs_with_gaps_are_led_to_the_right_number() -> None:
+def test_ids_of_both_graphs_may_have_gaps() -> None:
     """As DBP15K's and OpenEA's: those of a graph are not the first rows of a matrix."""
     left_ids, right_ids = [0, 1, 4, 5], [2, 3, 6, 7]
     both = np.empty_like(BOTH)
     both[[*left_ids, *right_ids]] = BOTH
     pairs = list(zip(left_ids, right_ids, strict=True))
-    way = r"; both\[left_ids\], both\[right_ids\] take the vectors of each graph from a matrix of "
-    way += "both"
-    way += r"; Task\(..., left=left_ids, right=right_ids\) names them$"
-    with pytest.warns(UserWarning, match=COPIED + ".*" + way):
+    with pytest.warns(UserWarning, match=COPIED):
         assert Task(pairs, left=8, right=8).evaluate_embeddings(both, both)["hits@1"] == 0
     of_each = both[left_ids], both[right_ids]
     task = Task(pairs, left=left_ids, right=right_ids)

@@ -103,7 +103,7 @@ def test_of_vectors(data: st.DataObject, rule: str, seed: int, odd: bool) -> Non
         means = csls_means(left, right, csls, **scored_by(similarity))
     options: dict[str, Any] = {"similarity": similarity, "method": rule, "nan": nan}
     scores = tr.score_embeddings(left, right, **scored_by(similarity), csls=means)
-    are_copies = matching.offset_of_copies(Embeddings(left, right, "dot")) is not None
+    are_copies = matching.copy_offset(Embeddings(left, right, "dot")) is not None
     for given_csls in (csls, means):
         if are_copies:
             refused(ValueError, "left, right", infer, left, right, csls=given_csls, **options)
@@ -224,7 +224,7 @@ V = ValueError
         (V, "threshold", {"threshold": np.nan}),
         (V, "csls", {"csls": 0}),
         (V, "csls", {"csls": CSLS(np.zeros(3), np.zeros(3), 1)}),
-        (V, r"csls: .* with a matrix, got 2; a matrix 2 \* s - r", {"csls": 2, **ALONE}),
+        (V, "csls: expected nothing with a matrix, got 2$", {"csls": 2, **ALONE}),
         (V, "right", {"right": np.ones((4, 3))}),
         (V, "left", {"left": np.ones(2), **ALONE}),
         (T, "left", {"left": [[True]], **ALONE}),
@@ -238,14 +238,11 @@ def test_what_is_refused(kind: type[Exception], argument: str, options: dict[str
     refusal(kind, f"^{argument}", infer, **good | options)
 
 
-def test_a_matrix_of_both_graphs_is_refused_with_the_way_out() -> None:
+def test_a_matrix_of_both_graphs_is_refused() -> None:
     both = np.random.default_rng(0).normal(size=(8, 3))
     both[4:] = both[:4] + 1e-3
     for left, right in ((both[:4], both), (both, both[4:]), (both, both)):
-        message = refusal(ValueError, "^left, right: all vectors of one side", infer, left, right)
-        assert message.endswith(
-            "both[left_ids], both[right_ids] take the vectors of each graph from a matrix of both"
-        )
+        refusal(ValueError, "^left, right: all vectors of one side", infer, left, right)
     n = 4
     assert infer(both[:n], both[n:])[0].tolist() == [[i, i] for i in range(n)]
     some = both[n:].copy()

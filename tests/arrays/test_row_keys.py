@@ -36,14 +36,14 @@ def check_one(values: np.ndarray) -> None:
     distinct, first, codes, counts = np.unique(
         values, return_index=True, return_inverse=True, return_counts=True
     )
-    found = rows.codes_of(values)
+    found = rows.factorize(values)
     assert np.array_equal(found.distinct, distinct)
     assert np.array_equal(found.codes, codes.reshape(-1))
     assert np.array_equal(found.first(), first)
     assert np.array_equal(rows.first_equals(values), first[codes.reshape(-1)])
     assert np.array_equal(found.counts(), counts)
     assert np.array_equal(rows.distinct(values), distinct)
-    occurrences = rows.occurrences_of(values)
+    occurrences = rows.count_values(values)
     assert np.array_equal(occurrences.distinct, distinct)
     assert np.array_equal(occurrences.numbers, counts)
     ordered, order = rows.sorted_with_order(values)
@@ -64,13 +64,13 @@ def check_two(values: np.ndarray, others: np.ndarray) -> None:
     first = np.unique(others, return_index=True)[1]
     assert np.array_equal(where, np.flatnonzero(expected))
     assert np.array_equal(positions, first[np.searchsorted(distinct, values[where])])
-    joint = rows.occurrences_of(values, others)
+    joint = rows.count_values(values, others)
     expected_joint = np.unique(np.concatenate([values, others]), return_counts=True)
     assert np.array_equal(joint.distinct, expected_joint[0])
     assert np.array_equal(joint.numbers, expected_joint[1])
     ascending = np.sort(others)
     counts = np.searchsorted(ascending, values, side="right") - np.searchsorted(ascending, values)
-    assert np.array_equal(rows.occurrences_of(others).of(values), counts)
+    assert np.array_equal(rows.count_values(others).of(values), counts)
     assert np.array_equal(rows.without(values, others), values[~expected])
 
 
@@ -120,7 +120,7 @@ def test_distinct_rows(table: list[tuple[int, int, int]]) -> None:
     columns = list(np.array(table, np.int64).reshape(-1, 3).T)
     check_rows(columns)
     order = sorted(set(table))
-    codes = rows.codes_of(*columns)
+    codes = rows.factorize(*columns)
     assert codes.codes.tolist() == [order.index(row) for row in table]
     assert [table[i] for i in codes.first()] == order
 

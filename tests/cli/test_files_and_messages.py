@@ -170,18 +170,18 @@ def test_shards_in_a_list_of_paths(run: Run) -> None:
 def test_files_that_are_no_text_say_what_they_are(run: Run) -> None:
     facts = "a\tr\tb\nb\tr\tc\n"
     contents = {
-        r"parquet: pandas\.read_parquet\(path\)": b"PAR1\x15\x04\x15\xff\x00",
-        r"feather: pandas\.read_feather\(path\)": b"ARROW1\x00\x00\xff\xff\xff\xff",
-        r"a zip archive, as \.npz: numpy\.load": b"PK\3\4\x14\x00\xff",
+        "parquet": b"PAR1\x15\x04\x15\xff\x00",
+        "feather": b"ARROW1\x00\x00\xff\xff\xff\xff",
+        r"a zip archive, as \.npz": b"PK\3\4\x14\x00\xff",
         r"an array of numpy, whose name ends in \.npy": b"\x93NUMPY\x01\x00v\x00",
-        r"a pickle: pickle\.load\(file\)": pickle.dumps(facts),
-        r"zstd: zstd -d unpacks it": b"(\xb5/\xfd\x04\x00",
-        r"bzip2: bunzip2 unpacks it": bz2.compress(facts.encode()),
-        r"xz: unxz unpacks it": lzma.compress(facts.encode()),
-        r"text in UTF-16: iconv -f utf-16 -t utf-8": facts.encode("utf-16"),
-        r"text in UTF-16: iconv": b"\xfe\xff" + facts.encode("utf-16-be"),
-        r"text in UTF-32: iconv -f utf-32 -t utf-8": facts.encode("utf-32"),
-        r"text in UTF-32: iconv": b"\0\0\xfe\xff" + facts.encode("utf-32-be"),
+        "a pickle": pickle.dumps(facts),
+        "zstd": b"(\xb5/\xfd\x04\x00",
+        "bzip2": bz2.compress(facts.encode()),
+        "xz": lzma.compress(facts.encode()),
+        "text in UTF-16, not UTF-8": facts.encode("utf-16"),
+        "text in UTF-16": b"\xfe\xff" + facts.encode("utf-16-be"),
+        "text in UTF-32, not UTF-8": facts.encode("utf-32"),
+        "text in UTF-32": b"\0\0\xfe\xff" + facts.encode("utf-32-be"),
     }
     for words, content in contents.items():
         Path("file").write_bytes(content)
@@ -192,7 +192,7 @@ def test_files_that_are_no_text_say_what_they_are(run: Run) -> None:
         if "NUMPY" not in repr(content):
             refusal(ValueError, expected, tr.rank, "file.npy", [0])
     Path("file").write_bytes("a\tr\tb\n\xe9\tr\tb\n".encode("latin1"))
-    words = r"file: line 2 is not in UTF-8 \(.*\); if .* Latin-1, `iconv -f latin1 -t utf-8 FILE"
+    words = r"file: line 2 is not in UTF-8 \(.*\)$"
     refusal(ValueError, words, read_triples, "file")
 
 
@@ -313,7 +313,7 @@ def test_errors_name_a_pipe_as_it_was_written(run: Run, monkeypatch: pytest.Monk
     line = LINE.replace("--qrels qrels", "--qrels pipe")
     outcome = run(line)
     assert outcome.err.startswith("Error: --qrels: pipe: line 1: expected tabs between columns")
-    assert outcome.err.endswith("(`tr ',' '\\t'` makes tabs in a pipe), got ',' in 'q1,a,1'\n")
+    assert outcome.err.endswith("and lists also blanks, got ',' in 'q1,a,1'\n")
     feed("tabs", b"q1\ta\t1\nq2\tb\t1\n")
     columns = "--columns query=0,document=1,relevance=2"
     assert mrr(run(f"{line.replace('pipe', 'tabs')} {columns}")) == 1
@@ -425,7 +425,7 @@ def test_a_log_is_both(run: Run) -> None:
     assert mrr(run(f"retrieval --qrels log --lists log {OF_LOG} {numbers}")) == 0.75
     # Commas stand between columns in .csv alone; what has them elsewhere is told so.
     Path("log").write_text(LOG, encoding="utf-8")
-    run(f"retrieval --qrels log --lists log {OF_LOG}").refuses(1, "makes tabs in a pipe")
+    run(f"retrieval --qrels log --lists log {OF_LOG}").refuses(1, "lists also blanks, got ',' in")
 
 
 def test_names_of_columns_reach_lists(run: Run) -> None:
@@ -440,7 +440,7 @@ def test_names_of_columns_reach_lists(run: Run) -> None:
     assert run(f"{line} {NAMES.replace('score=model', 'score=3')}").code == 1
     # The scores are there, and nobody has named them.
     run(f"{line} {OF_QRELS}").refuses(1, "'user', 'item', 'model'")
-    run(f"{line} {NAMES.replace(',score=model', '')}").refuses(1, "--list-columns query=user,docu")
+    run(f"{line} {NAMES.replace(',score=model', '')}").refuses(1, "column 'model', got one that is")
     Path("model.csv").write_text("user,item\nq1,b\nq1,a\nq2,b\nq2,d\n", encoding="utf-8")
     assert mrr(run(f"{line} {OF_QRELS}")) == 0.5
     # The columns of the qrels are those of the qrels alone.

@@ -16,6 +16,8 @@ from scipy.sparse import csr_array, save_npz
 import truerank as tr
 from oracles.index_recall import exact_list, recall_of_query
 from support.cli_files import Run
+from truerank.embeddings.vectors import Embeddings
+from truerank.tasks import topk_evaluation
 
 pytestmark = pytest.mark.python_only
 Array = NDArray[Any]
@@ -735,7 +737,7 @@ def test_vectors_in_hdf5_and_in_bin_of_diskann(run: Run) -> None:
         "uint8, got 123; --dtype int8 says that bytes have a sign; --dtype uint8 that they have",
         "qf.bin ef.bin --dtype uint8": "qf.bin: expected 123 bytes for 23 rows of 5 uint8, got 468",
         "qf.bin ef.bin --dtype octets": "--dtype: expected one of float16, ",
-        "train.parquet E.npy": ".hdf5:NAME, this is parquet: pandas.read_parquet(path)",
+        "train.parquet E.npy": ".hdf5:NAME, this is parquet",
         "Q.npy named": "named: expected a name that ends in .npy, .npz, .fvecs, ",
     }
     Path("named").write_text("entities")
@@ -772,11 +774,101 @@ def test_lists_of_keys_in_hdf5_and_of_unsigned_misses(run: Run) -> None:
     refusals = {
         "found.hdf5:neighbors": "row 0: expected ids from 0 to 299, or -1 for none, got 1000",
         "signed.npy --labels entities=keys.npy": "expected labels of --labels entities",
+        "signed.npy --labels entities=words.txt": "words.txt, as 'doc0', got",
         "found.hdf5:neighbors --labels entities=few.npy": "few.npy: expected a label for each of",
         "found.hdf5": "found.hdf5: expected the name of a dataset: neighbors, unsigned, got",
         "named": "expected a name that ends in .npy, .npz, .ivecs, .ibin, .bin, .hdf5:NAME, got",
     }
     np.save("few.npy", keys[:9])
     Path("named").write_text("entities")
+    Path("words.txt").write_text("".join(f"doc{i}\n" for i in range(300)))
     for line, message in refusals.items():
         run(*f"{RECALL} {line} {words}".split()).refuses(1, message)
+
+
+def test_lists_of_keys_that_are_text(run: Run) -> None:
+    """Ints beside labels of text were positions, and text was refused; a strange key is a miss."""
+    ids = index(80)
+    words = np.array([*(f"doc{i}" if i % 2 else str(i + 1000) for i in range(300)), ""])
+    Path("keys.txt").write_text("".join(f"{word}\n" for word in words[:300]))
+    line = f"{RECALL} f.npy --top 10 --similarity sql2 --json"
+    np.save("f.npy", ids)
+    expected = [row["recall"] for row in rows_of(run(*line.split()).out)]
+    np.save("f.npy", words[ids])
+    np.savez("f.npz", ids=words[ids])
+    line += " --labels entities=keys.txt"
+    for name in ("f.npy", "f.npz"):
+        rows = rows_of(run(*line.replace("f.npy", name).split()).out)
+        assert [row["recall"] for row in rows] == expected
+    strange = words[ids]
+    strange[:, 3] = "doc300"
+    np.save("f.npy", strange)
+    found = json.loads(run(*line.split()).out)
+    assert found["rows"][1]["recall"] < expected[1]
+    assert "f.npy: ids that are missing, or come again: 23" in found["notes"]
+    np.save("f.npy", np.where(ids % 2, -1, ids + 1000))  # Of ints only those in digits are known.
+    rows = rows_of(run(*line.split()).out)
+    np.save("f.npy", np.where(ids % 2, -1, ids))
+    without_odd = rows_of(run(*line.replace(" --labels entities=keys.txt", "").split()).out)
+    assert rows == without_odd
+
+
+# -- how a truth is looked at ----------------------------------------------------------------------
+
+
+def test_a_truth_is_scored_once_for_all_files(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was scored for each file and k; the search of some queries is done once, too."""
+    truth = nearest(squares(), 100)
+    np.savez("t.npz", ids=truth)
+    names = [f"f{i}.npy" for i in range(10)]
+    for name in names:
+        np.save(name, truth)
+    pairs, searches = [], []
+    score, search = Embeddings.score, topk_evaluation.search_topk
+
+    def count_pairs(self: Any, rows: Any, ids: Any, threads: int) -> Any:
+        pairs.append(len(ids))
+        return score(self, rows, ids, threads)
+
+    def count_searches(embeddings: Any, job: Any, *arguments: Any) -> Any:
+        searches.append(len(job.targets))
+        return search(embeddings, job, *arguments)
+
+    monkeypatch.setattr(Embeddings, "score", count_pairs)
+    monkeypatch.setattr(topk_evaluation, "search_topk", count_searches)
+    line = f"{RECALL} {' '.join(names)} --top 100 --similarity sql2 --json"
+    rows = rows_of(run(*line.split(), "--truth", "t.npz").out)
+    assert len(rows) == 30
+    assert {row["recall"] for row in rows} == {1.0}
+    assert (sum(pairs), searches) == (23 * 100, [16])
+    searches.clear()
+    assert run(*line.split()).code == 0
+    top = f"topk {FILES} --top 100 --similarity sql2 --output s.npz"
+    assert run(*top.split()).code == 0
+    assert run(*line.split(), "--truth", "s.npz").code == 0
+    assert searches == [
+        23,
+        23,
+    ]  # What this call searched, or whose digests agree, is not looked at.
+
+
+def test_a_truth_by_another_similarity(run: Run) -> None:
+    """An index that was built as L2 by mistake, and its truth likewise, had a recall of 1."""
+    for form in ("t.ibin", "t.bin", "t.ivecs", "d.npz"):
+        found = run(*f"topk {FILES} --top 10 --similarity sql2 --output {form}".split())
+        assert found.code == 0
+    np.savez("t.npz", ids=np.load("d.npz")["ids"])
+    for form in ("t.ibin", "t.bin", "t.ivecs", "t.npz"):
+        line = f"{RECALL} t.ivecs --truth {form} --top 10 --similarity dot"
+        run(*line.split()).refuses(1, "truth has another similarity, other vectors or other candid")
+
+
+def test_a_truth_without_the_query_itself(run: Run) -> None:
+    vectors = np.random.default_rng(1).standard_normal((50, 6))
+    np.save("E.npy", vectors)
+    line = "E.npy E.npy --top 5 --similarity l2 --output t.ivecs --exclude-self"
+    assert run("topk", *line.split()).code == 0
+    line = "recall E.npy E.npy t.ivecs --truth t.ivecs --top 5 --similarity l2"
+    refused = run(*line.split())
+    refused.refuses(1, "less than single precision; --exclude-self leaves out each query itself")
+    assert rows_of(run(*line.split(), "--exclude-self", "--json").out)[1]["recall"] == 1

@@ -266,7 +266,7 @@ def test_words_are_those_that_functions_take() -> None:
     assert OPTIONS["--complex-layout layout"][0] == rules.LAYOUTS
     assert OPTIONS["--similarity"][0] == get_args(rules.Similarity)
     assert retrieval.MISSES == answers.MISSES
-    assert retrieval.GAINS == answers.GAINS
+    assert OPTIONS["--gain"][0] == answers.GAINS
     assert retrieval.ANSWERLESS == answers.ANSWERLESS
     assert link_prediction.FILTERS == FILTERS
     assert evaluate.REPEAT_RULES == rules.REPEAT_RULES

@@ -35,7 +35,7 @@ NO_KNOWN = (
 )
 ASSUMED_ORDER = (
     "Warning: --labels entities: columns are taken in ascending order of the labels, since no list "
-    "gives their order\n"
+    "gives their order; --labels entities=FILE gives it\n"
 )
 KNOWN = "--known train=train.txt --known valid=valid.txt --test test.txt"
 VECTORS = "--entities E.npy --queries tail=tails.npy --queries head=heads.npy --similarity l1"
@@ -84,7 +84,8 @@ def predict(run: Run) -> Predict:
     def predict(line: str, *more: str) -> Outcome:
         code, out, err = run("link-prediction", *line.split(), *more)
         err = err.replace(ASSUMED_ORDER, "")
-        return Outcome(code, out, err.replace(ASSUMED_ORDER.replace("--labels ", "--"), ""))
+        of_vectors, _, _ = ASSUMED_ORDER.replace("--labels ", "--").partition(";")
+        return Outcome(code, out, err.replace(f"{of_vectors}\n", ""))
 
     return predict
 
@@ -147,13 +148,27 @@ def test_options_are_keywords_of_the_task(
 
 
 def test_known_facts_that_filter_nothing_are_left_out(predict: Predict) -> None:
-    """The way out has no option: without --known the answers in --test are left out."""
+    """Without --known the answers in --test are left out, too."""
     others = [f"{a}\tsees\t{b}\n" for a in NAMES for b in NAMES]
     Path("others.txt").write_text("".join(others))
     lines = [f"--test test.txt {known} {SCORES} --save" for known in ("--known old=others.txt", "")]
     err = predict(lines[0], "with.npz").err
-    assert err.endswith("filters nothing; leave it out of the known splits if that is right\n"), err
+    assert err.endswith("it has no fact with a query of the test, and filters nothing\n"), err
     assert predict(lines[1], "without.npz").err == NO_KNOWN
+    assert counts_of(tr.load("with.npz")) == counts_of(tr.load("without.npz"))
+
+
+def test_facts_of_names_that_the_model_lacks_are_left_out(predict: Predict, run: Run) -> None:
+    """Of a known split, where it is said; the refusal names the option."""
+    Path("more.txt").write_text(f"nobody\tof\t{NAMES[0]}\n{NAMES[1]}\tof\t{NAMES[2]}\n")
+    Path("model.txt").write_text("".join(f"{name}\n" for name in NAMES))
+    line = f"{KNOWN} --known more=more.txt --labels entities=model.txt {VECTORS}"
+    run(*f"link-prediction {line}".split(" ")).refuses(
+        1, "got 'nobody' in column 0 of line 1; --unseen drop leaves such facts out"
+    )
+    assert predict(f"{line} --unseen drop --save", "with.npz").code == 0
+    plain = f"{KNOWN} --labels entities=model.txt {VECTORS} --save"
+    predict(plain, "without.npz")
     assert counts_of(tr.load("with.npz")) == counts_of(tr.load("without.npz"))
 
 

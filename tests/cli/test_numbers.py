@@ -113,5 +113,6 @@ def test_pages(run: Run, models: dict[str, tr.Ranks], monkeypatch: pytest.Monkey
         Path("page.html").unlink()
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     outcome = run("evaluate", "one.npz", "--save", "x.npz", "--html", "page.html")
-    assert outcome.err == "Error: an HTML page needs matplotlib: pip install 'truerank[plot]'\n"
+    way = "pip install '.[plot]' in the checkout"
+    assert outcome.err == f"Error: an HTML page needs matplotlib: {way}\n"
     assert not Path("x.npz").exists()

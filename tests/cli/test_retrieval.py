@@ -117,8 +117,11 @@ def test_two_files_in_the_order_of_trec_eval_need_no_number(run: Run) -> None:
     mixed = run("compare", "ranks.npz", "other.npz", *words)
     assert mixed.out.replace("ranks", "run") == pair.out
     for files in (["ranks.npz", "other.npz"], ["run.txt", "other.txt", "--qrels", "qrels.txt"]):
-        problem = "'auc': it depends on the number of candidates, which was not given"
-        run("compare", *files, "--metrics", "auc").refuses(1, problem)
+        problem = "'auc': it depends on the candidates, which lists do not name"
+        refused = run("compare", *files, "--metrics", "auc")
+        refused.refuses(1, problem)
+        # Saved ranks take no number any more.
+        assert ("; --candidates N says" in refused.err) == ("--qrels" in files)
     bounds = run("retrieval", "qrels.txt", "run.txt", "--candidates", "5", "--misses", "bounds")
     assert "among 5 candidates" in bounds.out
 
@@ -163,6 +166,45 @@ def test_a_query_is_left_out_of_its_own_candidates(run: Run) -> None:
     Path("self.run").write_text("a Q0 a 1 3 t\na Q0 b 2 2 t\n")
     line = "retrieval --qrels self.txt --lists self.run --candidates 5 --exclude-self --json"
     assert json.loads(run(*line.split()).out)["metrics"]["mrr"] == 1
+
+
+def test_compare_evaluates_runs_by_the_rules_of_saved_ranks(run: Run) -> None:
+    """Gains of runs were always linear, and a query was a candidate of its own."""
+    documents = [f"d{i}" for i in range(12)]
+    rng = np.random.default_rng(0)
+    rows = []
+    for query in documents:
+        for document, grade in zip(documents, rng.integers(0, 4, 12), strict=True):
+            rows.append(f"{query} 0 {document} {grade}\n")
+    Path("graded.txt").write_text("".join(rows))
+    for name in ("one", "two"):
+        rows = []
+        for query in documents:
+            for i, document in enumerate(rng.permutation(documents)[:8]):
+                rows.append(f"{query} Q0 {document} 1 {9 - i} t\n")
+        Path(f"{name}.run").write_text("".join(rows))
+    metrics = "--metrics ndcg@5,optimistic.err@5,map --no-notes --format csv"
+    outputs = set()
+    for rules in ("", "--gain exponential", "--exclude-self", "--gain binary --exclude-self"):
+        for name in ("one", "two"):
+            line = f"retrieval graded.txt {name}.run {rules} --save {name}.npz --force"
+            assert run(*line.split()).code == 0
+        outcome = run(*f"compare one.run two.run --qrels graded.txt {rules} {metrics}".split())
+        assert outcome == run(*f"compare one.npz two.npz {metrics}".split())
+        assert outcome.code == 0
+        outputs.add(outcome.out)
+    assert len(outputs) == 4
+    line = "compare one.npz two.npz --gain binary --exclude-self"
+    run(*line.split()).refuses(2, "--gain, --exclude-self cannot apply to saved ranks")
+
+
+def test_lists_that_begin_with_their_query_are_shown_by_the_audit(run: Run) -> None:
+    Path("own.run").write_text("a Q0 a 1 3 t\na Q0 x 2 2 t\nb Q0 b 1 3 t\nb Q0 y 2 2 t\n")
+    Path("own.txt").write_text("a 0 x 1\nb 0 y 1\n")
+    audit = run("retrieval", "own.txt", "own.run", "--audit")
+    assert "self: 2 of 2 lists that hold their query have it first\n" in audit.out
+    left_out = run("retrieval", "own.txt", "own.run", "--audit", "--exclude-self")
+    assert "self: 2 of 2" not in left_out.out
 
 
 def test_forms_of_queries_and_documents(run: Run) -> None:

@@ -212,6 +212,9 @@ REFUSED: list[tuple[Any, str, Callable[[tr.RankCounter], object]]] = [
     (V, "block", lambda one: one.update(SCORES[None, :, 2:], start=2)),
     (V, "block", lambda _: counter(rows=[0, 2]).update(SCORES)),
     (V, "block", lambda _: tr.RankCounter(TRUE).update(TRUE)),
+    (V, "block", lambda _: tr.RankCounter([0.5]).update([0.1, 0.7, 0.9])),
+    (V, "block", lambda _: tr.RankCounter([0.5]).update([[0.1], [0.7], [0.9]])),
+    (V, "block", lambda _: tr.RankCounter([0.5, 0.2]).update([[0.1], [0.7], [0.9]])),
     (V, "start", lambda _: tr.RankCounter(TRUE).update(SCORES, start=0)),
     (T, "others", lambda _: against(NARROW)),
     (V, "others", lambda _: against(np.ones((3, 1)))),
@@ -251,6 +254,20 @@ def test_what_is_refused(kind: Any, argument: str, call: Any) -> None:
     before = pickle.dumps(one)
     refused(kind, argument, call, one)
     assert pickle.dumps(one) == before
+
+
+@pytest.mark.parametrize("true_scores", [[0.5], [0.5, 0.2], [0.5, 0.2, 0.8]])
+def test_negatives_of_all_tasks_are_one_row_that_rows_name(true_scores: list[float]) -> None:
+    """What the message of numbers in one dimension says has the right counts."""
+    block = np.array([0.1, 0.7, 0.9])
+    words = "block: expected a matrix .tasks, k., or with rows=.0, .... block.None., a row for all"
+    refusal(ValueError, words, tr.RankCounter(true_scores).update, block)
+    one = tr.RankCounter(true_scores, rows=[0] * len(true_scores))
+    one.update(block[None])
+    assert one.ranks().above.tolist() == [(block > x).sum() for x in true_scores]
+    with_rows = tr.RankCounter(true_scores[:1], rows=[1])
+    with_rows.update(block[:, None])  # One task may read any row of several.
+    assert with_rows.ranks().above.tolist() == [int(block[1] > true_scores[0])]
 
 
 def test_a_nan_is_named_by_its_place() -> None:

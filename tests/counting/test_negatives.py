@@ -55,12 +55,10 @@ def test_negatives_that_say_whose_they_are_go_on() -> None:
     assert found["mrr_list"] == pytest.approx(0.4)
 
 
-def test_negatives_without_the_right_answer_are_told_how_to_go_on() -> None:
+def test_negatives_without_the_right_answer_are_refused() -> None:
     negatives = np.array([[0, 2], [1, 2]])
     lists = list(negatives)
-    refusal(
-        ValueError, "only negatives, add the target", tr.rank, SCORES, TARGETS, candidates=lists
-    )
+    refusal(ValueError, "is not among its", tr.rank, SCORES, TARGETS, candidates=lists)
     with_target = list(np.column_stack([negatives, TARGETS]))
     assert tr.rank(SCORES, TARGETS, candidates=with_target) == tr.rank(
         SCORES, TARGETS, candidates=[[0, 1, 2]] * 2

@@ -54,7 +54,7 @@ def counting_calls(folder: Path) -> list[Call]:
     scores = {"scores": SCORES, "targets": TARGETS}
     lists = {"ids": [[0, 1], [2, 1], [2, 0]], "scores": None, "targets": TARGETS, "candidates": 3}
     vectors = {"queries": VECTORS, "entities": VECTORS}
-    found = {"ids": [[1, 0], [1, 2], [2, -1]], "truth": [[1, 0], [1, 2], [1, 2]]}
+    found = {"ids": [[1, 0], [1, 2], [2, -1]], "truth": [[2, 1], [1, 2], [2, 1]]}
     found |= {"similarity": "dot"}
     return [
         Call("rank", tr.rank, scores),

@@ -342,14 +342,14 @@ RULES += [
     Rule(
         "a filter leaves out less than half",
         ("filter",),
-        "leaves out",
+        "left out",
         lambda mask: ~mask,
         lambda mask: mask[:],
     ),
     Rule(
         "a matrix has the shape of what stands beside it",
         (*SELECTIONS, "qrels"),
-        r"sparse matrix of shape|a column for each of the 12.*shape=\(",
+        r"sparse matrix of shape|a column for each of the 12",
         lambda good: as_matrix(good, WIDTH - 1),
         as_matrix,
     ),
@@ -357,7 +357,7 @@ RULES += [
     Rule(
         "a matrix of both graphs is not one",
         ("alignment.infer.right", "alignment.Task.evaluate_embeddings.right"),
-        "both|candidates=",
+        "all vectors of one side|candidates=",
         of_both_graphs,
     ),
 ]
@@ -373,7 +373,7 @@ RULES += [
     Rule(
         "one label, one spelling",
         ("facts", "qrels"),
-        "unicodedata.normalize",
+        "or Unicode form, got",
         with_label,
         partial(with_label, label="tea"),
     ),
@@ -409,7 +409,7 @@ RULES += [
     Rule(
         "a cell is one id",
         ("lists",),
-        "explode|expected labels",
+        "joined: a row has one|expected labels",
         of_dicts(lambda row: {"a;b": 0.5} | {"c": 0.25}),
     ),
     Rule(

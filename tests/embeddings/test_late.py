@@ -415,14 +415,14 @@ V = ValueError
 T = TypeError
 VECTORS, INDPTR = QUERIES
 WRONG: dict[str, tuple[Any, type[Exception], str]] = {
-    "a matrix": (VECTORS, T, r"vectors \(tokens, d\) .* got shape \(\d+, 8\); \(vectors, indptr\)"),
-    "a path": ("x.npy", T, r"got str; \(vectors, indptr\) has them$"),
-    "a list": ([VECTORS], T, r"\(np.concatenate\(x\), np.cumsum\(\[0, \*map\(len, x\)\]\)\) has"),
-    "three arrays": ((VECTORS,) * 3, T, r"np.concatenate\(x\)"),
-    "no indptr": ((VECTORS, None), T, r"np.concatenate\(x\)"),
+    "a matrix": (VECTORS, T, r"vectors \(tokens, d\) .* got shape \(\d+, 8\)$"),
+    "a path": ("x.npy", T, "and indptr, .* got str$"),
+    "a list": ([VECTORS], T, "and indptr, the first token of each list, .* got list$"),
+    "three arrays": ((VECTORS,) * 3, T, "got tuple$"),
+    "no indptr": ((VECTORS, None), T, "got tuple$"),
     "two arrays": ((VECTORS, VECTORS), T, "indptr: expected integers"),
-    "padded": (VECTORS[None], T, r"\(x\[mask\], np.cumsum\(\[0, \*mask.sum\(1\)\]\)\) has the vec"),
-    "a padded pair": ((VECTORS[None], INDPTR), T, r"\(x\[mask\], np.cumsum"),
+    "padded": (VECTORS[None], T, r"and indptr, .* got shape \(1, "),
+    "a padded pair": ((VECTORS[None], INDPTR), T, r"got shape \(1, "),
     "one vector": ((VECTORS[0], INDPTR), V, r"expected vectors of shape \(tokens, d\)"),
     "falls": ((VECTORS, INDPTR[[0, 2, 1, 7]]), V, "expected an indptr that never falls, from 0 to"),
     "begins late": ((VECTORS, INDPTR[1:]), V, "expected an indptr that never falls, from 0 to"),
@@ -433,12 +433,7 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "two dimensions": ((VECTORS, INDPTR[None]), V, r"indptr: expected a 1-D array"),
     "a number": ((VECTORS, 3), V, r"indptr: expected a 1-D array"),
     "empty": ((VECTORS, INDPTR[[0, 1, 2, 2, 7]]), V, "list 2: expected a vector or more, got none"),
-    "empty, and the way out": (
-        (VECTORS, INDPTR[[0, 0, 7]]),
-        V,
-        r"list 0: .* got none; \(vectors, np.unique\(indptr\)\) lacks it, and names",
-    ),
-    "complex": ((VECTORS + 0j, INDPTR), T, "similarity='complex_l1' compares complex"),
+    "complex": ((VECTORS + 0j, INDPTR), T, "got dtype complex64$"),
     "integers": ((VECTORS.astype(int), INDPTR), T, "expected one of float16"),
 }
 CALLS: list[Callable[..., object]] = [
@@ -455,24 +450,6 @@ def test_forms_that_are_refused(form: str, name: str) -> None:
     pair: dict[str, Any] = {"queries": QUERIES, "entities": DOCUMENTS, name: value}
     for call in CALLS:
         assert refusal(kind, words, call, **pair, **LATE).startswith(f"{name}: ")
-
-
-def test_the_lines_of_messages_make_the_pair() -> None:
-    vectors, indptr = DOCUMENTS
-    x: Any = [vectors[start:stop] for start, stop in pairwise(indptr)]
-    message = refusal(T, "maxsim", tr.score_embeddings, QUERIES, x, **LATE)
-    way, _, _ = message.partition("; ")[2].partition(" has the vectors of a list x of arrays")
-    got = eval(way, {"np": np, "x": x})
-    assert same_bits(tr.score_embeddings(QUERIES, got, **LATE), SCORES)
-    mask = np.arange(30) < np.diff(indptr)[:, None]
-    padded = np.zeros((40, 30, 8), np.float32)
-    padded[mask] = vectors
-    message = refusal(T, "maxsim", tr.score_embeddings, QUERIES, padded, **LATE)
-    way, _, _ = message.partition("; ")[2].partition(
-        " has the vectors of a padded x with a mask of bool"
-    )
-    got = eval(way, {"np": np, "x": padded, "mask": mask})
-    assert same_bits(tr.score_embeddings(QUERIES, got, **LATE), SCORES)
 
 
 PADDED = np.array([[[0.5, 0.5], [0, 0]], [[1, 0], [0, 0.4]], [[0.5, -1], [-0.0, 0]]])
@@ -496,7 +473,7 @@ def test_tokens_of_zeros_are_padding(door: str, dtype: str) -> None:
     call = DOCUMENTS_OF_PADDED[door]
     lists = list(PADDED.astype(dtype))
     joined = np.concatenate(lists), np.cumsum([0, *map(len, lists)])
-    words = r"^entities: list 0: .* got zeros at token 1; x\[mask\] leaves out the padding of x$"
+    words = r"^entities: list 0: .* got zeros at token 1$"
     refusal(V, words, call, joined)
     mask = PADDED.any(axis=2)
     assert call((PADDED[mask].astype(dtype), np.cumsum([0, *mask.sum(1)]))) == 2
@@ -512,18 +489,11 @@ def test_zeros_of_a_query_change_nothing() -> None:
     assert same_bits(tr.score_embeddings(with_zeros, documents, **LATE), scores)
 
 
-def test_a_document_without_tokens_is_named_with_the_way_out() -> None:
-    names = np.array(["a", "b", "c"])
+def test_a_document_without_tokens_is_named() -> None:
     vectors, indptr = np.array([[0.5, 0.5], [1, 0], [0, 0.4]]), np.array([0, 1, 1, 3])
-    task = retrieval.Task({0: ["c"]}, entities=names)
-    call = task.evaluate_embeddings
-    words = r"^entities: list 1 \('b'\): expected a vector or more, got none; "
-    message = refusal(V, words, call, ASKED, (vectors, indptr), **LATE)
-    ways = message.partition("; ")[2].partition(" lacks it, and ")
-    scope = {"np": np, "vectors": vectors, "indptr": indptr, "names": names}
-    some = retrieval.Task({0: ["c"]}, entities=eval(ways[2].removesuffix(" its name"), scope))
-    report = some.evaluate_embeddings(ASKED, eval(ways[0], scope), **LATE)
-    assert report["mrr"] == 1
+    call = retrieval.Task({0: ["c"]}, entities=["a", "b", "c"]).evaluate_embeddings
+    words = r"^entities: list 1 \('b'\): expected a vector or more, got none$"
+    refusal(V, words, call, ASKED, (vectors, indptr), **LATE)
     zeros = np.array([[0.5, 0.5], [1, 0], [0, 0.0]]), [0, 1, 2, 3]
     refusal(V, r"^entities: list 2 \('c'\): .* zeros at token 0", call, ASKED, zeros, **LATE)
 
@@ -605,7 +575,7 @@ def test_a_door_takes_lists_of_vectors_or_refuses_them(name: str) -> None:
     padded = {argument: np.zeros((2, 3, 2)) for argument in OF_VECTORS if argument in late}
     refusal(
         T,
-        "got shape .*; similarity='maxsim' compares lists",
+        r"only vectors with dot, got shape \(2, 3, 2\)$",
         call.function,
         **late | padded | {"similarity": "dot"},
     )

@@ -427,12 +427,56 @@ def test_tensors(monkeypatch: pytest.MonkeyPatch, dtype: str, backend: str) -> N
     assert_same(tr.rank_embeddings(*tensors, [3] * 7), count(scores, [3] * 7))
 
 
+def in_lowest_terms(vectors: Array) -> Array:
+    """Divide vectors of integers by the greatest common divisors of their components."""
+    divisors = np.gcd.reduce(vectors.astype(np.int64), axis=1)
+    return vectors / np.maximum(divisors, 1)[:, None].astype(np.float64)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("n_queries", [1, 10, 200])
+def test_multiples_of_bytes_have_one_cosine(dtype: str, n_queries: int) -> None:
+    """Of 2,000 vectors and their triples; as floats they have other last bits."""
+    rng = np.random.default_rng(1)
+    for depth in (1, 3, 64, 129):
+        least, most = (x // 3 for x in RANGES[dtype])
+        vectors = rng.integers(least + 1, most + 1, (2000, depth))
+        vectors[::50] = 0
+        entities = np.concatenate([vectors, 3 * vectors]).astype(dtype)
+        queries = drawn_of(rng, dtype, (n_queries, depth), ends=False)
+        scores = tr.score_embeddings(queries, entities, similarity="cosine")
+        assert np.count_nonzero(scores[:, :2000] != scores[:, 2000:]) == 0
+        terms = in_lowest_terms(queries), in_lowest_terms(entities)
+        np.testing.assert_array_equal(scores, tr.score_embeddings(*terms, similarity="cosine"))
+        targets = rng.integers(0, 4000, n_queries)
+        ranks = tr.rank_embeddings(queries, entities, targets, similarity="cosine")
+        assert_same(ranks, count(scores, targets.tolist()))
+        assert (ranks.tied >= 2).all()
+        top = tr.topk_embeddings(queries, entities, 5, similarity="cosine")
+        assert (top.scores == -np.sort(-scores, axis=1)[:, :5]).all()
+        others = (top.ids + 2000) % 4000
+        given = queries, entities, others[:, :1], top.ids[:, :1]
+        assert tr.evaluate_topk(*given, similarity="cosine")["recall@1"] == 1
+    if dtype == "int8" and n_queries == 200:
+        floats = tr.score_embeddings(queries * 1.0, entities * 1.0, similarity="cosine")
+        assert np.count_nonzero(floats[:, :2000] != floats[:, 2000:]) > 100_000
+        wide = queries * 1.0, entities * 1.0, others[:, :1], top.ids[:, :1]
+        recalls = []
+        for tolerance in (0, 1e-12):
+            report = tr.evaluate_topk(*wide, similarity="cosine", tolerance=tolerance)
+            recalls.append(report["recall@1"])
+        assert recalls[0] < 0.95
+        assert recalls[1] == 1
+
+
 @pytest.mark.parametrize("similarity", ["cosine", "inverse_l2", "complex_l1"])
 def test_other_similarities_are_those_of_float64(similarity: str) -> None:
-    """With a bias and the means of CSLS, too."""
+    """With a bias and the means of CSLS, too; of cosine, in lowest terms."""
     queries, entities, _ = vectors_of("int8")
     options: dict[str, Any] = scored_by(similarity) | {"bias": np.linspace(0, 1, 19)}
     options["csls"] = CSLS(np.linspace(0, 1, 7), np.linspace(-1, 1, 19), 3)
     wide = queries.astype(np.float64), entities.astype(np.float64)
+    if similarity == "cosine":
+        wide = in_lowest_terms(queries), in_lowest_terms(entities)
     expected = tr.score_embeddings(*wide, **options)
     np.testing.assert_array_equal(tr.score_embeddings(queries, entities, **options), expected)

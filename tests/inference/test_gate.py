@@ -619,7 +619,7 @@ def test_the_last_lines_and_the_exit_code(run: Any) -> None:
     code, out, err = run("base.npz new.npz --metrics hits@10,mrr --margin 0.01")
     assert (code, err) == (3, "")
     lines = out.splitlines()
-    lost = "; ".join(f"query q{i} (1.000 to 0.000)" for i in range(5))
+    lost = "; ".join(f"query q{i} (1.000 to 0.000)" for i in range(5)) + "; --by query lists all"
     assert lines[-4:-1] == ["hits@10 worse", f"lost most: {lost}", "mrr worse"]
     assert lines[-1].startswith("lost most: query q0 (1.000 to 0.091); ")
     assert lines[0].split()[:7] == ["metric", "base", "new", "new", "-", "base", "95"]
@@ -659,6 +659,7 @@ def test_every_form_has_the_verdicts(run: Any) -> None:
             f"query {loss['query']} ({loss['base']:.3f} to {loss['new']:.3f})"
             for loss in row["lost_most"]
         ]
+        parts.append("--by query lists all")
         losses.append(f"{row['metric']} worse\nlost most: {'; '.join(parts)}\n")
     lines = "".join(losses)
     code, out, err = run(line + "csv")
@@ -672,6 +673,80 @@ def test_every_form_has_the_verdicts(run: Any) -> None:
     assert "| verdict |" in Path("summary.md").read_text(encoding="utf-8")
     assert run("base.npz new.npz --metrics mrr --margin 0.01 --output gate.json") == (3, "", "")
     assert json.loads(Path("gate.json").read_text(encoding="utf-8"))["rows"][0]["verdict"] == WORSE
+
+
+def test_all_that_lost_are_listed(run: Any) -> None:
+    """Five queries were named, and the others could not be asked for."""
+    save_models(lost=60, won=1)
+    line = "base.npz new.npz --metrics hits@10,mrr --by query"
+    code, out, err = run(f"{line} --format csv")
+    assert (code, err) == (0, "")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert list(rows[0]) == ["metric", "query", "base", "new", "difference"]
+    for metric, value in (("hits@10", 0), ("mrr", 1 / 11)):
+        of_metric = [row for row in rows if row["metric"] == metric]
+        assert [row["query"] for row in of_metric] == [f"q{i}" for i in range(60)]
+        assert {float(row["base"]) for row in of_metric} == {1}
+        assert {float(row["new"]) for row in of_metric} == {value}
+        assert {float(row["difference"]) for row in of_metric} == {value - 1}
+    # With a margin the verdicts and the exit code stay; what is listed is the same.
+    verdicts = ["hits@10 worse", "mrr worse"]
+    outcome = run(f"{line} --margin 0.01 --format csv")
+    assert outcome == (3, out, "".join(f"{verdict}\n" for verdict in verdicts))
+    code, text, err = run(f"{line} --margin 0.01")
+    assert (code, err) == (3, "")
+    assert text.splitlines()[0].split() == ["metric", "query", "base", "new", "new", "-", "base"]
+    assert text.splitlines()[1].split() == ["hits@10", "q0", "1.000", "0.000", "-1.000"]
+    assert text.splitlines()[-2:] == verdicts
+    code, text, _ = run(f"{line} --margin 0.01 --json")
+    content = json.loads(text)
+    assert (code, len(content["rows"])) == (3, 120)
+    assert content["verdicts"] == {"hits@10": "worse", "mrr": "worse"}
+    # Nothing lost, a metric that is no share, and what cannot be listed.
+    hits(60, 1, 200)[0].save("same.npz")
+    code, out, _ = run("new.npz same.npz --metrics hits@10,mrr --by query --format csv")
+    assert (code, out) == (0, "metric,query,base,new,difference\n")
+    code, out, err = run(f"{line} --format csv".replace("mrr", "mrr,mr"))
+    assert (code, len(out.splitlines())) == (1, 121)
+    assert err.startswith("mr refused: expected metrics between 0 and 1")
+    code, _, err = run("base.npz new.npz --by nothing")
+    assert (code, "--by: these ranks have no labels 'nothing'" in err) == (1, True)
+    hits(3, 0, 200)[0].save("other.npz")
+    code, _, err = run("base.npz new.npz other.npz --by query")
+    assert (code, "--margin and --by need two files, base first" in err) == (2, True)
+
+
+def test_groups_that_lost_are_those_of_any_label(run: Any) -> None:
+    rng = np.random.default_rng(0)
+    facts = [(head, head % 3, head + 20) for head in range(20)]
+    task = tr.link_prediction.Task(facts, {}, entities=40)
+    models = {}
+    for name in ("base", "new"):
+        scores = rng.random((2, 20, 40))
+        models[name] = task.evaluate_scores(tail=scores[0], head=scores[1])
+        models[name].ranks.save(f"{name}.npz")
+    options = "--metrics mrr --format csv --no-notes"
+    for label in ("relation", "side", "unit"):
+        code, out, _ = run(f"base.npz new.npz --by {label} {options}")
+        groups = [tr.report(each.ranks, by=label).group_values("mrr") for each in models.values()]
+        expected = {str(x): groups[1][x] - groups[0][x] for x in groups[0]}
+        expected = {x: value for x, value in expected.items() if value < 0}
+        rows = list(csv.DictReader(io.StringIO(out)))
+        assert code == 0
+        found = {row[label]: float(row["difference"]) for row in rows}
+        assert found == pytest.approx(expected)
+        assert list(found.values()) == sorted(found.values())
+    # Queries of two sides may have one number; the unit is a label of triples.
+    _, out, _ = run(f"base.npz new.npz --by query {options}")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert list(rows[0])[:3] == ["metric", "side", "query"]
+    assert len({(row["side"], row["query"]) for row in rows}) == len(rows)
+    for unit, label in (("unit", "unit"), ("query", "query")):
+        out = run(f"base.npz new.npz --unit {unit} --margin 0.01 --metrics mrr")[1]
+        assert out.splitlines()[-1].endswith(f"; --by {label} lists all")
+    out = run("base.npz new.npz --unit task --margin 0.01 --metrics mrr")[1]
+    assert out.splitlines()[-1].startswith("lost most: side ")
+    assert "--by" not in out
 
 
 def test_several_metrics_are_judged_by_holms_rule(run: Any) -> None:
@@ -690,15 +765,13 @@ def test_a_margin_that_nothing_exceeds_is_refused(run: Any) -> None:
     new, base = hits(60, 1, 200)
     new.save("new.npz")
     base.save("base.npz")
-    ways = "margin 0.01 is a loss of 1 %; without a margin compare only reports"
     for margin in ("1", "0.5", "1.5", "-0.1", "nan"):
-        expected = f"expected a loss that does not matter, from 0 to below 0.5, got {float(margin)}"
-        words = f"margin: {expected}; "
+        expected = "expected a loss that does not matter, from 0 to below 0.5 (0.01 is 1 %)"
+        words = f"margin: {expected}, got {float(margin)}"
         code, out, err = run(f"base.npz new.npz --metrics hits@10 --margin {margin}")
-        assert (code, out, err) == (1, "", f"Error: --{words}--{ways}\n")
-        message = refusal(ValueError, "^margin: ", gate, base, new, ["mrr"], float(margin))
-        assert message == words + ways.replace("margin 0.01", "margin=0.01")
-    # Both ways out lead on, and what is just below is a margin.
+        assert (code, out, err) == (1, "", f"Error: --{words}\n")
+        assert refusal(ValueError, "^m", gate, base, new, ["mrr"], float(margin)) == words
+    # What is just below is a margin.
     assert run("base.npz new.npz --metrics hits@10 --margin 0.01")[0] == 3
     assert run("base.npz new.npz --metrics hits@10")[0] == 0
     assert run("base.npz new.npz --metrics hits@10 --margin 0.499")[0] == 0
@@ -739,7 +812,7 @@ def test_what_a_gate_refuses(run: Any) -> None:
     )
     code, out, err = run("base.npz new.npz other.npz --margin 0.01")
     assert (code, out) == (2, "")
-    assert "--margin needs two files, base first" in err
+    assert "--margin and --by need two files, base first" in err
     assert run("base.npz new.npz other.npz")[0] == 0
     # Nothing is written before all is checked.
     pytest.importorskip("matplotlib")
@@ -763,7 +836,7 @@ def test_a_golden_set_that_grew_is_evaluated_anew(run: Any) -> None:
     line = "--metrics ndcg@10 --margin 0.01"
     code, _, err = run(f"50.npz 60.npz {line}")
     assert code == 1
-    words = "; if queries were added, evaluate both anew with the same queries"
+    words = "; if queries were added or removed, evaluate both anew with the same queries"
     assert err.endswith(f"{words}; --common leaves out what was not asked of base\n")
     Path("old.run").write_text(Path("60.run").read_text())
     code, out, _ = run(f"old.run 60.run --qrels qrels.txt --candidates 3 {line}")

@@ -272,12 +272,12 @@ def test_bounds_hold_the_value_and_stay_in_range(name: str, kind: str) -> None:
 
 def range_of(name: str) -> tuple[float, float]:
     """The least and the greatest value of a metric, whatever the tasks are."""
-    adjustment, _, metric = name.rpartition(".")
-    if adjustment == "index":
-        return (-1 if metric == "mr" else -math.inf), 1
-    if adjustment == "ratio" or metric in ("std", "variance"):
+    key = parse(name)
+    if key.adjustment == "index":
+        return (-1 if key.metric == "mr" else -math.inf), 1
+    if key.adjustment == "ratio" or key.metric in ("std", "variance"):
         return 0, math.inf
-    is_rank = metric in ("mr", "gmr", "hmr", "median") or metric.startswith("power_mean")
+    is_rank = key.metric in ("mr", "gmr", "hmr", "median", "power_mean")
     return (1, math.inf) if is_rank else (0, 1)
 
 
@@ -455,3 +455,87 @@ def test_folds_have_the_paired_t_over_their_values() -> None:
     perfect = [of_ranks([1] * n) for n in (30, 40, 50)]
     assert interval(perfect, "hits@1").notes == ("no interval: all 3 folds are alike",)
     assert compare(perfect, perfect, "hits@1").notes[-1] == "no interval: no fold differs"
+
+
+# -- units of the user's own in retrieval ----------------------------------------------------------
+
+
+def in_two_languages(seed: int, n: int = 100) -> tr.Report:
+    """Return queries in two languages, which are about as hard; the unit is one query in both."""
+    rng = np.random.default_rng(seed)
+    hard = rng.normal(2, 1.2, n)
+    names = [f"q{i}" for i in range(n)]
+    parts = []
+    for language in ("de", "en"):
+        above = np.exp(np.clip(hard + 0.3 * rng.normal(size=n), 0, 7)).astype(int)
+        queries = [f"{language}/{name}" for name in names]
+        ranks = tr.Ranks(above, np.ones(n, int), 2000, queries=queries, unit=names)
+        parts.append(ranks.with_labels(language=language))
+    return tr.report(tr.concatenate(parts), unit="query", by="language")
+
+
+def test_one_query_in_two_languages_is_one_unit() -> None:
+    """Counted as two, 100 queries covered .83: the label unit of the user's was not read."""
+    population = np.mean([in_two_languages(10**6 + i, 2000)["mrr"] for i in range(10)])
+    covered = {"query": 0, "unit": 0}
+    for seed in range(300):
+        report = in_two_languages(seed)
+        for unit in covered:
+            result = report.interval("mrr", unit=unit)
+            covered[unit] += result.low <= population <= result.high
+    assert covered["unit"] >= 270
+    assert covered["query"] <= 265
+    assert report.interval("mrr") == result
+    assert (result.method, result.units, result.unit) == ("t", 100, "unit")
+    # By scipy: the mean of both languages is the value of a unit.
+    values = report.per_query("mrr").reshape(2, -1).mean(axis=0)
+    ends = scipy.stats.t.interval(0.95, 99, values.mean(), scipy.stats.sem(values))
+    assert (result.low, result.high) == pytest.approx(ends, rel=1e-12)
+
+
+def test_resamples_groups_folds_and_comparisons_have_these_units() -> None:
+    report = in_two_languages(0)
+    assert report.interval("median").units == 100
+    assert report.interval("median") != report.interval("median", unit="query")
+    assert report.groups["de"].interval("mrr").unit == "unit"
+    assert [group.interval("mrr").units for group in report.groups.values()] == [100, 100]
+    other = in_two_languages(1)
+    assert interval([report, other], "mrr").units == 100
+    folds = [report, tr.report(other.ranks.with_labels(queries=range(200)), unit="query")]
+    assert (interval(folds, "mrr").method, interval(folds, "mrr").units) == ("t of folds", 2)
+    pair = compare(report, other, "mrr")
+    assert (pair.units, pair.unit, pair.wins + pair.ties + pair.losses) == (100, "unit", 100)
+    assert compare(report, other, "mrr", unit="query").units == 200
+    assert report.contributions("mrr").bases.tolist() == [2.0] * 100
+    # A Task's own units are its queries, whatever number they have, and so are single tasks.
+    task = tr.retrieval.Task({"x": ["a", "b"], "y": ["b"]}, entities=["a", "b", "c"])
+    of_task = task.evaluate_lists({"x": ["a", "c", "b"], "y": ["c", "b"]})
+    for unit in ("unit", "query", "task", None):
+        result = of_task.interval("map", unit=unit)
+        assert (result.units, result.unit) == (2, "query")
+    with_units = tr.report(of_task.ranks.with_labels(unit=["s"] * 3))
+    assert (with_units.interval("map").units, with_units.interval("map").unit) == (1, "unit")
+    torn = tr.report(of_task.ranks.with_labels(unit=["s", "t", "t"]))
+    with pytest.raises(tr.InputError, match=r"^unit: expected one label for each query"):
+        torn.interval("map")
+
+
+def test_a_note_knows_only_losses_that_were_drawn() -> None:
+    """As the page on recall says: one of 1,000 queries finds nothing, and few lose one of ten."""
+    rng = np.random.default_rng(0)
+    n = 1000
+    are_covered = []
+    n_samples = 300
+    queries = np.repeat(np.arange(n), 10)
+    for _ in range(n_samples):
+        above = np.tile(np.arange(10), (n, 1))
+        above[rng.random(n) < 0.05, 9] = 50
+        finds_nothing = rng.random(n) < 0.001
+        above[finds_nothing] += 50
+        ranks = tr.Ranks(above.ravel(), np.ones(10 * n, int), 1000, queries=queries)
+        result = tr.report(ranks, unit="query").interval("recall@10")
+        if not result.notes:
+            assert not finds_nothing.any()
+            are_covered.append(result.low <= 0.999 * 0.995 <= result.high)
+    assert 0.3 < len(are_covered) / n_samples < 0.45
+    assert 0.6 < np.mean(are_covered) < 0.76

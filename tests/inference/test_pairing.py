@@ -70,7 +70,7 @@ PAIR = tr.Ranks([0, 5], [1, 1], 9)
             LIKES.with_labels(queries=["z", "w", "x"]),
             r"tasks: 3 against 3; only a has 1, the first at position 1 "
             r"\(relation likes, query y\); only b has 1, the first at position 1 "
-            r"\(relation likes, query w\)$",
+            r"\(relation likes, query w\); common=True leaves out what was not asked of a and b$",
         ),
         (
             TWICE,
@@ -90,7 +90,7 @@ PAIR = tr.Ranks([0, 5], [1, 1], 9)
             r"tasks: 2 against 3; only b has 1, the first at position 2 \(query z\); "
             "common=True leaves out what was not asked of a$",
         ),
-        (NAMED, NUMBERED, "queries: names against integer ids; with_labels gives both the same"),
+        (NAMED, NUMBERED, "queries: names against integer ids"),
     ],
 )
 def test_unlike_sets_are_refused_and_shown(a: tr.Ranks, b: tr.Ranks, words: str) -> None:

@@ -283,17 +283,45 @@ def test_what_new_lacks_of_the_common_is_its_loss() -> None:
         "unlike lists: b has no list for 5 of the 20 queries that a has one for (q0, q1, q2, ...)"
     )
     assert pair.notes[1] == words
-    # Queries that new was not asked are no losses, and no less; the message does not offer it.
+    # Queries that new was not asked are no losses: they are left out, and a note says how many.
     fewer = evaluated(alike(GROWN, ["a"]), alike(GROWN[5:], ["a"]))
-    for common in (False, True):
-        message = refusal(ValueError, "only a has ", compare, base, fewer, "mrr", common=common)
-        assert "common=True" not in message
-    # Where there is nothing that all but the last have, nothing is left.
-    words = "common: expected something that all runs except those of b have"
+    message = refusal(ValueError, "only a has ", compare, base, fewer, "mrr")
+    assert message.endswith("common=True leaves out what was not asked of b")
+    pair = compare(base, fewer, "mrr", common=True)
+    assert (pair.units, pair.ties) == (15, 15)
+    note = "left out, as a and b lack ranks or lists: 25 of 40 queries of a; 20 of 35 queries of b"
+    assert pair.notes[0] == note
+    # Where there is nothing that all have, nothing is left.
+    words = "common: expected something that all runs have"
     refusal(ValueError, words, compare, evaluated({}), new, "mrr", common=True)
 
 
-def test_three_models_are_compared_by_what_all_but_the_last_have() -> None:
+def test_a_gate_on_a_golden_set_that_lost_queries() -> None:
+    """Its message offered nothing, and `common` was refused by the same message."""
+    base = evaluated(alike(GROWN, ["a", "b"]), QRELS_OF_GROWTH)
+    lists = alike(QUERIES[15:50], ["a"]) | alike(QUERIES[20:30], ["b", "a"])
+    new = evaluated(lists, alike(QUERIES[10:50], ["a"]))  # It has no list for five of these.
+    words = "only base has 10, .*; only new has 10, .*; if queries were added or removed, "
+    ways = "common=True leaves out what was not asked of base and new$"
+    refusal(ValueError, f"{words}.*; {ways}", gate, base, new, ["mrr"], 0.01)
+    # By hand: of 30 queries that both were asked five have no list, and ten fall to 1/2.
+    pairs, verdicts, losses = gate(base, new, ["mrr", "mr"], 0.01, common=True)
+    unasked = "new was not asked 10 of 40 queries of base"
+    assert verdicts["mrr"] == f"worse; {unasked}"
+    assert (pairs[0].units, pairs[0].losses, pairs[0].value_b) == (30, 15, 1)
+    assert pairs[0].value_a == pytest.approx((15 + 10 / 2) / 30)
+    assert pairs[0].notes[0] == (
+        "left out, as base and new lack ranks or lists: "
+        "10 of 40 queries of base; 10 of 40 queries of new"
+    )
+    assert losses["mrr"][0] == {"query": "q10", "base": 1, "new": 0}
+    assert gate(base, base, ["mrr"], 0.01, common=True)[1] == {"mrr": "no worse"}
+    asked = tr.report(base.ranks[20:])
+    verdict = gate(base, asked, ["mrr"], 0.01, common=True)[1]["mrr"]
+    assert verdict == "no worse; new was not asked 20 of 40 queries of base"
+
+
+def test_three_models_are_compared_by_what_all_have() -> None:
     first = evaluated(alike(QUERIES[5:20], ["a"]), alike(OLD, ["a"]))
     second = evaluated(alike(QUERIES[:15], ["b", "a"]), QRELS_OF_GROWTH)
     last = evaluated(alike(QUERIES[10:40], ["c", "b", "a"]), QRELS_OF_GROWTH)
@@ -321,15 +349,14 @@ def test_what_is_common_by_definition(seed: int, number: int) -> None:
     places: list[dict[str, int]] = []  # where the right answer of each query is, for each model
     common = set(QUERIES[:12])
     for i in range(number):
-        is_last = i == number - 1
-        asked = QUERIES[:12] if is_last else [q for q in QUERIES[:12] if rng.random() < 0.9]
+        asked = [query for query in QUERIES[:12] if rng.random() < 0.9] or QUERIES[:1]
         answered = [query for query in asked if rng.random() < 0.8]
         places.append({query: int(rng.integers(1, 6)) for query in answered})
         lists = {query: list("bcdef"[: place - 1] + "a") for query, place in places[-1].items()}
         order = rng.permutation(len(asked)).tolist()
         models[f"m{i}"] = evaluated(lists, alike([asked[j] for j in order], ["a"]))
-        if not is_last:
-            common &= set(answered)
+        # What the last model was asked, and does not answer, is its loss.
+        common &= set(asked if i == number - 1 else answered)
     if not common:
         refusal(ValueError, "^common: expected", compare, models, metric="mrr", common=True)
         return
@@ -421,7 +448,9 @@ def test_a_triple_is_left_out_with_both_its_tasks() -> None:
     pair = compare(small, grown, "mrr", common=True)
     assert (pair.units, pair.ties) == (8, 8)
     assert pair.notes[0] == "left out, as a lacks ranks or lists: 4 of 20 tasks of b"
-    refused(ValueError, "b", compare, grown, small, "mrr", common=True)
+    pair = compare(grown, small, "mrr", common=True)
+    assert (pair.units, pair.ties) == (8, 8)
+    assert pair.notes[0] == "left out, as a and b lack ranks or lists: 4 of 20 tasks of a"
 
 
 def test_ranks_without_labels_are_common_by_position() -> None:
@@ -433,10 +462,9 @@ def test_ranks_without_labels_are_common_by_position() -> None:
     pair = compare(base, new, "hits@1", common=True)
     assert (pair.units, pair.value_a, pair.value_b) == (2, 1, 0)
     # Where there are not as many, positions say nothing.
-    words = "tasks: 2 against 0"
+    words = "common: expected something that all runs have"
     refusal(ValueError, words, compare, base, new[:2], "hits@1", common=True)
     models = {"x": base, "y": new[:2], "z": new}
-    words = "common: expected something that all runs except those of z have"
     refusal(ValueError, words, compare, models, metric="hits@1", common=True)
     message = refusal(ValueError, "tasks: 3 against 2", compare, models, metric="hits@1")
     assert "common=True" not in message
@@ -478,6 +506,16 @@ def test_the_terminal_compares_what_is_common(run: Any) -> None:
     assert code == 0
     words = "50 of 200 queries of again; 50 of 200 queries of new"
     assert f"as base and again lack ranks or lists: {words}" in out
+    # Queries were removed: the exit code is that of the verdict, which says how many.
+    unasked = "new was not asked 50 of 200 queries of base"
+    assert run("retrieval --qrels old.txt --lists new.run --save less.npz").code == 0
+    for name, verdict, exit_code in (("base", "no worse", 0), ("less", "worse", 3)):
+        gate_line = f"compare again.npz {name}.npz --metrics ndcg@10 --margin 0.01 --common"
+        code, out, err = run(gate_line)
+        assert (code, err) == (exit_code, "")
+        assert f"\nndcg@10 {verdict}; {unasked}\n" in f"{out}\n"
+        code, out, _ = run(f"{gate_line} --format json")
+        assert json.loads(out)["rows"][0]["verdict"] == f"{verdict}; {unasked}"
     # Its page would show other numbers.
     code, _, err = run(f"{line} --common --html page.html")
     assert code == 2

@@ -111,10 +111,9 @@ def test_a_filter_may_be_a_column_of_lists_of_one_length() -> None:
     assert tr.rank(VALUES, TARGETS, filter=lists) == expected
 
 
-def test_sparse_scores_are_told_how_to_be_dense() -> None:
+def test_sparse_scores_are_refused() -> None:
     sparse = pytest.importorskip("scipy.sparse")
     scores = sparse.csr_array(np.array([[0.0, 2.0, 1.0]]))
-    words = r"^scores: expected \.toarray\(\) of it, got csr_array$"
+    words = r"^scores: expected a dense matrix, with a score of each candidate, got csr_array$"
     refusal(TypeError, words, tr.rank, scores, [2])
     refusal(TypeError, words, tr.evaluate, scores, [2])
-    assert tr.rank(scores.toarray(), [2]).optimistic.tolist() == [2]

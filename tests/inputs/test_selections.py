@@ -17,15 +17,6 @@ from support.problems import assert_same, refuse
 from support.refusals import refusal
 from truerank.inputs.selection import parsed_selection
 
-
-def test_padded_lists_in_a_line() -> None:
-    """As the message says it, which refuses them."""
-    x = np.array([[3, -1, 5], [-1, -1, -1], [2, 2, 0]])
-    message = refusal(TypeError, "padded", tr.rank, np.eye(3, 6), [0, 1, 2], filter=x)
-    pair = eval(message.partition("it is ")[2], {"np": np, "x": x})
-    assert tuple(part.tolist() for part in pair) == ([0, 2, 2, 5], [3, 5, 2, 2, 0])
-
-
 SCORES = np.arange(20, dtype=np.float32).reshape(4, 5)
 FOUR = [0, 1, 2, 3]
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import truerank as tr
+from support.outcomes import quietly
+from support.refusals import refusal
 from truerank.link_prediction import Task
 
 
@@ -61,6 +66,34 @@ def test_the_audit_counts_facts_that_are_ranked_twice() -> None:
     assert int(some.split()[0]) == 2 * (facts[:, 1] != facts[-1, 1]).sum()
 
 
+def test_the_audit_counts_edges_in_both_directions() -> None:
+    """A model whose scores are symmetric: the interval is sqrt(2) times too narrow."""
+    edges = random_facts(300, 0)
+    both = np.concatenate([edges, edges[:, ::-1]])
+    others = [(7, 1, 7), (8, 5, 8), (1, 12, 2)]
+    n = len(edges)
+    words = f"{2 * n} triples are {n} edges in both directions (0, 1, 2, ...): "
+    words += "in intervals an edge counts as two units"
+    assert messages(Task([*map(tuple, both), *others], {}))["both directions"] == words
+    assert "inverse relations" not in messages(Task(both, {}))
+    for facts in (edges, others, with_inverses(edges)):
+        assert "both directions" not in messages(Task(facts, {}))
+    scores = np.random.default_rng(0).random((10, 21, 21))
+    scores += scores.swapaxes(1, 2)
+    intervals = [
+        Task(facts, {}, entities=21)
+        .evaluate(
+            lambda queries: scores[queries[:, 1], queries[:, 0]],
+            head=lambda queries: scores[queries[:, 0], queries[:, 1]],
+        )
+        .interval("mrr")
+        for facts in (edges, both)
+    ]
+    assert intervals[0].value == pytest.approx(intervals[1].value)
+    widths = [interval.high - interval.low for interval in intervals]
+    assert widths[0] / widths[1] == pytest.approx(np.sqrt(2), rel=0.01)
+
+
 @pytest.mark.parametrize(
     "facts",
     [
@@ -72,3 +105,93 @@ def test_the_audit_counts_facts_that_are_ranked_twice() -> None:
 )
 def test_facts_that_are_ranked_once_are_not_in_the_audit(facts: Any) -> None:
     assert "inverse relations" not in messages(Task(facts, {}))
+
+
+# -- names that the vocabulary of the model lacks --------------------------------------------------
+
+Fact = tuple[Any, ...]
+LETTERS = list("abcdef")
+TRAIN = [("a", "r", "b"), ("b", "s", "c")]
+
+
+def known_facts(facts: list[Fact]) -> list[Fact]:
+    """The plain twin: those whose names are all in the vocabularies."""
+    return [(h, r, t) for h, r, t in facts if {h, t} <= {*LETTERS} and r in ("r", "s")]
+
+
+def in_form(facts: list[Fact], form: str, path: Path) -> Any:
+    if form == "file":
+        path.write_text("".join("\t".join(fact) + "\n" for fact in facts))
+        return path
+    return pd.DataFrame(facts, columns=["head", "relation", "tail"]) if form == "frame" else facts
+
+
+@pytest.mark.parametrize("form", ["rows", "frame", "file"])
+@pytest.mark.parametrize("seed", range(8))
+def test_facts_with_a_name_that_no_label_is_are_left_out(
+    form: str, seed: int, tmp_path: Path
+) -> None:
+    """Of the test and of other known splits than train; with the ranks of what is left."""
+    rng = np.random.default_rng(seed)
+    model = rng.random((6, 2, 6))
+    letters = [*LETTERS, "x", "y"], ["r", "s", "q"], [*LETTERS, "y", "z"]
+
+    def draw(*facts: Fact) -> list[Fact]:
+        rows = {tuple(str(rng.choice(each)) for each in letters) for _ in range(14)}
+        return [*facts, ("z", "s", "a"), *sorted(rows - {*facts, *TRAIN})]
+
+    splits = {"dev": draw(("a", "r", "c")), "valid": draw(("b", "r", "a")), "more": draw()}
+    splits["train"] = TRAIN
+    given = {name: in_form(facts, form, tmp_path / name) for name, facts in splits.items()}
+    left = {name: known_facts(facts) for name, facts in splits.items()}
+    options: dict[str, Any] = {"entities": LETTERS, "relations": ["r", "s"], "split": "dev"}
+    dev = given.pop("dev")
+    words = "^dev.*: expected labels of .*; unseen='drop' leaves such facts out"
+    refusal(ValueError, words, Task, dev, given, **options)
+    task = quietly(Task, dev, given, unseen="drop", **options)
+    twin = quietly(Task, left.pop("dev"), left, unseen="drop", **options)
+    scorers = dict.fromkeys(task.sides, lambda queries: model[queries[:, 0], queries[:, 1] % 2])
+    assert task.evaluate(**scorers).ranks == twin.evaluate(**scorers).ranks
+    counts = {f.name.partition("left out of ")[2]: f.count for f in task.audit}
+    for name, facts in splits.items():
+        number = sum(count for title, count in counts.items() if name in title)
+        assert number == len(facts) - len(known_facts(facts)), name
+    assert not any(finding.name.startswith("left out") for finding in twin.audit)
+
+
+OTHERS = [("x", "r", "a"), ("a", "r", "z")]
+NAMES: dict[str, Any] = {"entities": LETTERS, "relations": ["r", "s"], "unseen": "drop"}
+
+
+@pytest.mark.parametrize(
+    ("title", "test", "known", "options"),
+    [
+        ("test", OTHERS, {"train": TRAIN}, NAMES),
+        (r"known..valid..", [("b", "r", "a")], {"train": TRAIN, "valid": OTHERS}, NAMES),
+        (r"known..train..", [("b", "r", "a")], {"train": TRAIN + OTHERS}, NAMES),
+        # An id that a number excludes is no name.
+        (r"known..more..", [(0, 0, 2)], {"more": [(0, 0, 7), (0, 0, 1)]}, {"entities": 3}),
+        (r"known..more..", [(0, 0, 2)], {"more": [(0, 0, -1), (0, 0, 1)]}, {"entities": 3}),
+    ],
+)
+def test_facts_are_not_left_out_where_none_would_be_left_or_a_model_was_trained_on_them(
+    title: str, test: Any, known: Any, options: dict[str, Any]
+) -> None:
+    message = refusal(ValueError, f"^{title}: ", Task, test, known, **options | {"unseen": "drop"})
+    assert "unseen=" not in message
+
+
+def test_other_protocols_have_no_such_way_out() -> None:
+    words = "^test: expected labels of left, .* got 'x' in column 0 of row 1$"
+    pairs = [("a", "y"), ("x", "y")]
+    refusal(ValueError, words, tr.alignment.Task, pairs, left=["a"], right=["y"])
+
+
+def test_a_sample_of_a_split_with_other_names() -> None:
+    """The whole, a known split of the split's name, filters by what it has of the vocabulary."""
+    whole = [("a", "r", "c"), ("a", "r", "b"), ("a", "r", "x"), ("y", "r", "b")]
+    train = [("a", "s", "b"), ("b", "r", "c")]
+    task = Task(whole[:1], {"train": train, "test": whole}, sides=["tail"], **NAMES)
+    assert task.tail.filter[1].tolist() == [1, 2]
+    found = messages(task)['left out of known["test"]']
+    assert found == "2 (a r x, ...) with a name that no label is"

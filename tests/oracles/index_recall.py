@@ -60,11 +60,18 @@ def recall_of_ann_benchmarks(
 def recall_of_big_ann(
     listed: Sequence[int], true_ids: Sequence[int], true_distances: Sequence[float], k: int
 ) -> float:
-    """Return the share of k ids that a deeper truth has up to ties of its k-th distance."""
-    end = k
-    while end < len(true_ids) and abs(true_distances[end] - true_distances[k - 1]) < 1e-6:
-        end += 1
-    return len({*listed[:k]} & {*true_ids[:end]}) / k
+    """Return the share of k ids as `compute_recall_with_distance_ties` of big-ann-benchmarks does.
+
+    The truth is deeper than k, and its distances are those that were written, in float32.
+    """
+    set_end = len(true_ids)
+    if set_end == k:
+        return len({*true_ids[:k]} & {*listed}) / k
+    for i in range(k, len(true_ids)):
+        if not abs(true_distances[k - 1] - true_distances[i]) < 1e-6:
+            set_end = i
+            break
+    return len({*true_ids[:set_end]} & {*listed}) / k
 
 
 def recall_of_diskann(

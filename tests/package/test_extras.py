@@ -75,7 +75,7 @@ def test_what_is_missing_is_said(
     library: str, extra: str, user: str, call: Callable[[], object], without: Callable[[str], None]
 ) -> None:
     without(library)
-    message = f"{user} needs {library}: pip install 'truerank[{extra}]'"
+    message = f"{user} needs {library}: pip install '.[{extra}]' in the checkout"
     refusal(ImportError, f"^{re.escape(message)}$", call)
 
 
@@ -88,7 +88,7 @@ def test_the_command_line_says_it_in_one_line(
     monkeypatch.setattr(sys, "argv", ["truerank", "info"])
     with pytest.raises(SystemExit, match=r"^2$"):
         main()
-    expected = "Error: the command line needs click: pip install 'truerank[cli]'\n"
+    expected = "Error: the command line needs click: pip install '.[cli]' in the checkout\n"
     assert capsys.readouterr() == ("", expected)
 
 

@@ -26,6 +26,7 @@ from oracles import identification
 from support import markdown_pages
 from support.environment import ROOT
 from truerank import alignment, retrieval
+from truerank.cli import demo
 from truerank.link_prediction import Task
 
 HOW_TO = ROOT / "docs" / "how-to"
@@ -49,6 +50,13 @@ def run_recipe(
     names = modules | {"Path": Path} | names
     exec(compile(tree, page, "exec"), names)
     return names
+
+
+def code_in_text(page: str, words: str) -> str:
+    """Return the only code in the text of a page that has certain words."""
+    text = " ".join((HOW_TO / page).read_text(encoding="utf-8").split())
+    (code,) = (code for code in text.split("`")[1::2] if words in code)
+    return code
 
 
 @pytest.fixture(autouse=True)
@@ -154,7 +162,7 @@ def test_lists_of_a_reranker(tmp_path: Path, data: Path) -> None:
         lists.append(dict(sorted(drawn.items(), key=lambda entry: -entry[1])))
     write_predictions(tmp_path / "predictions", test, lists, lists)
     read = run_recipe("lists.md", "def read_predictions")["read_predictions"]
-    with pytest.raises(ValueError, match="differ in a score: TopK has a row for each triple"):
+    with pytest.raises(ValueError, match=r"has two scores for .*: use a TopK, as below"):
         read("predictions")
     ids = [[names.index(name) for name in each] for each in lists]
     top = tr.TopK(ids, [list(each.values()) for each in lists])  # type: ignore[arg-type]
@@ -162,6 +170,16 @@ def test_lists_of_a_reranker(tmp_path: Path, data: Path) -> None:
     assert mrr_without_misses(report, "tail") == pytest.approx(
         mean_reciprocal_place(test, lists, 2), rel=1e-12
     )
+
+
+def test_a_list_with_a_repeat_is_joined_only_if_its_scores_are_equal() -> None:
+    read = run_recipe("lists.md", "def read_predictions")["read_predictions"]
+    lines = "a likes b\nHeads: a\t0.9\t\nTails: b\t0.9\td\t0.95\tb\t"
+    Path("predictions").write_text(f"{lines}0.9\t\n")
+    assert read("predictions")[0] == {("a", "likes"): {"b": 0.9, "d": 0.95}}
+    Path("predictions").write_text(f"{lines}0.1\t\n")
+    with pytest.raises(ValueError, match=r"^b has two scores for \('a', 'likes'\)"):
+        read("predictions")
 
 
 # -- runs and judgements ---------------------------------------------------------------------------
@@ -311,6 +329,54 @@ def test_files_of_mind() -> None:
     np.testing.assert_allclose(numbers, np.mean(values, axis=0), rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("logs", "places", "error"),
+    [
+        (["1 N2-1 N1-0 N2-1"], "1 [1,2,3]", AssertionError),
+        (["1 N2-1 N1-0", "1 N3-1 N4-0"], "1 [2,1]\n1 [1,2]", AssertionError),
+        (["1 N2-1 N1-0 N3-0"], "1 [2,1]", ValueError),
+    ],
+    ids=["a news item twice", "a number twice", "a place is missing"],
+)
+def test_files_of_mind_that_are_refused(
+    logs: list[str], places: str, error: type[Exception]
+) -> None:
+    """Of two places of a news item, or two impressions of one number, the last would count."""
+    lines = [line.replace(" ", "\tU1\t11/13/2019 7:17:00 AM\tN9\t", 1) for line in logs]
+    Path("behaviors.tsv").write_text("\n".join(lines))
+    Path("prediction.txt").write_text(places)
+    with pytest.raises(error):
+        run_recipe("impressions.md", 'Path("behaviors.tsv").read_text')
+
+
+def test_mean_reciprocal_rank_of_mind_needs_a_score_of_every_click() -> None:
+    """A click without one would count as if its place were known."""
+    task = retrieval.Task({"i": ["a", "b"]}, entities=list("abcdef"), candidates="all")
+    mind_mrr = run_recipe("impressions.md", "def mind_mrr")["mind_mrr"]
+    every = task.evaluate_lists({"i": {"a": 0.5, "c": 0.6, "b": 0.4}})
+    assert mind_mrr(every)["expected.mrr"] == pytest.approx((1 / 2 + 1 / 3) / 2)
+    with pytest.raises(AssertionError):
+        mind_mrr(task.evaluate_lists({"i": {"a": 0.5, "c": 0.6}}))
+
+
+# -- recommenders ----------------------------------------------------------------------------------
+
+
+def test_coverage_of_users_with_few_items_left() -> None:
+    """Of 30 items each user knows 15: lists of 20 have five places without an item."""
+    rng = np.random.default_rng(0)
+    known = np.argsort(rng.random((1000, 30)) + np.eye(1, 30), axis=1)[:, 15:]  # 0 by all
+    train = np.arange(1000).repeat(15), known.ravel()
+    users, items = rng.normal(size=(1000, 4)), rng.normal(size=(30, 4))
+    task = retrieval.Task({0: [known[0, 0]]}, queries=1000, entities=30)
+    names = run_recipe(
+        "recommenders.md", "some_get", knows_some=users, items=items, train=train, task=task
+    )
+    assert (names["top"].ids == -1).sum() == 5000
+    some_get = set().union(*(set(range(30)).difference(row) for row in known.tolist()))
+    assert names["some_get"].tolist() == sorted(some_get) == list(range(1, 30))
+
+
 # -- hybrid search ---------------------------------------------------------------------------------
 
 
@@ -356,6 +422,15 @@ def test_ranks_at_each_weight_of_hybrid_search(form: Any, is_whole: bool) -> Non
             np.testing.assert_array_equal(ranks.above, (sums > true).sum(1))
 
 
+def test_two_sparse_scores_of_a_document_are_refused() -> None:
+    """As of its passages, which scipy adds up."""
+    names = run_recipe("hybrid-search.md", "def rank_at_weights")
+    queries, entities, sparse, targets = hybrid_problem(np.random.default_rng(0), True)
+    twice = scipy.sparse.coo_array(([1.0, 2.0], ([0, 0], [3, 3])), shape=sparse.shape)
+    with pytest.raises(AssertionError):
+        names["rank_at_weights"]([1], queries, entities, twice, targets, similarity="l1")
+
+
 def test_scaling_over_all_documents_and_over_those_retrieved() -> None:
     """Each by its definition; a share that was chosen by the one is another by the other."""
     page = (HOW_TO / "hybrid-search.md").read_text(encoding="utf-8")
@@ -384,12 +459,14 @@ def test_scaling_over_all_documents_and_over_those_retrieved() -> None:
 
 
 def test_reciprocal_rank_fusion() -> None:
-    """By its definition: each list gives a document 1 / (60 + place), and its weight times that."""
+    """Each list gives a document 1 / (60 + place), and its weight times that; a repeat nothing."""
     names = run_recipe("hybrid-search.md", "def fuse")
     rng = np.random.default_rng(0)
     first, second = ([f"d{i}" for i in rng.permutation(30)[:20]] for _ in range(2))
     for weight in (0, 0.4, 1, 3):
         fused = names["fuse"](first, second, weight)
+        passages = [[*order[:1], *order[:5], *order[2:], *order[7:]] for order in (first, second)]
+        assert names["fuse"](*passages, weight) == fused
         assert fused.keys() == {*first, *second}
         for name, score in fused.items():
             right = 0.0
@@ -397,6 +474,201 @@ def test_reciprocal_rank_fusion() -> None:
                 if name in order:
                     right += factor / (61 + order.index(name))
             assert score == pytest.approx(right, rel=1e-12)
+
+
+# -- judgements in another order, ids with gaps, stars ---------------------------------------------
+
+
+def test_queries_that_are_documents_in_another_order_than_the_corpus() -> None:
+    qrels = '{"a1": ["a2"], "b1": ["b2"]}'
+    names = run_recipe("retrieval.md", "twins = ", (qrels, '{"b1": ["b2"], "a1": ["a2"]}'))
+    assert names["report"]["mrr"] == 1
+
+
+def test_rows_of_no_entity_do_not_compete() -> None:
+    """Entities have the ids 0, 1 and 4; vectors of rows 2 and 3 were never trained."""
+    labels, rows = {0: "a", 1: "b", 4: "c"}, 5
+    code = code_in_text("inputs.md", "row {i}")
+    options = eval(f"dict({code})", {"labels": labels, "rows": rows})
+    Path("test.tsv").write_text("0\t0\t4\n")
+    task = Task("test.tsv", {}, relations=["r"], sides=["tail"], ids=True, **options)
+    report = task.evaluate_scores(np.array([[0.0, 0.1, 0.9, 0.8, 0.5]]))
+    assert (report["mrr"], report.ranks.candidates.tolist()) == (1, [3])
+
+
+def test_stars_that_are_no_right_answer() -> None:
+    """Items of four and five stars are right, in a file of user, item, rating and time."""
+    rng = np.random.default_rng(0)
+    stars = {user: dict(enumerate(rng.integers(1, 6, 20).tolist())) for user in range(15)}
+    lines = [f"{u}\t{i}\t{each[i]}\t8812\n" for u, each in stars.items() for i in each]
+    Path("u.data").write_text("".join(lines))
+    run = {str(user): [str(i) for i in rng.permutation(20)] for user in stars}
+    codes = [code_in_text("lists.md", words) for words in ('"relevance": 2}', "relevance_level=")]
+    options = eval(f"dict({', '.join(codes)})")
+    right = {
+        str(user): {str(i): int(n > 3) for i, n in each.items()} for user, each in stars.items()
+    }
+    assert retrieval.Task("u.data", **options).evaluate_lists(run)["map"] == pytest.approx(
+        mean_of_queries(right, run, average_precision), rel=1e-12
+    )
+
+
+# -- given negatives, complex queries --------------------------------------------------------------
+
+
+def rank_given_negatives(negatives: list[list[int]]) -> tr.Ranks:
+    given = ("negatives = np.array([[2, 3, 4], [0, 1, -1]])", "negatives = np.array(given)")
+    names = run_recipe("facts.md", "lists = np.sort", given, given=negatives, Task=Task)
+    ranks: tr.Ranks = names["report"].ranks
+    return ranks
+
+
+def test_given_negatives() -> None:
+    """The place of each answer, 1 and 2, among its own negatives, of which one row is shorter."""
+    negatives = [[2, 3, 4], [0, 1, -1]]
+    scores = np.random.default_rng(0).random((2, 5))
+    places = [
+        1 + (row[[id for id in ids if id >= 0]] > row[answer]).sum()
+        for row, ids, answer in zip(scores, negatives, (1, 2), strict=True)
+    ]
+    assert rank_given_negatives(negatives).realistic.tolist() == places
+
+
+@pytest.mark.parametrize("first", [[2, 3, 2], [2, 1, 4]], ids=["twice", "the answer"])
+def test_negatives_that_come_twice_are_refused(first: list[int]) -> None:
+    """OGB counts each of them, and a set of candidates does not."""
+    with pytest.raises(AssertionError):
+        rank_given_negatives([first, [0, 1, -1]])
+
+
+@pytest.mark.parametrize("hard", ["[[1, 5, 1], [4], [2]]", "[[0, 5], [4], [2]]"])
+def test_answers_that_come_twice_are_refused(hard: str) -> None:
+    """A hard answer twice, or one that is easy, too."""
+    with pytest.raises(AssertionError):
+        run_recipe("facts.md", "hard = ", ("[[1, 5], [4], [2]]", hard))
+
+
+def test_qualifiers_are_a_set_of_pairs() -> None:
+    with_set = run_recipe("facts.md", "def with_set")["with_set"]
+    once = ("curie", "won", "medal", "in", "1903", "with", "pierre")
+    assert with_set((*once, "in", "1903")) == with_set((*once[:3], *once[5:], *once[3:5]))
+    with pytest.raises(ValueError, match="is shorter"):
+        with_set(once[:-1])
+
+
+# -- vectors of link prediction --------------------------------------------------------------------
+
+
+def mrr_of_vectors(entity: str = "", relation: str = "", **options: Any) -> float:
+    """Return the MRR by the page's vectors; with forms of names, of facts of these.
+
+    Their order by name is another than that of the model's rows.
+    """
+    model = demo.load_model()
+    splits = [model.test, model.train, model.valid]
+    of_entities = [entity.format(7 * i % 104 + 3) for i in range(104)]
+    of_relations = [relation.format(3 * i % 25 + 2) for i in range(25)]
+    if entity:
+        splits = [
+            [(of_entities[h], of_relations[r], of_entities[t]) for h, r, t in facts.tolist()]
+            for facts in splits
+        ]
+        options = {"entities": of_entities, "relations": of_relations} | options
+    task = Task(splits[0], {"train": splits[1], "valid": splits[2]}, **options)
+    names = {"published": model, "task": task, "entities": model.entities}
+    found = run_recipe("link-prediction.md", "fused = ", relations=model.relations, **names)
+    return float(found["fused"]["mrr"])
+
+
+def test_vectors_by_the_ids_of_a_task() -> None:
+    """Also of names, of digits, and of names whose list gives an order of its own."""
+    right = pytest.approx(0.438477, abs=1e-6)
+    assert mrr_of_vectors(entities=104, relations=25) == right
+    assert mrr_of_vectors("e{}", "r{}") == right
+    assert mrr_of_vectors("{}", "{}") == right
+
+
+def test_vectors_need_the_order_of_relations() -> None:
+    """The ids of names without it are in the order of labels: an MRR of 0.04 for 0.44."""
+    with pytest.raises(AssertionError):
+        mrr_of_vectors("e{}", "r{}", relations=None)
+
+
+def test_values_of_groups_are_paired_by_their_names() -> None:
+    """Reports have groups in the order of their models' relations."""
+    facts = [("a", "r1", "b"), ("b", "r2", "a"), ("a", "r3", "a")]
+    code = code_in_text("compare.md", "sorted(values)")
+    of_models = []
+    for relations in (["r1", "r2", "r3"], ["r3", "r1", "r2"]):
+        task = Task(facts, {}, entities=["a", "b"], relations=relations, sides=["tail"])
+        report = task.evaluate_scores([[0.5, 0.1]] * 3)
+        values = tr.report(report.ranks, by="relation").group_values("mrr")
+        assert list(values) == relations
+        of_models.append(eval(code, {"values": values}))
+    assert of_models[0] == of_models[1] == [0.5, 1, 1]
+
+
+# -- nearest references ----------------------------------------------------------------------------
+
+
+def test_neighbours_of_few_references() -> None:
+    """The library would take padding, -1, for the last reference."""
+    torch = SimpleNamespace(from_numpy=np.asarray)
+    find = run_recipe("pytorch.md", "def exact_neighbours", torch=torch)["exact_neighbours"]
+    vectors = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
+    distances, ids = find(vectors, 5, vectors, ref_includes_query=True)
+    right = ((vectors[:, None] - vectors) ** 2).sum(2) + np.diag([np.inf] * 6)
+    np.testing.assert_array_equal(ids, np.argsort(right)[:, :5])
+    np.testing.assert_allclose(distances, np.sort(right)[:, :5], rtol=1e-5)
+    with pytest.raises(AssertionError):
+        find(vectors, 6, vectors, ref_includes_query=True)
+
+
+# -- lists of an index -----------------------------------------------------------------------------
+
+
+def share_of_the_nearest(n_left_out: int) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return 3-recall@10 as the page computes it, for padded lists among 30 entities; lists, truth.
+
+    So many entities are no candidates of the first query.
+    """
+    rng = np.random.default_rng(0)
+    queries, entities = rng.normal(size=(9, 4)), rng.normal(size=(30, 4))
+    ids = np.where(rng.random((9, 10)) < 0.3, -1, rng.integers(0, 30, (9, 10)))
+    np.save("ef64.npy", ids)
+    names = {"queries": queries, "entities": entities, "left_out": [range(n_left_out)] + [[]] * 8}
+    replaced = ("1, similarity", "3, filter=left_out, similarity")
+    names = run_recipe("index-recall.md", "truth.min()", replaced, **names)
+    page = (HOW_TO / "index-recall.md").read_text(encoding="utf-8")
+    (code,) = (each.code for each in markdown_pages.blocks(page) if "truth.min()" in each.code)
+    return eval(code.splitlines()[-1], names), ids, names["truth"]
+
+
+def test_the_share_of_the_nearest_among_more() -> None:
+    share, ids, truth = share_of_the_nearest(27)
+    shares = [len({*row} & {*right}) / 3 for row, right in zip(ids, truth, strict=True)]
+    assert share == pytest.approx(np.mean(shares))
+
+
+def test_the_nearest_of_fewer_candidates_are_refused() -> None:
+    """Their list is padded, and padding would be found in a padded list."""
+    with pytest.raises(AssertionError):
+        share_of_the_nearest(28)
+
+
+def test_the_overlap_of_lists() -> None:
+    rng = np.random.default_rng(0)
+    lists = [np.argsort(rng.random((9, 30)))[:, :10] for _ in range(2)]
+    names = dict(zip(("of_bytes", "of_bits"), lists, strict=True)) | {"entities": np.zeros(30)}
+    task = run_recipe("index-recall.md", "overlap = ", **names)["overlap"]
+    overlap = task.evaluate_lists(dict(enumerate(lists[1])))["recall@10"]
+    shares = [len({*a} & {*b}) / 10 for a, b in zip(*lists, strict=True)]
+    assert overlap == pytest.approx(np.mean(shares))
+    for padded in lists:
+        padded[3, 8:] = -1
+        with pytest.raises(AssertionError):
+            run_recipe("index-recall.md", "overlap = ", **names)
+        padded[3] = range(10)
 
 
 # -- errors ----------------------------------------------------------------------------------------
@@ -417,23 +689,49 @@ def test_who_stands_above_the_true_tail_in_the_worst_triples() -> None:
     np.testing.assert_array_equal(np.argsort(distances[worst])[:, :3], top.ids)
 
 
+def test_only_those_above_the_true_tail_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """The best triples have nobody above; lists are filled with -1 where most tails are known."""
+    worst = ("np.argsort(-tails.realistic)[:3]", "np.argsort(tails.realistic)[:3]")
+    run_recipe("read-the-errors.md", "demo.load_model()", worst)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(" rank ")[2] for line in lines] == ["1:"] * 3
+
+
+def test_a_list_for_the_judges_lacks_what_is_judged() -> None:
+    """Whatever the order of the judgements."""
+    code = "rng.random() < 0.67] for query in "
+    reordered = (f"{code}right}}", f"{code}reversed(right)}}")
+    names = run_recipe("read-the-errors.md", "judged = ", reordered)
+    assert next(iter(names["judged"])) == 199
+    for query, ids in enumerate(names["top"].ids.tolist()):
+        assert not set(ids).intersection(names["judged"][query])
+
+
 # -- retrieval for generation ----------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:.* have no list")
 def test_all_right_passages_and_precision_without_a_cutoff() -> None:
-    """Of lists of any length, by their sets; answers beyond the tenth place are missed."""
+    """Of lists of any length, by their sets; answers beyond the tenth place are missed.
+
+    A list may be empty, or missing, or of a question that is not asked.
+    """
     rng = np.random.default_rng(0)
     golden = {f"q{i}": [f"p{i}", f"p{i + 1}"][: 1 + i % 2] for i in range(60)}
     given = {}
     for question, answers in golden.items():
         others = [f"other {i}" for i in range(rng.integers(1, 30))]
         given[question] = rng.permutation(others + answers[: rng.integers(0, 3)]).tolist()
-    words = 'lists = {"q0": ["p0", "p7"], "q1": ["p51", "p1", "p9"]}'
-    names = run_recipe("rag.md", "recall_all", (words, "lists = given"), golden=golden, given=given)
-    pairs = [(set(golden[question]), passages) for question, passages in given.items()]
-    precisions = [len(right & set(passages)) / len(passages) for right, passages in pairs]
-    precision = names["right"] / [len(given[question]) for question in names["report"].queries]
-    np.testing.assert_allclose(precision, precisions)
+    given["q1"] = []
+    del given["q2"]
+    words = 'asked = {question: golden[question] for question in ("q0", "q1")}\nlists = '
+    words += '{"q0": ["p0", "p7"], "q1": ["p51", "p1", "p9"]}'
+    given = given | {"not in the golden set": ["p1"]}
+    replaced = (words, "asked, lists = golden, given")
+    names = run_recipe("rag.md", "recall_all", replaced, golden=golden, given=given)
+    pairs = [(set(right), given.get(question, [])) for question, right in golden.items()]
+    precisions = [len(right & set(found)) / max(len(found), 1) for right, found in pairs]
+    np.testing.assert_allclose(names["right"] / np.maximum(names["lengths"], 1), precisions)
     recalls = names["report"].per_query("recall@10") == 1
     np.testing.assert_array_equal(recalls, [right <= set(found[:10]) for right, found in pairs])
     assert 0 < recalls.mean() < 1
@@ -457,6 +755,21 @@ def test_questions_that_got_worse_in_two_tasks_of_one_golden_set() -> None:
         "rag.md", "was, now = ", ("sorted(", "worst = sorted("), before=before, after=less
     )["worst"]
     assert worst[0] == "q1"
+
+
+def test_questions_of_joined_golden_sets_are_not_paired_by_the_order_of_joining() -> None:
+    """Where two sets have a question of one name, its key has the number of its set."""
+    ranks = {}
+    for name, passages in {"en": ["en p", "x"], "de": ["x", "de p"]}.items():
+        task = retrieval.Task({"q0": [f"{name} p"]})
+        ranks[name] = task.evaluate_lists({"q0": passages}).ranks
+    before, after = (
+        tr.report(tr.concatenate([ranks[name] for name in order], repeats="refuse"))
+        for order in (("en", "de"), ("de", "en"))
+    )
+    assert before.by_query("mrr").keys() == after.by_query("mrr").keys()
+    with pytest.raises(AssertionError):
+        run_recipe("rag.md", "was, now = ", before=before, after=after)
 
 
 def test_a_random_order_of_some_candidates_has_less_than_half_an_auc() -> None:
@@ -756,21 +1069,23 @@ def test_no_row_of_ranks_contradicts_itself_and_others_do() -> None:
 # -- a corpus that changed -------------------------------------------------------------------------
 
 
-def test_counts_of_a_corpus_that_changed() -> None:
+@pytest.mark.parametrize("changed", ["[5, 900, 2000]", "[900, 5, 2000, 5]"])
+def test_counts_of_a_corpus_that_changed(changed: str) -> None:
     """Those of whole numbers, which often tie, are those of the new corpus, counted anew."""
     rng = np.random.default_rng(0)
     whole = SimpleNamespace(random=lambda shape: rng.integers(0, 3, shape).astype(float))
     targets = rng.integers(0, 3000, 400)
     targets[:2] = 5, 900
-    names = run_recipe("files.md", "changed = ", rng=whole, targets=targets)
+    replaced = ("[5, 900, 2000]", changed)
+    names = run_recipe("files.md", "changed = ", replaced, rng=whole, targets=targets)
     right = names["queries"] @ names["corpus"].T
     true = right[np.arange(400), targets, None]
     same = ~np.isin(targets, names["changed"])
     assert 0 < (~same).sum() < 10
     assert (names["above"] != names["old"].above).any()
     assert (names["tied"] != names["old"].tied).any()
-    np.testing.assert_array_equal(names["above"][same], (right > true).sum(1)[same])
-    np.testing.assert_array_equal(names["tied"][same], (right == true).sum(1)[same])
+    np.testing.assert_array_equal(names["above"], (right > true).sum(1))
+    np.testing.assert_array_equal(names["tied"], (right == true).sum(1))
 
 
 # -- entity alignment ------------------------------------------------------------------------------
@@ -790,6 +1105,51 @@ def near_pairs(n: int, width: int = 8) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(5)
     left = rng.normal(size=(n, width))
     return left, left + rng.normal(size=(n, width))
+
+
+def best_f1(highest: np.ndarray, exclusive: np.ndarray) -> float:
+    """Return the best F1 of all thresholds: entities whose scores are below it have no partner."""
+    values = []
+    for threshold in [*highest, np.inf]:
+        below = highest < threshold
+        values.append(2 * (below & exclusive).sum() / (below.sum() + exclusive.sum()))
+    return float(max(values))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_thresholds_of_entities_without_a_counterpart(seed: int) -> None:
+    """Equal similarities are on one side of each; the best may be above all of them."""
+    rng = np.random.default_rng(seed)
+    highest = rng.integers(0, 6, 30) / 8
+    exclusive = rng.random(30) < (1 if seed == 0 else 1 - highest)
+    given = ("np.arange(1300) >= 1000", "given")
+    top = SimpleNamespace(scores=highest[:, None])
+    names = run_recipe("entity-alignment.md", "exclusive = ", given, top=top, given=exclusive)
+    assert names["f1"].max() == pytest.approx(best_f1(highest, exclusive))
+    threshold = names["thresholds"][names["best"]]
+    matrix = np.where(np.eye(30, dtype=bool), highest[:, None], -1)
+    found, _ = alignment.infer(matrix, None, threshold=threshold)
+    below = np.setdiff1d(np.arange(30), found[:, 0])
+    f1 = 2 * exclusive[below].sum() / (len(below) + exclusive.sum())
+    assert f1 == pytest.approx(best_f1(highest, exclusive))
+
+
+def test_recall_of_pairs_that_come_twice() -> None:
+    left, right = near_pairs(30)
+    pairs = np.arange(30)[:, None].repeat(2, axis=1)
+    names = {"left": left, "right": right, "pairs": np.concatenate([pairs, pairs[:9]])}
+    names = run_recipe("entity-alignment.md", "right_pairs = ", **names)
+    correct = (names["found"][:, 0] == names["found"][:, 1]).sum()
+    assert (names["correct"], len(names["right_pairs"])) == (correct, 30)
+
+
+def test_degrees_of_entities_whose_ids_are_in_another_order() -> None:
+    left = [10, 7, 0, 1]
+    task = alignment.Task([(10, 5), (0, 6)], left=left, right=[5, 6, 8], sides=["left_to_right"])
+    ranks = task.evaluate_scores(np.eye(4, 3)).ranks
+    names = {"tr": tr, "ranks": ranks, "degrees": {10: 3, 0: 1}}
+    report = eval(code_in_text("entity-alignment.md", "degree="), names)
+    assert report.group_values("count") == {1: 1, 3: 1}
 
 
 KEYS = ("hits@1", "hits@10", "mrr")

@@ -83,6 +83,7 @@ def test_golden_file() -> None:
     ranks = load(GOLDEN)
     assert ranks == everything()
     assert ranks.protocol == everything().protocol
+    assert ranks.protocol.highest_grade == 1e300  # It is older than the field.
 
 
 # -- reading faults: `fuzz/corpus.zip` has more files, and files of other bytes --------------------

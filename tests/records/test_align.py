@@ -158,10 +158,24 @@ def test_ids_that_are_keys() -> None:
         assert nothing.tolist() == [[-1, -1]] * 2
     of_minus_one = Vocabulary.read("entities", [-1, 5])
     assert of_minus_one.find_keys("ids", np.array([[-1, 5]]), 2).tolist() == [[0, 1]]
+    words = [
+        "a",
+        "7",
+    ]  # An integer is a label that is written as Python writes it, never a position.
+    for values, expected in (
+        ([[7, 0, -1]], [[1, -1, -1]]),
+        ([["a", "7", "0", "-1", ""]], [[0, 1, -1, -1, -1]]),
+    ):
+        found = Vocabulary.read("entities", words).find_keys("ids", np.array(values), 2)
+        assert found.tolist() == expected
+    found = Vocabulary.read("entities", keys).find_keys("ids", np.array([["5", "05"]]), 3)
+    assert found.tolist() == [[0, -1]]
     refusals: list[tuple[Any, str, Any, Any, int]] = [
         (InputValueError, "ids: expected labels of .*, as 5, got 7", [[-1, 7], [8, 9]], keys, 3),
         (InputValueError, "entities: expected a label for each of 4 entities, got 3", ids, keys, 4),
-        (InputTypeError, "ids: expected labels of entities, as '7'", ids, ["a", "7"], 2),
+        (InputValueError, "ids: expected labels of entities, as 'a', got 5", [[5, 12]], words, 2),
+        (InputValueError, "ids: expected labels of entities, as 'a', got b", [["b", ""]], words, 2),
+        (InputValueError, "ids: expected labels of entities, as 5, got 05", [["05"]], keys, 3),
     ]
     for kind, message, values, labels, size in refusals:
         vocabulary = Vocabulary.read("entities", labels)

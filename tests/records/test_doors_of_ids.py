@@ -305,7 +305,14 @@ def test_labels_that_are_int_stay_int(tmp_path: Path) -> None:
 
 def test_padded_fields_of_a_public_file(tmp_path: Path) -> None:
     path = in_file(tmp_path, "12   \t0 \t8\t1\n")
-    refusal(ValueError, "all labels of entities are numbers", Task, path, {}, keys=[3])
+    refusal(
+        ValueError,
+        "entities: expected labels in the order of their ids, .* all numbers",
+        Task,
+        path,
+        {},
+        keys=[3],
+    )
     options: dict[str, Any] = {"relations": ["0"], "keys": [3], "sides": ["tail"]}
     task = Task(path, {"train": [("12", "0", "7", "1")]}, entities=["12", "7", "8"], **options)
     assert task.tail.filter[1].tolist() == [1, 2]
@@ -332,78 +339,38 @@ def evaluate_two(lists: Any) -> tr.Report:
     return tr.retrieval.Task({0: [0], 1: [1]}, entities=3).evaluate_lists(lists)
 
 
-WAYS_OUT: list[tuple[Callable[..., Any], Any, str, str]] = [
-    (task_of_facts, [("a", "r", None)], "test", "(a missing value: df.dropna() leaves its row out"),
-    (evaluate_two, {0: [0, None]}, "ids", "got None for 0 (a missing value: df.dropna()"),
-    (read_triples, NUMBERED, "triples", "(pandas makes floats of ints if values are missing: "),
-    (task_of_facts, [(UUID, "r", "b")], "test", "in row 0 (str(...) makes a label of it)"),
-    (triples_of_digits, [(2, 0, 2)], "triples", "(...) for labels, or entities=3 for positions)"),
-    (evaluate_two, {"0": [0]}, "ids", "int(...) makes an int of digits, as in keys of JSON"),
+FACTS: list[tuple[Callable[..., Any], Any, str, str]] = [
+    (task_of_facts, [("a", "r", None)], "test", "row 0 (missing; pandas reads NA and null as miss"),
+    (evaluate_two, {0: [0, None]}, "ids", "got None for 0 (missing; pandas reads NA and null"),
+    (read_triples, NUMBERED, "triples", "(pandas makes floats of ints where values are missing)"),
+    (task_of_facts, [(UUID, "r", "b")], "test", "in row 0 (of type UUID)"),
+    (triples_of_digits, [(2, 0, 2)], "triples", "(an int could be a position, or the label with"),
+    (evaluate_two, {"0": [0]}, "ids", "each an int, as queries=2 gives no labels"),
     (evaluate_two, {"0": [0], 1: [1]}, "ids", "(str(...) of each makes labels of all)"),
-    (evaluate_two, BY_QUERY.reset_index(), "ids", "(df.explode(...) makes a row of each)"),
-    (qrels_of, BY_QUERY["document"], "qrels", "whose .to_dict() is one"),
+    (evaluate_two, BY_QUERY.reset_index(), "ids", "(a list of 2, where one id stands)"),
+    (qrels_of, BY_QUERY["document"], "qrels", "got Series of shape (2,)"),
     (evaluate_two, TOP, "ids", "or TopK(ids, scores)"),
-    (evaluate_two, tr.TopK(*TOP), "ids", "; TopK(top.indices, top.values) has both; order="),
-    (qrels_of, TRUTH, "qrels", "dict(zip(queries, documents)) makes lists a mapping"),
-    (rank_zeros, TRUTH, "targets", "np.concatenate(targets) with rows=np.repeat("),
+    (qrels_of, TRUTH, "qrels", "{query: [documents]}, a tuple of columns"),
+    (
+        evaluate_two,
+        {0: [{"id": "a", "score": 1.5}]},
+        "ids",
+        "(a dict with keys 'id', 'score'; a ta",
+    ),
+    (evaluate_two, {0: [("a", 0.5)]}, "ids", "(a pair; a table has a row for each, a mapping has"),
+    (evaluate_two, {0: [object()]}, "ids", "(of type object)"),
 ]
 
 
-class Hit:
-    """A document as libraries have them, whose text is no label."""
-
-    def __init__(self, **attributes: Any) -> None:
-        vars(self).update(attributes)
-
-
-def test_hits_and_documents_are_led_to_their_ids() -> None:
-    """Elasticsearch's and others'; followed, each line gives the right number."""
-    task = tr.retrieval.Task({"q": ["d2"]}, entities=9)
-    hits: list[tuple[Any, str]] = [
-        ([{"_index": "i", "_id": d, "_score": 1.5, "_source": {}} for d in ("d1", "d2")], "_id"),
-        ([{"text": "t", "id": d, "score": 0.5} for d in ("d1", "d2")], "id"),
-        ([{"corpus_id": d, "score": 0.5} for d in ("d1", "d2")], "corpus_id"),
-    ]
-    for found, name in hits:
-        message = refusal(
-            TypeError, "makes a mapping of such dicts", task.evaluate_lists, {"q": found}
-        )
-        line = message.rpartition(" (")[2].partition(" makes")[0]
-        assert f"x['{name}']" in line
-        mapping = eval(line.replace("...", "found"), {"found": found})
-        assert task.evaluate_lists({"q": mapping})["mrr"] == 0.75  # a tie
-    objects: list[tuple[str, str]] = [
-        ("id", "x.id"),
-        ("doc_id", "x.doc_id"),
-        ("node_id", "x.node_id"),
-    ]
-    for attribute, line in objects:
-        found = [Hit(**{attribute: d}, score=0.5) for d in ("d1", "d2")]
-        words = rf"\({line} is the label of each x\)$"
-        refusal(TypeError, words, task.evaluate_lists, {"q": found})
-        refusal(TypeError, words, qrels_of, {"q": found})
-        labels = [eval(line, {"x": x}) for x in found]
-        assert task.evaluate_lists({"q": labels})["mrr"] == 0.5
-    for other in (Hit(name="d1"), Hit(id=None, metadata={}), object.__new__(Hit)):
-        words = (
-            r"\(an attribute of each x that is a str or an int, as x.name, makes a label of it\)$"
-        )
-        refusal(TypeError, words, task.evaluate_lists, {"q": [other]})
-    for other in (UUID, Path("d1"), pd.Timestamp("2014-01-02")):  # Their text is a label.
-        refusal(
-            TypeError, r"\(str\(...\) makes a label of it\)$", task.evaluate_lists, {"q": [other]}
-        )
-
-
-@pytest.mark.parametrize(("call", "value", "argument", "line"), WAYS_OUT)
-def test_what_names_nothing_is_refused_with_the_line_to_write(
-    call: Callable[..., Any], value: Any, argument: str, line: str
+@pytest.mark.parametrize(("call", "value", "argument", "fact"), FACTS)
+def test_what_names_nothing_is_refused_with_a_fact(
+    call: Callable[..., Any], value: Any, argument: str, fact: str
 ) -> None:
-    message = refusal(TypeError, re.escape(line), call, value)
+    message = refusal(TypeError, re.escape(fact), call, value)
     assert message.startswith(f"{argument}: ")
 
 
-def test_the_lines_to_write_are_taken() -> None:
+def test_what_users_make_of_it_is_taken() -> None:
     assert len(task_of_facts(WITH_NONE.dropna()).test) == 1
     assert len(read_triples(NUMBERED.dropna().astype(int)).ids) == 1
     assert qrels_of(BY_QUERY["document"].to_dict()).answers.targets.tolist() == [0, 1, 1]

@@ -120,7 +120,7 @@ def test_entries_that_come_twice_are_refused_unless_said(tmp_path: Path) -> None
     entries = pd.DataFrame({"query": "q", "document": ["a", "b", "a"], "score": [0.2, 0.5, 0.9]})
     with pytest.raises(tr.InputValueError, match="duplicates='first' counts each at its best"):
         task.evaluate_lists(entries)
-    with pytest.raises(tr.InputValueError, match=r"^ids: the list of 'q' has 'a' twice$"):
+    with pytest.raises(tr.InputValueError, match=r"'a' twice; duplicates='first' counts each w"):
         task.evaluate_lists(entries.drop(columns="score"))
     with pytest.raises(tr.InputValueError, match="every id at most once in a list"):
         retrieval.Task({0: [0]}, entities=2).evaluate_lists(tr.TopK([[0, 0]], [[0.2, 0.1]]))
@@ -153,14 +153,9 @@ def test_lists_of_triples_that_were_joined_are_rows_of_a_topk(tmp_path: Path) ->
     ranked.to_csv(tmp_path / "lists.tsv", sep="\t", index=False)
     order_alone = (joined, ranked, ranked.assign(rank=[1, 2, 1, 3]), tmp_path / "lists.tsv")
     for lists in order_alone:
-        with pytest.raises(
-            tr.InputValueError, match=r"; TopK\(ids, None\) takes lists of"
-        ) as error:
+        with pytest.raises(tr.InputValueError, match=r"'first' counts each where it stands first$"):
             task.evaluate_lists(lists)
-        assert "duplicates" not in str(error.value)
-    with pytest.raises(
-        tr.InputValueError, match=r"at its best score; TopK\(ids, scores\) takes li"
-    ):
+    with pytest.raises(tr.InputValueError, match=r"'first' counts each at its best score$"):
         task.evaluate_lists(scored)
     ids = np.array([[1, 3], [2, 3]])
     assert task.evaluate_lists(tr.TopK(ids, None))["mrr"] == 1  # type: ignore[arg-type]
@@ -176,12 +171,14 @@ def test_pads_of_lists_by_query_are_left_out() -> None:
         ({0: ids.tolist(), 1: [4, 2]}, {"duplicates": "first"}),
         ({0: [3, -1], 1: [4, 2]}, {}),
     ):
-        with pytest.raises(tr.InputValueError, match="leave out padding, as") as refused:
+        with pytest.raises(
+            tr.InputValueError, match="lists are of unlike lengths, without padding"
+        ) as refused:
             task.evaluate_lists(lists, **options)
         assert "duplicates=" not in str(refused.value)
-    assert task.evaluate_lists({0: ids[ids >= 0], 1: [4, 2]})["mrr"] == 0.75
+    assert task.evaluate_lists({0: ids[ids != -1], 1: [4, 2]})["mrr"] == 0.75
     padded: Any = [[3, -1], [4, 2]]
-    with pytest.raises(tr.InputValueError, match=r"of a row of an array, np\.array\(ids\), got -1"):
+    with pytest.raises(tr.InputValueError, match="of a row of an array, got -1"):
         task.evaluate_lists(tr.TopK(padded, None))  # type: ignore[arg-type]
     assert task.evaluate_lists(tr.TopK(np.array(padded), None))["mrr"] == 0.75  # type: ignore[arg-type]
     assert retrieval.Task({0: [-1]}, entities=[-1, 3]).evaluate_lists({0: [3, -1]})["mrr"] == 0.5
@@ -208,7 +205,7 @@ def test_keys_that_are_roles_are_columns() -> None:
         (pairs, lambda columns: alignment.Task(columns, left=["a"], right=["b"])),
         (pairs | {"score": pd.Series([0.5])}, aligned.evaluate_lists),
     ):
-        with pytest.raises(tr.InputTypeError, match=r"; pd\.DataFrame\(\.\.\.\) makes a table"):
+        with pytest.raises(tr.InputTypeError, match=r"which a table has; keys are queries$"):
             refused(columns)
         refused(pd.DataFrame(columns))
     assert task.evaluate_lists(pd.DataFrame(scored))["map"] == 1

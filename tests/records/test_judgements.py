@@ -157,8 +157,8 @@ def test_refusals(call: Callable[[], object], error: Any, argument: str) -> None
     ("call", "form", "way"),
     [
         (partial(tr.retrieval.Task, entities=9), ENTRIES, r"{query: {document: grade}}, "),
-        (TASK.evaluate_lists, ENTRIES, "dict(zip(queries, lists)) makes lists a mapping"),
-        (TASK.evaluate_lists, DATA_SET, ".to_pandas() is one"),  # of Hugging Face
+        (TASK.evaluate_lists, ENTRIES, "{query: [ids, the best first]}, or TopK(ids, scores), got"),
+        (TASK.evaluate_lists, DATA_SET, "a table with named columns, "),  # of Hugging Face
     ],
 )
 def test_the_way_out_of_other_forms_is_shown(call: Any, form: Any, way: str) -> None:

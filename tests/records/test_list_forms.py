@@ -146,7 +146,7 @@ def test_four_columns_of_judgements_are_those_of_trec_or_refused(
     else:
         with pytest.raises(
             tr.InputValueError,
-            match=r"four columns are TREC's .*; columns=.* says that these four are; columns=",
+            match=r"four columns are TREC's .*; columns=.* says that these four are",
         ):
             tr.read_qrels(path)
     said = tr.read_qrels(path, columns={"query": 0, "document": 2, "relevance": 3})
@@ -177,7 +177,7 @@ FOUR = {
             ("u2", "s3", "d1", "1234"),
         ],
         [("u1", "d1", 1), ("u1", "d2", 1), ("u2", "d1", 1)],
-        [{"query": 0, "document": 2}, {"query": 0, "document": 1, "relevance": 2}],
+        [{"query": 0, "document": 2}],
     ),
     "user, item, rating, time of MovieLens": (
         [
@@ -186,7 +186,7 @@ FOUR = {
             ("u2", "d1", "1", "878887116"),
         ],
         [("u1", "d1", 3), ("u1", "d2", 5), ("u2", "d1", 1)],
-        [{"query": 0, "document": 1, "relevance": 2}, {"query": 0, "document": 2}],
+        [{"query": 0, "document": 1, "relevance": 2}],
     ),
 }
 
@@ -280,7 +280,7 @@ WRONG_RUNS = [
     ("q Q0 d 1 0.5 t\nq Q0 d\r 1 0.5 t\n", "line 2 has a carriage return"),
     ("q a 25\nq b 19\n", "; columns={'query': '...', 'document': '...', 'score': '...'}"),
     ("# c\n\nq1 Q0 d7 1 2.5\n", "line 3: expected lines of TREC"),
-    ('{"q1": {"d7": 1}}', r"line 1: this is JSON: json\.load\(file\) is the mapping to hand over"),
+    ('{"q1": {"d7": 1}}', "line 1: this is JSON, which no reader of text takes"),
     ("query document rank\na b 1\na c one\n", "line 3: expected a number as the rank "),
     ("query document rank\na b 1\na c 1\n", "the list of 'a' has the rank 1 twice"),
     ("q1 Q0 d7 1 high t\n", "line 1: .* a number as the score"),
@@ -367,7 +367,9 @@ def test_a_query_that_is_written_like_a_comment_is_refused(tmp_path: Path) -> No
         lambda: tr.retrieval.Task(paths[0], entities=9),
         lambda: tr.retrieval.Task(judged, entities=9).evaluate_lists(paths[1]),
     ):
-        with pytest.raises(tr.InputValueError, match=r"line 2: .*rename the first field"):
+        with pytest.raises(
+            tr.InputValueError, match="line 2: it has the fields of a row, and begins"
+        ):
             refused()
     for path, text in zip(paths, (qrels, run), strict=True):
         path.write_text(text.replace("#nlp", "nlp"))

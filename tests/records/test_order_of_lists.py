@@ -100,53 +100,57 @@ AS_TABLE = [{"query": "q", "document": name, "score": score} for _, name, score 
 COLUMNS = ["query", "document", "score"]
 
 
-# What is refused, what its message proposes, and the same as it says.
+# What is refused, what its message says of it, and the same in a form that is taken.
 SHAPES = [
-    ({"q": PAIRS_OF_Q}, r"dict\(\.\.\.\) makes a", {"q": dict(PAIRS_OF_Q)}),
-    ({"q": [*map(list, PAIRS_OF_Q)]}, r"dict\(\.\.\.\) makes a", {"q": dict(PAIRS_OF_Q)}),
+    ({"q": PAIRS_OF_Q}, "a pair; a table has a row for each", {"q": dict(PAIRS_OF_Q)}),
+    (
+        {"q": [*map(list, PAIRS_OF_Q)]},
+        "a pair; a table has a row for each",
+        {"q": dict(PAIRS_OF_Q)},
+    ),
     (
         {"q": (["b", "a"], [0.9, 0.5])},
-        r"dict\(zip\(ids, scores",
+        "a list of 2, where one id stands",
         {"q": dict(zip("ba", [0.9, 0.5], strict=True))},
     ),
     (
         {"q": HITS},
-        r"\{x\['corpus_id'\]: x\['score'\] for x in \.\.\.\}",
+        "a dict with keys 'corpus_id', 'score'; a table has a row for each hit",
         {"q": {x["corpus_id"]: x["score"] for x in HITS}},
     ),
-    (AS_TABLE, r"pd\.DataFrame\(rows\)", pd.DataFrame(AS_TABLE)),
-    (ROWS, r"pd\.DataFrame\(rows, columns", pd.DataFrame(ROWS, columns=COLUMNS)),
-    ([["b", "a"]], r"dict\(zip\(queries, lists\)\)", dict(zip("q", [["b", "a"]], strict=True))),
-    (SERIES, r"\.reset_index\(\)", SERIES.reset_index().set_axis(COLUMNS, axis=1)),
+    (AS_TABLE, "a list of dicts; a table has a row for each", pd.DataFrame(AS_TABLE)),
+    (ROWS, "a list of tuples; a table has a row for each", pd.DataFrame(ROWS, columns=COLUMNS)),
+    ([["b", "a"]], "got a list$", dict(zip("q", [["b", "a"]], strict=True))),
+    (SERIES, r"got Series of shape \(2,\)", SERIES.reset_index().set_axis(COLUMNS, axis=1)),
     (
         pd.Series({"q": ["b", "a"]}),
-        r"\.to_dict\(\) is one",
+        r"got Series of shape \(1,\)",
         pd.Series({"q": ["b", "a"]}).to_dict(),
     ),
 ]
 
 
 @pytest.mark.parametrize(("shape", "words", "right"), SHAPES, ids=range(len(SHAPES)))
-def test_other_shapes_are_told_the_way_out(shape: Any, words: str, right: Any) -> None:
+def test_other_shapes_are_said_to_be_so(shape: Any, words: str, right: Any) -> None:
     task = retrieval.Task({"q": ["a"]}, entities=["a", "b"])
     with pytest.raises(tr.InputTypeError, match=f"^ids: expected .*{words}"):
         task.evaluate_lists(shape)
     assert task.evaluate_lists(right)["mrr"] == 0.5
 
 
-def test_other_shapes_of_lists_by_key_are_told_the_way_out(tmp_path: Path) -> None:
+def test_other_shapes_of_lists_by_key_are_said_to_be_so(tmp_path: Path) -> None:
     task = link_prediction.Task([("a", "r", "b")], {}, entities=["a", "b", "c"], sides=["tail"])
     pairs = {("a", "r"): [("c", 0.9), ("b", 0.5)]}
-    with pytest.raises(tr.InputTypeError, match=r"dict\(\.\.\.\) makes a mapping of such pairs"):
+    with pytest.raises(tr.InputTypeError, match="a pair; a table has a row for each"):
         task.evaluate_lists(pairs)
     right = {key: dict(value) for key, value in pairs.items()}
     assert task.evaluate_lists(right)["mrr"] == 0.5
     rows = [{"head": "a", "relation": "r", "tail": t, "score": s} for t, s in pairs["a", "r"]]
-    with pytest.raises(tr.InputTypeError, match=r"pd\.DataFrame\(rows\) makes a table"):
+    with pytest.raises(tr.InputTypeError, match="a list of dicts; a table has a row for each"):
         task.evaluate_lists(rows)
     assert task.evaluate_lists(pd.DataFrame(rows))["mrr"] == 0.5
     facts = [{"head": "a", "relation": "r", "tail": "b"}]
-    with pytest.raises(tr.InputTypeError, match=r"pd\.DataFrame\(rows\) makes a table"):
+    with pytest.raises(tr.InputTypeError, match="a list of dicts; a table has a row for each"):
         link_prediction.Task(facts, {})
     path = tmp_path / "predictions"
     path.write_text("a r b\nHeads: a\t0.9\t\nTails: c\t0.5\tb\t0.25\t\n")

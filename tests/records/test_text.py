@@ -16,7 +16,7 @@ from support.refusals import refusal
 from truerank import _core, alignment, link_prediction
 from truerank.records import text
 from truerank.records.columns import FACTS, PAIRS
-from truerank.records.text import find_form, line_of, read_rows, text_blocks
+from truerank.records.text import find_form, find_line_number, read_rows, text_blocks
 
 
 @given(
@@ -86,7 +86,7 @@ def test_lines_of_rows(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(content)
     (tmp_path / "x.gz").write_bytes(gzip.compress(content))
     for path in (str(tmp_path / "x"), str(tmp_path / "x.gz")):
-        assert [line_of(path, row) for row in range(3)] == [4, 6, 300_007]
+        assert [find_line_number(path, row) for row in range(3)] == [4, 6, 300_007]
         form = find_form("pairs", path, PAIRS)
         assert form is not None
         names = {1: _core.Names(), 0: _core.Names()}
@@ -141,13 +141,13 @@ FIELDS = st.sampled_from([*NODES, "r0", "r1", "u", "v", "w", "head", "h"])
 
 @given(
     st.tuples(FIELDS, FIELDS, FIELDS).filter(lambda first: first not in LOOP),
-    st.sampled_from([9, 8]),
+    st.sampled_from([9, 4]),
     st.sampled_from(["", "new", "u"]),
 )
 def test_a_first_line_that_may_be_a_header_is_never_a_fact(
     tmp_path_factory: pytest.TempPathFactory, first: tuple[str, str, str], lines: int, known: str
 ) -> None:
-    """By the rule in words: ten lines and more, and no field that occurs elsewhere."""
+    """By the rule in words: three lines and more, and no field that occurs elsewhere."""
     path = written(tmp_path_factory.getbasetemp() / "facts.tsv", [first, *LOOP[:lines]])
     options: dict[str, Any] = {"known": {"train": [("e0", "r0", known)]}} if known else {}
     entities = {label for row in LOOP[:lines] for label in row[::2]} | {known}
@@ -156,7 +156,7 @@ def test_a_first_line_that_may_be_a_header_is_never_a_fact(
     if is_header:
         words = "facts.tsv: the first line may be a header, as it names .*; header=True says"
         refusal(ValueError, words, link_prediction.Task, path, **options)
-    elif lines == 9 and not occurs:
+    elif not occurs:
         words = "facts.tsv: the first line may be a header, as its fields occur nowhere else"
         refusal(ValueError, words, link_prediction.Task, path, **options)
     else:

@@ -107,7 +107,7 @@ TIES = (  # Realistic ranks are all 1.5: hits@1 is 0, but 1/2 in expectation.
         (MISSED, "misses", 30, "30 of 400 tasks (7.5 %) are misses"),
         (ALL_MISSED, "misses", N, "400 of 400 tasks (100 %) are misses"),
         (OF_TRIPLES, "", 0, ""),
-        (OF_TRIPLES | {"protocol": {}}, "unfiltered", N, "have them as known"),
+        (OF_TRIPLES | {"protocol": {}}, "unfiltered", N, "no known answers were left out"),
         (
             {"protocol": {"candidates": "test"}},
             "test candidates",
@@ -167,11 +167,11 @@ ONE_SIDE = Ranks([0] * 30 + [99] * 30, [1] * 60, 100, side=SIDES)
 @pytest.mark.parametrize(
     ("ranks", "message"),
     [
-        (Ranks.from_ranks([50] * 20, candidates=50), "): is the first the best?"),
-        (rank_lists(LISTS, None, np.arange(20), candidates=50), "): is the first the best?"),
+        (Ranks.from_ranks([50] * 20, candidates=50), "): the first counted as the best"),
+        (rank_lists(LISTS, None, np.arange(20), candidates=50), "): the first counted as the best"),
         (
             Ranks([99] * 20, [1] * 20, 100, protocol=Protocol(similarity="l1", split="test")),
-            "is the similarity l1 right?",
+            "the similarity is l1",
         ),
         (ONE_SIDE, "(tail.amri -1, p below 1e-"),
         (ONE_SIDE[:30], ""),
@@ -191,19 +191,18 @@ def test_a_forgotten_order_is_said() -> None:
     made = evaluate(distances, np.arange(100))
     (finding,) = made.audit("worse than chance")
     assert finding.message == (
-        "ranks are worse than random ones (amri -1, p below 1e-63): "
-        "are lower scores better? the order is ascending then"
+        "ranks are worse than random ones (amri -1, p below 1e-63): higher scores counted as better"
     )
     assert f"R{finding.message[1:]}." in made.to_markdown()
     assert f"- {finding.message}." in table({"a": made}).to_markdown()
     turned = evaluate(-distances, np.arange(100), order="ascending")
-    assert "are higher scores better? the order is descending then" in turned.to_markdown()
+    assert "lower scores counted as better" in turned.to_markdown()
 
 
 GOOD = np.random.default_rng(0).normal(size=(60, 50))
 TRUE = np.arange(60) % 50
 GOOD[np.arange(60), TRUE] += 9
-ASKED = "are lower scores better? the order is ascending then"
+ASKED = "higher scores counted as better"
 
 
 def masked(scores: np.ndarray, value: float, rows: int = 60, shift: int = 0) -> np.ndarray:

@@ -88,7 +88,7 @@ def test_refusals(call: Callable[[], object], error: type[Exception], argument: 
         (lambda: SIDED["tial.mrr"], "no side 'tial' in these ranks; did you mean tail"),
         (
             lambda: SIDED["macro.mrr"],
-            "no groups; report.ranks, by='relation'. makes them",
+            r"no groups; report\(ranks, by=labels\).group_values\(key\) has the values",
         ),
         (lambda: OF_MANY.groups[11], r"which has 0, 1, .*, 9, \.\.\.$"),
         (lambda: table({"a": SIDED}, ["left.mr"]), r"no side 'left' .*\(of 'a'\)"),
@@ -219,7 +219,7 @@ def test_chance_is_computed_once_for_all_kinds_and_reports(
         metrics.append(metric.name)
         return 1.0, 1.0
 
-    monkeypatch.setattr(chance_model, "moments_of_tasks", moments)
+    monkeypatch.setattr(chance_model, "task_moments", moments)
     for kind in ("optimistic", "realistic", "pessimistic", "expected", "random"):
         for adjustment in ("ratio", "index", "z"):
             report(sided, seed=3)[f"{kind}.{adjustment}.mr"]

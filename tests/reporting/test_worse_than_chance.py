@@ -29,8 +29,8 @@ def test_distances_of_queries_are_worse_than_chance(answers: int) -> None:
     report = task.evaluate_scores(distances)
     finding = report.audit()[0]
     assert finding.name == "worse than chance"
-    assert finding.message.endswith("are lower scores better? the order is ascending then")
-    assert "are lower scores better?" in str(report)
+    assert finding.message.endswith("higher scores counted as better")
+    assert "higher scores counted as better" in str(report)
     report = task.evaluate_scores(distances, order="ascending")
     assert "worse than chance" not in names_of_findings(report)
 
@@ -62,6 +62,6 @@ def test_the_terminal_asks_about_distances(tmp_path: Path) -> None:
     options = [f"--qrels={tmp_path}/qrels.txt", f"--scores={tmp_path}/distances.npy", "--audit"]
     options += [f"--candidates={tmp_path}/names.txt", f"--labels=queries={tmp_path}/names.txt"]
     outcome = start("retrieval", *options)
-    assert "are lower scores better? the order is ascending then" in outcome.out, outcome.err
+    assert "higher scores counted as better" in outcome.out, outcome.err
     assert "Nothing was found" not in outcome.out
     assert "Nothing was found" in start("retrieval", *options, "--order=ascending").out

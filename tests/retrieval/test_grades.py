@@ -15,6 +15,8 @@ import truerank as tr
 from support.example_ranks import query_report as report
 from support.outcomes import quietly
 from support.refusals import refusal
+from truerank.inference import interval
+from truerank.inference.comparing import gate
 from truerank.metrics.answers import GAINS, MISSES
 from truerank.retrieval import Task
 
@@ -186,3 +188,106 @@ def test_relevance_levels_of_trec_eval(judged_run: tuple[Qrels, Run], level: int
     for key, name in names.items():
         values = [each[name.replace(".", "_")] for each in theirs.values()]
         assert found[key] == pytest.approx(np.mean(values), rel=1e-12, abs=1e-15), key
+
+
+# -- the highest grade, by which err stops ---------------------------------------------------------
+
+
+def err_of_list(grades: list[int], highest: int, gain: str, k: int) -> float:
+    """Return err@k of the grades of a list, by definition, where this grade is the highest."""
+    count = {"linear": float, "exponential": lambda g: 2.0**g - 1, "binary": lambda g: min(g, 1.0)}
+    value, goes_on = 0.0, 1.0
+    for place, grade in enumerate(grades[:k], 1):
+        stop = count[gain](grade) / (1 + count[gain](highest))
+        value += goes_on * stop / place
+        goes_on *= 1 - stop
+    return value
+
+
+@given(
+    st.lists(st.permutations(DOCUMENTS), min_size=2, max_size=5),
+    st.lists(st.integers(1, 4), min_size=25, max_size=25),
+    st.sampled_from(GAINS),
+    st.integers(1, 5),
+)
+def test_readers_of_a_part_stop_as_those_of_the_whole(
+    tmp_path_factory: pytest.TempPathFactory,
+    lists: list[list[str]],
+    grades: list[int],
+    gain: str,
+    k: int,
+) -> None:
+    """A part, a slice, a file, groups and what is joined stopped by their own highest grade."""
+    qrels: Qrels = {}
+    run: dict[str, list[str]] = {}
+    for i, documents in enumerate(lists):
+        qrels[f"q{i}"] = {d: grades[5 * i + j] for j, d in enumerate(DOCUMENTS[: 1 + i])}
+        run[f"q{i}"] = documents
+    highest = max(grade for judged in qrels.values() for grade in judged.values())
+    expected = {}
+    for query, judged in qrels.items():
+        of_list = [judged.get(document, 0) for document in run[query]]
+        expected[query] = err_of_list(of_list, highest, gain, k)
+    task = Task(qrels, entities=DOCUMENTS, gain=gain)
+    ranks = task.evaluate_lists(run).ranks
+    path = tmp_path_factory.getbasetemp() / "graded.npz"
+    ranks.save(path)
+    is_first = ranks.queries == "q0"
+    parts = [task[p::2].evaluate_lists(run).ranks for p in (0, 1)]
+    older = [ranks.with_protocol(highest_grade=None)[which] for which in (is_first, ~is_first)]
+    older[0].save(path)  # It has no number, but the grades of its part.
+    of_first = tr.load(path)
+    assert of_first.protocol.highest_grade == of_first.gains.max()
+    ranks.save(path)
+    for each in (
+        ranks,
+        *parts,
+        tr.concatenate(parts),
+        ranks[is_first],
+        tr.load(path)[~is_first],
+        tr.concatenate([of_first, ranks[~is_first]]),
+        tr.report(ranks, by="query").groups["q1"].ranks,
+    ):
+        found = tr.report(each)
+        values = dict(zip(found.queries, found.per_query(f"err@{k}").tolist(), strict=True))
+        assert values == pytest.approx({query: expected[query] for query in values}, rel=1e-12)
+    by_query = tr.report(ranks, by="query").group_values(f"err@{k}")
+    assert by_query == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("gain", GAINS)
+def test_models_that_are_compared_have_one_highest_grade(gain: str) -> None:
+    """A set that grew by a grade 4 lost .142 (linear) of equal lists, and the gate said worse."""
+    qrels = {f"q{i}": {"d0": 1 + i % 2, "d1": 1} for i in range(40)}
+    qrels |= {f"q{i}": {"d0": 4, "d1": 2} for i in range(20, 40)}
+    run = {f"q{i}": ["d2", "d0", "d1"] if i % 3 else ["d0", "d2", "d1"] for i in range(40)}
+    old = {query: qrels[query] for query in list(qrels)[:20]}
+    base, new = (Task(x, entities=DOCUMENTS, gain=gain).evaluate_lists(run) for x in (old, qrels))
+    grown = new.per_query("err@5")[[query in old for query in new.queries]]
+    pair = tr.compare(base, new, "err@5", common=True)
+    assert (pair.estimate, pair.ties) == (0, 20)
+    assert pair.value_a == pair.value_b == pytest.approx(grown.mean())
+    _, verdicts, _ = gate(base, new, ["err@5"], 0.01, common=True)
+    assert verdicts == {"err@5": "no worse"}
+    # An interval of unlike grades had its lower end above the upper one.
+    worse = Task(qrels, entities=DOCUMENTS, gain=gain).evaluate_lists(
+        {query: ["d3", *documents] for query, documents in run.items()}
+    )
+    apart = tr.compare(base, worse, "err@5", common=True)
+    assert apart.low <= apart.estimate <= apart.high
+    # The runs of a model have one, too.
+    part = tr.report(new.ranks[[query in old for query in new.ranks.queries]])
+    runs = [interval(each, "err@5") for each in ([base, part], [part, part])]
+    assert runs[0] == runs[1]
+
+
+def test_joined_protocols_have_the_greater_grade() -> None:
+    """None says that all are 1."""
+    grades = (None, 0.5, 2.0, 3.0)
+    for one in grades:
+        for two in grades:
+            joined = tr.Protocol(highest_grade=one).joined(tr.Protocol(highest_grade=two))
+            greater = max(one or 1.0, two or 1.0)
+            assert joined.highest_grade == (one if one == two else greater)
+            assert tr.Protocol(highest_grade=one) == tr.Protocol(highest_grade=two)
+    refusal(TypeError, "^highest_grade: expected a number", tr.Protocol, highest_grade="high")

@@ -100,12 +100,12 @@ def test_queries_without_lists_warn_and_unused_lists_are_found(
 
 
 @pytest.mark.python_only
-@pytest.mark.parametrize("name", ["q3 ", "Q3", "\tq3"])
+@pytest.mark.parametrize("name", ["q3 ", "\tq3"])
 def test_names_that_look_alike_are_named(name: str) -> None:
     qrels = {f"q{i}": {"a": 1} for i in range(5)}
     lists = {f"q{i}": ["a"] for i in range(5) if i != 3} | {name: ["a"]}
     task = Task(qrels, entities=["a", "b"])
-    words = "1 of 5 .*'q3'.* differ only in blanks or case: '.*' for 'q3'"
+    words = "1 of 5 .*'q3'.* differ only in blanks: '.*' for 'q3'"
     with pytest.warns(UserWarning, match=words):
         report = task.evaluate_lists(lists)
     assert report["mrr"] == 0.8
@@ -176,7 +176,7 @@ def test_lists_without_candidates_have_none(key: str, tmp_path: Path) -> None:
     found.ranks.save(tmp_path / "ranks.npz")
     loaded = tr.report(tr.load(tmp_path / "ranks.npz"))
     words = f"{key}': it depends on the candidates, which lists do not name.*; "
-    words += r"Task\(..., candidates='listed'\) says .*; Task\(..., .*candidates='all'\) that each "
+    words += r"Task\(..., entities=n, candidates='all'\) says that lists are the best of all"
     for call in (found.__getitem__, found.per_query, found.interval, found.group_values):
         refusal(KeyError, words, call, key)
     refusal(KeyError, words, loaded.__getitem__, key)

@@ -188,18 +188,17 @@ def test_refusals(call: Call, error: type[Exception], argument: str) -> None:
 
 KNOWN = {"u": ["b"], "t": {"u": ["c"]}}
 DIGITS = Task({"1": ["2"]}, entities=["1", "2"])
-STR = r"str\(\.\.\.\)"
-QUERIES = r"\('u', 'v'\); row_queries=.* names them; Task\(\.\.\., queries=queries\) has them"
+QUERIES = r"\('u', 'v'\); row_queries=.* each row; Task\(\.\.\., queries=names\) names them in"
 WAYS_OUT: list[tuple[Call, type[Exception], str]] = [
     (make(U, known=KNOWN), TypeError, r'^known: .*known=\{"train": \{query: \[items\]\}'),
-    (make({1: [2]}, entities=["1", "2"]), TypeError, f"^qrels: .*give {STR} for labels, or entit"),
+    (make({1: [2]}, entities=["1", "2"]), TypeError, "^qrels: .*an int could be a position, "),
     (make(U, candidates={"u": ["a"], "17": []}), ValueError, r"candidates: .*\(in qrels also"),
-    (make(MATRIX, entities=2, queries=2), ValueError, r"^qrels: .*got 3 rows; csr_array\(.*shape="),
-    (make({0: [1]}, exclude="self"), ValueError, "^exclude: .*queries= and entities= give them na"),
+    (make(MATRIX, entities=2, queries=2), ValueError, r"^qrels: .*got 3 rows$"),
+    (make({0: [1]}, exclude="self"), ValueError, "^exclude: .*that both have names"),
     (rows(UNORDERED, None), ValueError, f"^scores: .*{QUERIES}"),
-    (rows(SHOWN, None), ValueError, "^scores: .*; row_queries=frame.index names them"),
-    (rows(INTS, ["3", "7"], 3), TypeError, r"^row_queries: .*int\(\.\.\.\) makes"),
-    (lists(DIGITS, {1: ["2"]}), TypeError, f"^ids: .*{STR}"),
+    (rows(SHOWN, None), ValueError, "^scores: .*; row_queries=queries has the query of each row"),
+    (rows(INTS, ["3", "7"], 3), TypeError, "^row_queries: expected integers, as no "),
+    (lists(DIGITS, {1: ["2"]}), TypeError, "^ids: .* as '1', whose order is not"),
     (partial(tr.compare, GRADED, report(THREE), metric="map"), ValueError, "^b: .*allow_unlike=Tr"),
     (partial(tr.compare, GROUPED, GROUPED, metric="median"), ValueError, "^metric: .*mr or hits@k"),
 ]
@@ -215,7 +214,7 @@ def test_messages_name_the_ways_out(call: Call, error: type[Exception], words: s
     [
         ("w Q0 b 1 1 t", UV, "labels of queries, as 'u', .* got 'w' at position 0"),
         ("u Q0 z 1 1 t", UV, "labels of entities, as 'a', .* got 'z' at"),
-        ("7 Q0 2 1 1 t", INTS, r"no names in text, .*, entities=range\(3\)\) takes digits"),
+        ("7 Q0 2 1 1 t", INTS, "no names in text, got '2'$"),
     ],
 )
 def test_names_in_files_are_those_of_the_task(

@@ -182,7 +182,7 @@ def test_groups() -> None:
 
 def test_readers_stop_by_the_highest_gain_of_all_groups() -> None:
     ranks = tr.Ranks([0, 1, 0], [1, 1, 1], 5, queries=["a", "b", "c"])
-    found = report(ranks, gains=[1.0, 1.0, 3.0], by=["x", "x", "y"])
+    found = report(ranks, gains=[1.0, 1.0, 3.0], by=["x", "x", "y"], highest_grade=3)
     expected = {"x": (1 / 4 + 1 / 4 / 2) / 2, "y": 3 / 4}
     assert found.group_values("err@2") == expected
     assert {label: group["err@2"] for label, group in found.groups.items()} == expected

@@ -48,8 +48,7 @@ def test_documents_that_the_corpus_lacks_are_counted() -> None:
     message = refusal_of(Task, JUDGED, entities=corpus)
     assert message == (
         "qrels: expected labels of entities, as 'a', or ids from 0 to 1, got 'y' in column 1 of "
-        "row 2; 2 of 5 rows have others: leave them out, or say how many entities there are, which "
-        "makes misses of them"
+        "row 2; 2 of 5 rows have others"
     )
     lists = {"q1": ["b", "a"], "q2": ["a"], "q3": ["b"]}
     rest = Task(JUDGED[JUDGED.document.isin(corpus)], entities=corpus)
@@ -57,7 +56,7 @@ def test_documents_that_the_corpus_lacks_are_counted() -> None:
     assert Task(JUDGED, entities=9).evaluate_lists(lists)["mrr"] == 0.5 / 3
     known = {"train": {"q1": ["y"]}}
     message = refusal_of(Task, {"q1": ["a"]}, entities=corpus, known=known)
-    assert "; 1 of 1 rows have others: leave them out" in message
+    assert message.endswith("; 1 of 1 rows have others")
 
 
 @pytest.mark.parametrize("entities", [["a", "b"], {"b": 1, "a": 0}])
@@ -148,3 +147,83 @@ def test_leaks_of_other_splits_stay_leaks() -> None:
     assert task.leaked == 1
     assert len(task.answers) == 2
     assert len(Task(qrels, leaks="drop", **options).answers) == 1
+
+
+# -- queries that are candidates of themselves -----------------------------------------------------
+
+
+def found_self(report: tr.Report) -> list[str]:
+    return [finding.message for finding in report.audit("self")]
+
+
+def neighbours(n: int, size: int = 16) -> tuple[Any, Any]:
+    """Draw vectors of classes, and for each the others of its class."""
+    rng = np.random.default_rng(0)
+    classes = np.arange(n) % 20
+    vectors = rng.normal(size=(20, size))[classes] + rng.normal(size=(n, size))
+    return vectors, [
+        np.flatnonzero((classes == c) & (np.arange(n) != i)) for i, c in enumerate(classes)
+    ]
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "dot", "l2"])
+@pytest.mark.parametrize("names", [None, "d{}"])
+def test_vectors_that_are_ranked_against_themselves_are_a_finding(
+    similarity: Any, names: str | None
+) -> None:
+    vectors, answers = neighbours(300)
+    labels: Any = list(range(300)) if names is None else [names.format(i) for i in range(300)]
+    qrels = {labels[i]: [labels[j] for j in others.tolist()] for i, others in enumerate(answers)}
+    options: Any = {"entities": 300} if names is None else {"entities": labels, "queries": labels}
+    words = "300 of 300 queries have the vector of the entity of their name or number"
+    task = Task(qrels, **options)
+    given = {"similarity": similarity}
+    report = task.evaluate_embeddings(vectors, vectors, **given)
+    assert found_self(report) == [words]
+    left_out = Task(qrels, exclude="self", **options)
+    assert found_self(left_out.evaluate_embeddings(vectors, vectors, **given)) == []
+    top = tr.topk_embeddings(vectors, vectors, 10, similarity="l2")
+    [message] = found_self(task.evaluate_lists(top))
+    assert message == "300 of 300 lists that hold their query have it first"
+    by_name = {labels[i]: [labels[j] for j in row] for i, row in enumerate(top.ids.tolist())}
+    assert found_self(task.evaluate_lists(by_name)) == [message]
+    assert found_self(Task(qrels).evaluate_lists(by_name)) == [message]
+    assert found_self(left_out.evaluate_lists(by_name)) == []
+    scored = {q: {x: float(-i) for i, x in enumerate(row)} for q, row in by_name.items()}
+    in_any_order = {q: dict(sorted(row.items(), key=str)) for q, row in scored.items()}
+    assert found_self(task.evaluate_lists(in_any_order)) == [message]
+    distances = {q: {x: -score for x, score in row.items()} for q, row in in_any_order.items()}
+    assert found_self(task.evaluate_lists(distances, order="ascending")) == [message]
+
+
+def test_equal_numbers_or_names_alone_are_no_finding() -> None:
+    """Users and items are both numbered from 0; vectors and lists say that they are others."""
+    rng = np.random.default_rng(0)
+    qrels = {user: rng.choice(100, 3, replace=False).tolist() for user in range(100)}
+    users, items = rng.normal(size=(2, 100, 8))
+    for entities in (100, range(100)):
+        task = Task(qrels, entities=entities, queries=100)
+        assert not found_self(task.evaluate_embeddings(users, items))
+        top = tr.topk_embeddings(users, items, 50)
+        holding = (top.ids == np.arange(100)[:, None]).any(axis=1)
+        assert holding.sum() > 30  # Half of the lists have the item of the user's number.
+        assert not found_self(task.evaluate_lists(top))
+        assert not found_self(task.evaluate_lists(dict(enumerate(top.ids.tolist()))))
+        padded = np.column_stack([top.ids[:, 20:29], np.full(100, -1)])
+        assert not found_self(task.evaluate_lists(tr.TopK(padded, None)))
+    named = Task({f"u{u}": [f"i{i}" for i in x] for u, x in qrels.items()})
+    assert not found_self(named.evaluate_lists({f"u{u}": [f"i{u}"] for u in range(100)}))
+    mixed = Task(
+        {f"u{u}": x for u, x in qrels.items()}, entities=100, queries=[f"u{u}" for u in qrels]
+    )
+    assert not found_self(mixed.evaluate_embeddings(users, users))
+
+
+def test_half_of_the_lists_that_hold_their_query_make_a_finding() -> None:
+    qrels = {q: ["x"] for q in "abcd"}
+    for first, lists in ((2, ["ax", "bx", "xc", "xd"]), (1, ["ax", "xb", "x", "x"])):
+        runs = {q: list(row) for q, row in zip("abcd", lists, strict=True)}
+        [message] = found_self(Task(qrels).evaluate_lists(runs))
+        assert message.startswith(f"{first} of {2 * first} lists that hold their query have it fi")
+    fewer = {"a": ["a", "x"], "b": ["x", "b"], "c": ["x", "c"], "d": ["x"]}
+    assert not found_self(Task(qrels).evaluate_lists(fewer))

@@ -365,7 +365,7 @@ def _read_qrels(path: Path) -> Any:
 
 def _read_vectors(path: Path) -> Any:
     """Read vectors mapped and read; as embeddings they give what their array gives."""
-    of_bin = index_files.dtype_of_bin(None)
+    of_bin = index_files.bin_dtype(None)
     mapped = index_files.map_matrix("vectors", str(path), "map", of_bin)
     assert same(mapped, index_files.map_matrix("vectors", str(path), "read", of_bin))
     if mapped.shape[1] < 1000:

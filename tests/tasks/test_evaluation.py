@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,135 @@ def test_what_does_not_say_whose_it_is_is_refused(
 def test_keys_are_labels_where_ints_are() -> None:
     assert rows_of([(1, 0), (0, 0)], task=PERMUTED)["mrr"] == 0.5
     assert rows_of([(0, 0), (1, 0)], task=PERMUTED)["mrr"] == 1
+
+
+# -- a side is its own queries ---------------------------------------------------------------------
+
+# Labels of letters, of digits in the order of their values and in another, and ints.
+OF_DIGITS = ["12", "7", "0", "3", "5"]
+KINDS: list[Any] = [list("edcba"), OF_DIGITS, list("01234"), [3, 1, 0, 4, 2], 5]
+
+
+def drawn_task(labels: Any, seed: int = 0, **options: Any) -> tuple[Task, np.ndarray]:
+    """Draw facts by labels, and scores of each query by the ids (head, relation or tail, :)."""
+    rng = np.random.default_rng(seed)
+    ids = np.unique(rng.integers(0, (5, 2, 5), (12, 3)), axis=0)
+    facts: Any = ids
+    relations: Any = 2
+    if not isinstance(labels, int):
+        relations = ["1", "0"] if isinstance(labels[0], str) else 2
+        named = relations if isinstance(relations, list) else range(2)
+        facts = [(labels[h], named[r], labels[t]) for h, r, t in ids.tolist()]
+    task = Task(facts, {}, entities=labels, relations=relations, **options)
+    return task, rng.normal(size=(5, 5, 5))
+
+
+@pytest.mark.parametrize("labels", KINDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_side_is_its_own_queries(labels: Any, seed: int) -> None:
+    """Rows in the order of its `queries`, whatever labels are; also those of the whole for a part.
+
+    Each is the count of the callable that has the same scores.
+    """
+    task, model = drawn_task(labels, seed)
+    rows = {name: model[tuple(side.queries.T)] for name, side in task.sides.items()}
+    by_side = {"row_queries": {"tail": task.tail, "head": task.head}}
+    expected = task.evaluate(
+        head=lambda q: model[tuple(q.T)], tail=lambda q: model[tuple(q.T)]
+    ).ranks
+    scored = task.evaluate_scores(**rows, **by_side).ranks
+    assert scored == expected
+    assert (
+        task.evaluate_embeddings(**rows, entities=np.eye(5), **by_side).ranks.above
+        == expected.above
+    ).all()
+    top = {name: tr.TopK(np.argsort(-scores, axis=1), None) for name, scores in rows.items()}
+    plain = Task(task.test, None, entities=5, relations=2)  # TopK has no filter of its own.
+    by_plain = {"row_queries": {"tail": plain.tail, "head": plain.head}}
+    listed = plain.evaluate_lists(**top, **by_plain).ranks
+    assert (listed.above == plain.evaluate_scores(**rows, **by_plain).ranks.above).all()
+    part = pickle.loads(pickle.dumps(task))[1::2]
+    own = {name: model[tuple(side.queries.T)] for name, side in part.sides.items()}
+    of_part = part.evaluate_scores(**own, row_queries=part.sides).ranks
+    of_whole = task[1::2].evaluate_scores(**rows, **by_side)
+    assert of_part == of_whole.ranks
+    assert not of_whole.audit("unused rows")
+
+
+def test_a_side_of_another_task_is_refused() -> None:
+    task, model = drawn_task(OF_DIGITS)
+    twin, _ = drawn_task(OF_DIGITS)
+    rows = {name: model[tuple(side.queries.T)] for name, side in task.sides.items()}
+    for other in (twin.tail, twin[1:].tail, task.head, alignment().left_to_right):
+        words = "^row_queries: tail: expected task.tail of this task, got the side '.*' of another"
+        refusal(ValueError, words, task.evaluate_scores, **rows, row_queries={"tail": other})
+    words = "^row_queries: tail: .* queries of the task have no row"
+    part = {"tail": task[:2].tail, "head": task.head}
+    refusal(ValueError, words, task.evaluate_scores, **rows, row_queries=part)
+
+
+def test_positions_of_queries_beside_labels_lead_to_the_side() -> None:
+    """The line of the message gives the right number, where `str` or a number gave others."""
+    for labels in (OF_DIGITS, [3, 1, 0, 4, 2]):
+        task, model = drawn_task(labels, sides=["tail"])
+        rows = model[tuple(task.tail.queries.T)]
+        words = "these are positions, as in task.tail.queries, but labels are asked for; "
+        given: Any = {"row_queries": {"tail": task.tail.queries}}
+        message = refusal(ValueError, words, task.evaluate_scores, rows, **given)
+        line = message.partition(words)[2].removesuffix(" has these queries")
+        report = eval(f"task.evaluate_scores(rows, {line})", {"task": task, "rows": rows})
+        assert report["mrr"] == task.evaluate(lambda q, m=model: m[tuple(q.T)])["mrr"]
+    answers = tr.retrieval.Task({"7": ["b"], "3": ["a"]}, entities=["a", "b"], queries=["3", "7"])
+    words = r"^row_queries: these are .*; row_queries=task\.answers has these queries$"
+    given = {"row_queries": answers.answers.queries}
+    refusal(ValueError, words, answers.evaluate_scores, np.eye(2), **given)
+
+
+@pytest.mark.parametrize("names", [["3", "7", "1"], list("cab"), [9, 2, 4], [0, 1, 2]])
+def test_the_answers_of_retrieval_are_their_own_queries(names: Any) -> None:
+    """Queries without answers have no row; rows of a frame are numbered."""
+    qrels = {names[0]: ["b"], names[1]: [], names[2]: ["a"]}
+    for options in ({}, {"queries": names}, {"queries": [*names[::-1]]}):
+        task = tr.retrieval.Task(qrels, entities=["a", "b"], **options)
+        own = [task.queries[i] if task.queries else i for i in task.answers.queries[:, 0].tolist()]
+        rows = np.array([[1.0, 9.0] if name == names[0] else [9.0, 1.0] for name in own])
+        assert task.evaluate_scores(rows, row_queries=task.answers)["mrr"] == 1
+        assert task.evaluate_embeddings(rows, np.eye(2), row_queries=task.answers)["mrr"] == 1
+        top = tr.TopK(np.argsort(-rows, axis=1), None)
+        assert task.evaluate_lists(top, row_queries=task.answers)["mrr"] == 1
+        frame = pd.DataFrame(rows, columns=["a", "b"])
+        assert task.evaluate_scores(frame, row_queries=task.answers)["mrr"] == 1
+        words = "rows numbered 0, 1, 2, .*; arrays have no names"
+        frame.index = own[::-1]
+        refusal(ValueError, words, task.evaluate_scores, frame, row_queries=task.answers)
+
+
+# -- ints beside labels of digits ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: drawn_task(OF_DIGITS, candidates=[0, 1, 2, 3, 4]),
+        lambda: drawn_task(OF_DIGITS, candidates={"tail": [0, 1, 2, 3, 4], "head": "all"}),
+        lambda: drawn_task(OF_DIGITS, candidates={0: list("12357")}),
+        lambda: drawn_task(OF_DIGITS, candidates={"1": [0, 1], "0": [0, 1]}),
+        lambda: drawn_task(OF_DIGITS, sides=["tail"], candidates=(np.arange(13), np.arange(12))),
+        lambda: tr.alignment.Task(
+            [("7", "x")],
+            left=["3", "7"],
+            right=["x", "y"],
+            candidates={"left_to_right": [0], "right_to_left": [1]},
+        ),
+        lambda: tr.retrieval.Task({"q": ["3"]}, entities=["3", "7"], candidates=[0]),
+        lambda: tr.retrieval.Task({"q": ["3"]}, entities=["3", "7"], candidates={"q": [0]}),
+    ],
+)
+def test_candidates_beside_labels_of_digits_are_asked_for_by_labels(call: Any) -> None:
+    """No hint: `str` would name others, and a number of entities would refuse the facts."""
+    message = refusal(TypeError, r"^candidates.*: expected labels of \w+, as '\d+' \(an int", call)
+    assert "str(" not in message
+    assert " for positions" not in message
 
 
 INF = np.inf

@@ -82,9 +82,8 @@ def test_an_index_of_its_own_is_heeded_or_refused(door: str, tmp_path: Path) -> 
     right = call(labels)
     moved = pandas.Series(["c", "a", "b"], index=[2, 0, 1])
     words = f"^{argument}.*: expected an index numbered 0, 1, 2, ..., got 2 at position 0"
-    message = refusal(ValueError, words, call, moved)
-    scope = {"series": moved}
-    assert call(eval(message.partition("; give ")[2].partition(", or ")[0], scope)) == right
+    refusal(ValueError, words, call, moved)
+    assert call(moved.sort_index()) == right
     gaps = pandas.Series([*labels, "c"], index=range(4)).drop([1, 3])
     gaps = pandas.concat([gaps, pandas.Series(["b"], index=[7])])
     refusal(ValueError, words.partition(", got")[0], call, gaps)
@@ -103,8 +102,7 @@ def test_rows_of_a_frame_have_an_index_too() -> None:
     once = keys.drop_duplicates(keep="last").iloc[::-1]
     rows = {"tail": once, "head": tails}
     words = "^row_queries: tail: expected rows numbered 0, 1, 2, ..., got 2 at position 0"
-    message = refusal(ValueError, words, task.evaluate_scores, **vectors, row_queries=rows)
-    assert "frame.to_numpy() if the order is right" in message
+    refusal(ValueError, words, task.evaluate_scores, **vectors, row_queries=rows)
     columns = {"tail": (once["head"], once["relation"]), "head": tails}
     words = "^row_queries: tail: expected an index numbered 0, 1, 2, ..."
     refusal(ValueError, words, task.evaluate_scores, **vectors, row_queries=columns)

@@ -411,7 +411,7 @@ def test_a_truth_of_other_vectors_is_refused() -> None:
     with pytest.raises(InputValueError, match=r"truth: query \d+: entity \d+ is missing, but mo"):
         evaluate(truth_of(5, others).ids, truth=truth, queries=others)
     worst = tr.topk_embeddings(-QUERIES.astype(float), ENTITIES, 5, similarity="dot")
-    with pytest.raises(InputValueError, match="the truth has other vectors, candidates or simil"):
+    with pytest.raises(InputValueError, match="the truth has another similarity, other vect"):
         evaluate(truth.ids, truth=worst)
     with pytest.raises(
         InputValueError, match="is missing, but more similar"
@@ -469,8 +469,10 @@ def test_nan_is_refused_by_its_place() -> None:
     queries = np.array([[0.5]])
     with pytest.raises(InputValueError, match="a score at row 0, column 1 is NaN"):
         tr.evaluate_topk(queries, entities, [[1, 0]], [[0, 2]], **SQL2)
-    report = tr.evaluate_topk(queries, entities, [[2, 0]], [[0, 2]], **SQL2)
-    assert report["recall@2"] == 1  # No NaN is asked for.
+    with pytest.raises(InputValueError, match="a score at row 0, column 1 is NaN"):
+        tr.evaluate_topk(queries, entities, [[2, 0]], [[0, 2]], **SQL2)  # The search meets it.
+    report = tr.evaluate_topk(queries, entities, [[2, 0]], [[0, 2]], nan="worst", **SQL2)
+    assert report["recall@2"] == 1
     odd = np.array([[0.0], [np.nan], [np.nan], [3]])  # Two are equally bad, and one is there.
     worst = tr.evaluate_topk(queries, odd, [[2, 0, 3]], [[0, 3, 1]], nan="worst", **SQL2)
     assert worst["recall@3"] == 1
@@ -492,7 +494,7 @@ def lists_of_indexes(similarities: Array, k: int, rng: Any) -> list[Array]:
 
 @pytest.mark.parametrize("k", [1, 10])
 def test_tolerances_are_those_of_other_tools(k: int) -> None:
-    """1e-3 of ann-benchmarks with l2, 1e-6 of big-ann with sql2; DiskANN has none."""
+    """1e-3 of ann-benchmarks with l2; DiskANN has none."""
     rng = np.random.default_rng(4)
     queries = rng.standard_normal((200, 6)).astype(np.float32)
     entities = (rng.standard_normal((500, 6)) / 50).astype(np.float32)  # Many are about as far.
@@ -510,7 +512,6 @@ def test_tolerances_are_those_of_other_tools(k: int) -> None:
                 np.sqrt(squares[row, ids]), np.sqrt(true_squares[row]), k
             ),
         ),
-        ("sql2", 1e-6, lambda row, ids: recall_of_big_ann(ids, order[row], true_squares[row], k)),
         ("sql2", 0.0, lambda row, ids: recall_of_diskann(ids, order[row], true_squares[row], k)),
     ]
     for similarity, tolerance, rule in rules:
@@ -523,3 +524,25 @@ def test_tolerances_are_those_of_other_tools(k: int) -> None:
             assert report.per_query(f"recall@{k}").tolist() == expected
             recalls.append(report[f"recall@{k}"])
         assert recalls[0] == 1 > recalls[-1]
+
+
+@pytest.mark.parametrize("k", [1, 10])
+def test_the_rule_of_big_ann_is_a_line(k: int) -> None:
+    """It goes by distances that float32 made equal, which a tolerance of 1e-6 tells apart."""
+    rng = np.random.default_rng(4)
+    queries = rng.integers(0, 256, (50, 8)).astype(np.float32)
+    entities = rng.integers(0, 256, (300, 8)).astype(np.float32)
+    entities[100:] = entities[:100].repeat(2, axis=0) + rng.choice([0, 1e-5], (200, 1))
+    top = tr.topk_embeddings(queries, entities, 30, **SQL2)
+    squares = ((queries[:, None].astype(float) - entities) ** 2).sum(axis=2)
+    unlike = 0
+    for ids in lists_of_indexes(-squares, k, rng):
+        is_right = (np.arange(30) < k) | (np.abs(top.scores - top.scores[:, [k - 1]]) < 1e-6)
+        is_found = (ids[:, :, None] == np.where(is_right, top.ids, -2)[:, None]).any(axis=2)
+        rows = zip(ids.tolist(), top.ids.tolist(), (-top.scores).tolist(), strict=True)
+        recalls = [recall_of_big_ann(*row, k) for row in rows]
+        assert is_found.mean(axis=1).tolist() == pytest.approx(recalls, abs=1e-15)
+        truth = tr.topk_embeddings(queries.astype(float), entities, k, **SQL2)
+        report = tr.evaluate_topk(queries, entities, ids, truth, tolerance=1e-6, **SQL2)
+        unlike += np.count_nonzero(report.per_query(f"recall@{k}") != recalls)
+    assert unlike

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <type_traits>
 
 #include "engine/rows/reader.hpp"
@@ -33,6 +34,16 @@ bool normalise_scaled(const C* vector, std::int64_t depth, C* out) {
     const double root = std::sqrt(squares);
     for (std::int64_t k = 0; k < depth; ++k) out[k] = static_cast<C>(vector[k] * scale / root);
     return true;
+}
+
+// Divides integers by their greatest common divisor, exactly: multiples of one vector become that vector, whose cosines
+// are then equal. Zeros stay.
+template <class C>
+void divide_by_common_divisor(C* vector, std::int64_t depth) {
+    int divisor = 0;
+    for (std::int64_t k = 0; k < depth && divisor != 1; ++k) divisor = std::gcd(divisor, static_cast<int>(vector[k]));
+    if (divisor < 2) return;
+    for (std::int64_t k = 0; k < depth; ++k) vector[k] /= static_cast<C>(divisor);
 }
 
 constexpr std::int64_t kNumbersAtOnce = 64;
@@ -140,13 +151,19 @@ void Vectors<C>::load(const std::int64_t* ids, std::int64_t n, bool normalise, C
                       double* squares) const {
     for (std::int64_t i = 0; i < n; ++i) {
         C* const copy = buffer + i * depth();
-        if (!in_place_) read_(matrix_, ids[i], copy);
+        if (!in_place_) read_copy(ids[i], normalise, copy);
         vectors[i] = in_place_ ? reinterpret_cast<const C*>(matrix_.data + ids[i] * matrix_.row_stride) : copy;
     }
     if (squares != nullptr) {
         kernels_.add_squares(vectors, static_cast<std::size_t>(n), static_cast<std::size_t>(depth()), squares);
     }
     if (normalise) normalise_loaded(ids, n, buffer, vectors);
+}
+
+template <class C>
+void Vectors<C>::read_copy(std::int64_t id, bool normalise, C* copy) const {
+    read_(matrix_, id, copy);
+    if (normalise && has_bytes()) divide_by_common_divisor(copy, depth());
 }
 
 template <class C>
@@ -162,7 +179,7 @@ void Vectors<C>::normalise_loaded(const std::int64_t* ids, std::int64_t n, C* bu
             sources[count] = vectors[i];
             vectors[i] = copy;
             if (kernels_.try_normalise(sources[count], size, copy)) continue;
-            if (sizeof(C) == 4 && !in_place_) read_(matrix_, ids[i], copy);  // the trial has overwritten its source
+            if (sizeof(C) == 4 && !in_place_) read_copy(ids[i], true, copy);  // the trial has overwritten its source
             copies[count++] = copy;
         }
         double sums[at_once];

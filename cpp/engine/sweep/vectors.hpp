@@ -52,6 +52,8 @@ class Vectors {
     }
 
   private:
+    // Reads a vector to be normalised or not; bytes to be normalised are divided by their greatest common divisor.
+    void read_copy(std::int64_t id, bool normalise, C* copy) const;
     // Normalises loaded vectors into `buffer`, and has `vectors` point there.
     void normalise_loaded(const std::int64_t* ids, std::int64_t n, C* buffer, const C** vectors) const;
 

@@ -228,7 +228,7 @@ def raise_first_nan(chunks: Chunks, job: Any, nan: Any, has_nan: npt.NDArray[np.
 
 def changed_scores() -> InputValueError:
     """Return the error for chunks that are others when they are computed again."""
-    problem = "some changed when a chunk was computed again; persist() keeps such chunks"
+    problem = "some changed when a chunk was computed again"
     return InputValueError("scores", problem)
 
 
@@ -238,8 +238,7 @@ def rank_chunks(chunks: Chunks, job: Any, options: dict[str, Any]) -> Ranks:
     The first NaN of the matrix that the rule forbids is an error, and so are scores that change.
     """
     if job.candidates is not None:
-        expected = "none: rank scores[:, candidates], or leave out others by filter="
-        raise InputTypeError("candidates", expected=expected)
+        raise InputTypeError("candidates", expected="none, or a filter that leaves out others")
     dtype = chunks.options["dtype"]
     nan = options.get("nan", "raise")
     rules = {"order": "descending", **options, "dtype": dtype, "progress": None}
@@ -460,6 +459,5 @@ def _seen(name: str, value: Any, instead: str = "") -> Any:
         got = f"{type(value).__name__}; {instead} takes it"
         raise InputTypeError(name, expected="a dask array", got=got)
     if np.isnan(value.shape).any():
-        got = f"shape {value.shape}; compute_chunk_sizes() computes them"
-        raise InputValueError(name, expected="chunks of known sizes", got=got)
+        raise InputValueError(name, expected="chunks of known sizes", got=f"shape {value.shape}")
     return np.broadcast_to(np.empty((), value.dtype), value.shape)

@@ -1,6 +1,6 @@
 """RankProvider: measures of ir_measures from the ranks of relevant documents, exact for ties.
 
-It needs ir_measures: ``pip install 'truerank[ir-measures]'``.
+It needs ir_measures: ``pip install '.[ir-measures]'`` in the checkout.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ import numpy as np
 
 import truerank as tr
 
-from ..inputs.progress_listeners import reporter, watch_of_part
+from ..inputs.progress_listeners import reporter, watch_part
 from ..link_prediction import Task
 from ..metrics.keys import parse
 from ..tasks.side import Side, join_sides, lists_of_tasks, rank_batches
@@ -433,7 +433,7 @@ def evaluate_model(
                 raise tr.InputValueError("fused", expected=expected)
         ranks_of_sides = []
         for i, (name, side) in enumerate(task.sides.items()):
-            report = watch_of_part(watch, heights, i)
+            report = watch_part(watch, heights, i)
             if name in vectors:
                 report(0)
                 ranks = vectors[name].rank(side, **rules)

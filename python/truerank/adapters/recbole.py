@@ -1,6 +1,6 @@
 """RankEvaluator: RecBole's metrics from ranks that are counted, where RecBole sorts every row.
 
-It needs RecBole: ``pip install 'truerank[recbole]'``.
+It needs RecBole: ``pip install '.[recbole]'`` in the checkout.
 """
 
 from __future__ import annotations

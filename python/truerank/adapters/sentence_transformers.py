@@ -1,6 +1,6 @@
 """RankEvaluator: retrieval by sentence-transformers from exact ranks, with intervals and a report.
 
-It needs sentence-transformers 6: ``pip install 'truerank[sentence-transformers]'``.
+It needs sentence-transformers 6: ``pip install '.[sentence-transformers]'`` in the checkout.
 """
 
 from __future__ import annotations

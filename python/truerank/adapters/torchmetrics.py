@@ -1,6 +1,6 @@
 """TrueRankMetric: ranks as a metric of torchmetrics, for training loops of torch and Lightning.
 
-It needs torchmetrics: ``pip install 'truerank[torchmetrics]'``.
+It needs torchmetrics: ``pip install '.[torchmetrics]'`` in the checkout.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class TrueRankMetric(Metric):
             if ids is not None:
                 flags.append(name)
                 column = COLUMNS.index(name)
-                table[:, column] = ids_of_tasks(name, ids, number)
+                table[:, column] = task_ids(name, ids, number)
         table[:, -1] = sum(BITS.get(flag, 0) for flag in flags)  # Defaults have no bit.
         table[:1, -1] |= BITS["begins"]
         self.counts.append(torch.from_numpy(table).to(self.device))
@@ -283,7 +283,7 @@ class TrueRankMetric(Metric):
             got = "no state: this wrapper, like Running, keeps no states that are lists"
             raise InputValueError("counts", expected=expected, got=got)
         table = np.concatenate([NO_COUNTS, *(each.cpu().numpy() for each in self._tables())])
-        flags = flags_of_updates(table)
+        flags = update_flags(table)
         labelled = flags.intersection(IDS)
         if not len(table):  # Before the first update, any key and group must be possible.
             labelled = {"queries", "relation", "side"} if self.sides else {"queries", "relation"}
@@ -319,7 +319,7 @@ class TrueRankMetric(Metric):
         return [self.counts]
 
 
-def flags_of_updates(table: Any) -> set[str]:
+def update_flags(table: Any) -> set[str]:
     """Return the rules of the updates and what they were given, which must be the same in all."""
     bits_of_rows = table[:, -1] & ~BITS["begins"]
     if len(table) and (bits_of_rows != bits_of_rows[0]).any():
@@ -341,7 +341,7 @@ def find_first_updates(table: Any) -> Any:
     return order[update == first_update[task]]
 
 
-def ids_of_tasks(name: str, ids: Any, number: int) -> Any:
+def task_ids(name: str, ids: Any, number: int) -> Any:
     """Return an integer for each task."""
     array = np.asarray(ids.cpu() if isinstance(ids, torch.Tensor) else ids)
     if array.shape != (number,) or (number and array.dtype.kind not in "iu"):

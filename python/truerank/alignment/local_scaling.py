@@ -119,10 +119,10 @@ def csls_means(
             ids = align_set(f"candidates[{i}]", candidates[i], Vocabulary(size, None))
         among.append(ids)
     with watching(rules.progress, pairs.nbytes) as watch:
-        return means_of_vectors(pairs, positive_integer("k", k), among, rules, watch)
+        return vector_means(pairs, positive_integer("k", k), among, rules, watch)
 
 
-def means_of_vectors(
+def vector_means(
     pairs: Embeddings, k: int, among: Sequence[IntArray], rules: Rules, watch: Watch | None = None
 ) -> CSLS:
     """Return the means of open embeddings over some entities of each side, as `csls_means` does."""
@@ -157,5 +157,5 @@ def with_means(
     if not isinstance(csls, CSLS):
         if among is None:
             among = [np.arange(size) for size in vectors.shape]
-        csls = means_of_vectors(vectors, positive_integer("csls", csls), among, rules, watch)
+        csls = vector_means(vectors, positive_integer("csls", csls), among, rules, watch)
     return vectors.with_csls(csls)

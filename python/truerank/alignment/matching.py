@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 import numpy as np
 
 from ..counting.job import refuse_places
-from ..embeddings.scoring import topk_of_job
+from ..embeddings.scoring import search_topk
 from ..embeddings.vectors import CSLS, VECTOR_SIMILARITIES, Embeddings, watching
-from ..errors import InputValueError, Option, argument_names
+from ..errors import InputValueError, argument_names
 from ..inputs.array_likes import as_floats, default_arithmetic
 from ..inputs.checks import check_shape, choice, forbidden_nan, is_integer, number, positive_integer
-from ..inputs.progress_listeners import size_text, watch_of_part
+from ..inputs.progress_listeners import size_text, watch_part
 from ..inputs.rules import Rules, SimilarityOptions, read_rules, with_options
 from ..naming import public
 from ..stores import in_one_array, read_scores
@@ -37,16 +37,11 @@ COPIES = (
     "all vectors of one side are vectors of the other, in the same order: every entity is most "
     "similar to itself"
 )
-_BY_IDS = "both[left_ids], both[right_ids]"  # Ids of a graph may have gaps, as DBP15K's have.
-OF_EACH = Option("", effect="take the vectors of each graph from a matrix of both", call=_BY_IDS)
 NOBODY = -1  # the partner of a column without one
 BLOCK_ROWS = 256
 # Kept beside each score: its place in the order of its row; a float64 and a flag for the solver.
 KEPT_BYTES = {"greedy": 0, "mutual": 0, "stable": 4, "optimal": 9}
 _MAX_EXACT_INTEGER = 1 << 53  # Integers up to here are exact in float64.
-_OF_RANKS = Option("", effect="makes scores of ranks", call="np.negative(left)")
-_SCALED = "applies it: r and c are the means of the k highest scores of rows and columns"
-_SCALE_BEFORE = Option("", effect=_SCALED, call="a matrix 2 * s - r[:, None] - c")
 
 
 @public("truerank.alignment")
@@ -187,15 +182,15 @@ def read_vectors(
         vectors = Embeddings(left, right, similarity, None, rules.dtype, layout=rules.layout)
     if vectors.single_row:
         raise InputValueError("left", expected="a matrix (entities, d)", got="a single vector")
-    if offset_of_copies(vectors) is not None:
-        raise InputValueError("left, right", COPIES, remedies=[OF_EACH])
+    if copy_offset(vectors) is not None:
+        raise InputValueError("left, right", COPIES)
     if is_integer(csls):
         positive_integer("csls", csls)
         return vectors
     return with_means(vectors, csls, None, rules)
 
 
-def offset_of_copies(vectors: Embeddings) -> int | None:
+def copy_offset(vectors: Embeddings) -> int | None:
     """Return the offset at which every vector of the smaller side stands in the other side.
 
     The vector of left entity i is that of right entity i + offset. None: there is no such offset,
@@ -204,13 +199,13 @@ def offset_of_copies(vectors: Embeddings) -> int | None:
     Examples
     --------
     >>> both = np.array([[0.0, 1.0], [1.0, 2.0], [1.0, 1.0]])
-    >>> offset_of_copies(Embeddings(both[1:], both, "dot"))
+    >>> copy_offset(Embeddings(both[1:], both, "dot"))
     1
     """
     few = vectors.queries.array
     many = vectors.entities.array
     if len(few) > len(many):
-        offset = offset_of_copies(vectors.turned())
+        offset = copy_offset(vectors.turned())
         return None if offset is None else -offset
     if len(few) < 2 or few.dtype != many.dtype:  # A single equal vector says nothing.
         return None
@@ -230,11 +225,10 @@ def read_matrix(left: Any, similarity: str, csls: int | CSLS | None, rules: Rule
     if rules.layout is not None:
         raise InputValueError("layout", expected="nothing with a matrix", got=repr(rules.layout))
     if csls is not None:
-        expected = "nothing with a matrix"
-        raise InputValueError("csls", "", expected, repr(csls), remedies=[_SCALE_BEFORE])
+        raise InputValueError("csls", expected="nothing with a matrix", got=repr(csls))
     with argument_names(scores="left"):
         matrix = in_one_array(read_scores(left, rules.dtype))
-        refuse_places(matrix, rules, _OF_RANKS)
+        refuse_places(matrix, rules, remedies=())
     check_shape("left", matrix.array.shape, 2, "a matrix (left, right)")
     if matrix.dtype in ("int64", "uint64") and matrix.array.size:
         least = int(matrix.array.min())
@@ -258,7 +252,7 @@ def match_vectors(
         passes.append("back")
     sizes = [vectors.nbytes] * len(passes)
     with watching(rules.progress, sum(sizes)) as watch:
-        watches = {name: watch_of_part(watch, sizes, i) for i, name in enumerate(passes)}
+        watches = {name: watch_part(watch, sizes, i) for i, name in enumerate(passes)}
         if is_integer(csls):
             vectors = with_means(vectors, int(csls), None, rules, watch=watches["means"])
         if method in ("stable", "optimal"):
@@ -266,13 +260,13 @@ def match_vectors(
             scores = vectors.score(None, None, rules.num_threads)
             return match_matrix(scores, method, rules.nan)
         job = vectors.job(..., None, None, None, rules)
-        best = topk_of_job(vectors, job, 1, watches["best"])
+        best = search_topk(vectors, job, 1, watches["best"])
         left_ids = np.flatnonzero(best.scores[:, 0] > -np.inf)
         right_ids = best.ids[left_ids, 0]
         if method == "mutual":
             turned = vectors.turned()
             job = turned.job(..., right_ids, None, None, rules)
-            back = topk_of_job(turned, job, 1, watches["back"])
+            back = search_topk(turned, job, 1, watches["back"])
             is_mutual = back.ids[:, 0] == left_ids
             left_ids = left_ids[is_mutual]
             right_ids = right_ids[is_mutual]
@@ -287,7 +281,8 @@ def match_matrix(scores: Array, method: str, nan: str) -> tuple[Pairs, Array]:
     if np.isnan(scores.max()):  # It is NaN if any score is.
         row, column = np.argwhere(np.isnan(scores))[0]
         if nan == "raise":
-            raise forbidden_nan("scores", f"a score at row {row}, column {column}", nan)
+            place = f"a score at row {row}, column {column}"
+            raise forbidden_nan("scores", place, nan, helps=["omit"])
         scores = np.where(np.isnan(scores), -np.inf, scores)
     pairs = MATCHERS[method](scores)
     return pairs, scores[pairs]

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from .. import _core
-from ..arrays.row_keys import are_among, digest_of_rows, distinct, without
+from ..arrays.row_keys import are_among, digest_rows, distinct, without
 from ..counting.driver import Counts, TileCount, open_in_turn
 from ..embeddings.vectors import CSLS, VECTOR_SIMILARITIES, Embeddings, listener_of, watching
-from ..errors import InputTypeError, InputValueError, Option, warn_user
+from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.array_likes import read_only
 from ..inputs.checks import Axis, choice, is_integer
-from ..inputs.progress_listeners import watch_of_part
+from ..inputs.progress_listeners import watch_part
 from ..inputs.rules import (
     BatchOptions,
     EmbeddingOptions,
@@ -41,12 +41,12 @@ from ..records.vocabularies import align_set
 from ..reporting import Report
 from ..stores.store import Store, Tile
 from ..tasks import described_by
-from ..tasks.candidates import CandidateSet, name_of_sets
-from ..tasks.side import Side, job_of_side, make_side, read_sides
+from ..tasks.candidates import CandidateSet, name_sets
+from ..tasks.side import Side, make_job, make_side, read_sides
 from ..tasks.task import RowOrder
 from ..tasks.task import Task as SidedTask
 from .local_scaling import with_means
-from .matching import COPIES, OF_EACH, offset_of_copies
+from .matching import COPIES, copy_offset
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -221,7 +221,7 @@ class Task(SidedTask):
                 filter=tuple(filtered_by), candidates=name_of_candidates, split=split
             ),
             facts=zip(self.pairs.T, (self.left, self.right), strict=True),
-            known=digest_of_rows(list(splits.rows.T)),
+            known=digest_rows(list(splits.rows.T)),
             test_rows=ranked,
             height=splits.sizes[split],
             findings=findings,
@@ -302,19 +302,18 @@ class Task(SidedTask):
         order = self._order_by_place(side, "left")
         given = {"queries": left, "entities": right, "similarity": similarity}
         vectors, _ = self._open_vectors(side, "left", order, rules, **given)
-        offset = offset_of_copies(vectors)
+        offset = copy_offset(vectors)
         if offset is not None and self._are_candidates(self.pairs + np.array([offset, -offset])):
             words = f"{COPIES}, which is not a candidate if candidates are only of the other graph"
-            named = "Task(..., left=left_ids, right=right_ids)"
-            warn_user("left, right", words, [OF_EACH, Option("", effect="names them", call=named)])
+            warn_user("left, right", words)
         n_passes = 2 if is_integer(csls) else 1  # The means of neighbours are found before.
         sizes = [vectors.nbytes] * n_passes
         with watching(rules.progress, sum(sizes)) as watch:
             if watch is not None:
                 watch(0, sum(sizes))
-            first_pass = watch_of_part(watch, sizes, 0)
+            first_pass = watch_part(watch, sizes, 0)
             scaled = with_means(vectors, csls, self.candidates, rules, first_pass)
-            last_pass = watch_of_part(watch, sizes, len(sizes) - 1)
+            last_pass = watch_part(watch, sizes, len(sizes) - 1)
             ranks = rank_vectors(scaled, self.sides, rules, watch=last_pass)
         return self._report(ranks)
 
@@ -461,7 +460,7 @@ def as_candidates(
             problem = f"{share} {graph} entities of the test are missing, first {first!r}"
             raise InputValueError(f"candidates: {side}", problem)
         lists.append(read_only(ids))
-    return name_of_sets(list(map(CandidateSet, lists))), (lists[0], lists[1])
+    return name_sets(list(map(CandidateSet, lists))), (lists[0], lists[1])
 
 
 def _unaligned(splits: SplitTables, tested: Candidates) -> Candidates:
@@ -542,7 +541,7 @@ def rank_vectors(
     ranks = []
     for i, job in enumerate(_jobs_of(sides, rules)):
         some = vectors.turned() if job.is_turned else vectors
-        counts = some.counts(job, watch=watch_of_part(watch, sizes, i))
+        counts = some.counts(job, watch=watch_part(watch, sizes, i))
         ranks.append(counts.ranks(job, some))
     return ranks
 
@@ -595,7 +594,7 @@ def _rank_jointly(
     ranks = []
     for job, counted in zip((forward_job, backward_job), counts, strict=True):
         if counted.fault is not None:
-            raise job.error_of(counted.fault)
+            raise job.make_error(counted.fault)
         words = {"device": vectors.host_place, "similarity": vectors.measure}
         ranks.append(job.ranks(counted.arrays, vectors.dtype, vectors.files, **words))
     return ranks
@@ -605,7 +604,7 @@ def _jobs_of(sides: Mapping[str, Side], rules: Rules) -> list[Job]:
     """Return the job of each side: a row of scores is a left entity, or a right one if turned."""
     jobs: list[Job] = []
     for name, side in sides.items():
-        job = job_of_side(side, side.query_ids[side.rows, 0], rules)
+        job = make_job(side, side.query_ids[side.rows, 0], rules)
         jobs.append(replace(job, is_turned=SIDES[name][0] == "right"))
     return jobs
 
@@ -631,7 +630,7 @@ def rank_matrix(
             else:
                 fault = count.add_tile(tile, scores)
             if fault is not None:
-                raise count.job.error_of(fault)
+                raise count.job.make_error(fault)
         del scores  # Now the file can be unmapped.
         done += tile.height * tile.width * store.itemsize
         if watch is not None:

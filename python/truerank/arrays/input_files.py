@@ -25,7 +25,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..errors import InputError, InputTypeError, InputValueError, show_briefly
+from ..errors import InputError, InputTypeError, InputValueError
 
 if TYPE_CHECKING:
     import mmap
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-# What files of other forms begin with, what they are, and what makes of them what is read.
-_WAYS_OUT = {
+# What files of other forms begin with, and what they are.
+_FORMATS = {
     b"\x93NUMPY": "an array of numpy, whose name ends in .npy",
-    b"PK\3\4": "a zip archive, as .npz: numpy.load(path) has its arrays",
-    b"PAR1": "parquet: pandas.read_parquet(path)",
-    b"ARROW1": "feather: pandas.read_feather(path)",
-    b"\x80\4": "a pickle: pickle.load(file), if you trust who wrote it",
-    b"\x80\5": "a pickle: pickle.load(file), if you trust who wrote it",
-    b"(\xb5/\xfd": "zstd: zstd -d unpacks it",
-    b"BZh": "bzip2: bunzip2 unpacks it",
-    b"\xfd7zXZ": "xz: unxz unpacks it",
-    b"\xff\xfe\0\0": "text in UTF-32: iconv -f utf-32 -t utf-8 makes UTF-8 of it",
-    b"\0\0\xfe\xff": "text in UTF-32: iconv -f utf-32 -t utf-8 makes UTF-8 of it",
-    b"\xff\xfe": "text in UTF-16: iconv -f utf-16 -t utf-8 makes UTF-8 of it",
-    b"\xfe\xff": "text in UTF-16: iconv -f utf-16 -t utf-8 makes UTF-8 of it",
+    b"PK\3\4": "a zip archive, as .npz",
+    b"PAR1": "parquet",
+    b"ARROW1": "feather",
+    b"\x80\4": "a pickle",
+    b"\x80\5": "a pickle",
+    b"(\xb5/\xfd": "zstd",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
+    b"\xff\xfe\0\0": "text in UTF-32, not UTF-8",
+    b"\0\0\xfe\xff": "text in UTF-32, not UTF-8",
+    b"\xff\xfe": "text in UTF-16, not UTF-8",
+    b"\xfe\xff": "text in UTF-16, not UTF-8",
 }
 GZIP = b"\x1f\x8b"  # A gzipped file begins so, whatever its name is.
 # A header is looked for in so many bytes. It may declare that it is 4 GB long.
@@ -66,7 +66,7 @@ def path_name(argument: str, path: object, expected: str = "a path") -> str:
     return os.fsdecode(path)
 
 
-def state_of_file(path: str | bytes | os.PathLike[str]) -> tuple[int, ...]:
+def file_state(path: str | bytes | os.PathLike[str]) -> tuple[int, ...]:
     """Return what tells a file from others, whatever its path is, and from what it held before.
 
     No file has a name with a NUL, which whoever opens it refuses.
@@ -78,12 +78,12 @@ def state_of_file(path: str | bytes | os.PathLike[str]) -> tuple[int, ...]:
 
 
 def describe_format(head: bytes) -> str:
-    """Say what a file is that begins with these bytes, and what to do; "": nobody knows.
+    """Say what a file is that begins with these bytes; "": nobody knows.
 
     >>> describe_format(b"PAR1..."), describe_format(b"a\\tr\\tb")
-    ('parquet: pandas.read_parquet(path)', '')
+    ('parquet', '')
     """
-    return next((way for magic, way in _WAYS_OUT.items() if head.startswith(magic)), "")
+    return next((form for magic, form in _FORMATS.items() if head.startswith(magic)), "")
 
 
 @contextmanager
@@ -96,18 +96,14 @@ def open_input(
     the system raises it, with the name that was given.
     """
     name = path_name(argument, path)
-    try:
-        # This is asked before the file is opened, which may wait for somebody to write into a pipe.
-        mode = 0 if "\0" in name else os.stat(name).st_mode  # No file has a name with a NUL.
-        is_special = not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
-        if is_special:
-            expected = "a regular file, no pipe, socket or device"
-            raise InputValueError(argument, expected=expected, place=name)
-        with open(name, "rb", buffering) as file:
-            yield file
-    except OSError as error:
-        show_briefly(error)
-        raise
+    # This is asked before the file is opened, which may wait for somebody to write into a pipe.
+    mode = 0 if "\0" in name else os.stat(name).st_mode  # No file has a name with a NUL.
+    is_special = not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+    if is_special:
+        expected = "a regular file, no pipe, socket or device"
+        raise InputValueError(argument, expected=expected, place=name)
+    with open(name, "rb", buffering) as file:
+        yield file
 
 
 @contextmanager

@@ -57,13 +57,13 @@ class Occurrences(NamedTuple):
         return numbers
 
 
-def codes_of(*columns: IntArray) -> Codes:
+def factorize(*columns: IntArray) -> Codes:
     """Return the place of each integer, or of each row of several columns, among the distinct ones.
 
     Rows are ordered by the first column, then by the second, and so on; their distinct values are
     keys of `row_keys`.
 
-    >>> codes_of(np.array([5, 2, 5]))
+    >>> factorize(np.array([5, 2, 5]))
     Codes(distinct=array([2, 5]), codes=array([1, 0, 1]))
     """
     values = row_keys(columns) if len(columns) > 1 else columns[0]
@@ -118,7 +118,7 @@ class RowKeys:
     def all(self) -> IntArray:
         """Return the keys of all rows, which can only be compared with keys of the same object."""
         keys = np.empty(len(self._columns[0]), dtype=np.int64)
-        for block in blocks_of(len(keys)):
+        for block in cut_blocks(len(keys)):
             keys[block] = self.of(block)
         return keys
 
@@ -150,16 +150,16 @@ def _coded_rows(columns: Sequence[IntArray], ranges: Sequence[tuple[int, int]]) 
     """Return keys of rows whose columns have large ranges: of their codes, which are small."""
     low, bound = ranges[0]  # All keys are below the bound.
     if bound > _LARGEST_KEY:
-        keys = codes_of(columns[0]).codes
+        keys = factorize(columns[0]).codes
         bound = len(keys)
     else:
         keys = np.subtract(columns[0], low, dtype=np.int64)
     for column, (low, span) in zip(columns[1:], ranges[1:], strict=True):
         if bound * span > _LARGEST_KEY:
-            distinct_keys, keys = codes_of(keys)
+            distinct_keys, keys = factorize(keys)
             bound = len(distinct_keys)
         if bound * span > _LARGEST_KEY:  # The column is coded, too.
-            distinct_values, column = codes_of(column)
+            distinct_values, column = factorize(column)
             low, span = 0, len(distinct_values)
         _extend_keys(keys, column, low, span)
         bound *= span
@@ -235,7 +235,7 @@ def are_new(values: IntArray) -> npt.NDArray[np.bool_]:
     return is_new
 
 
-def occurrences_of(*parts: IntArray) -> Occurrences:
+def count_values(*parts: IntArray) -> Occurrences:
     """Count how often each integer occurs, in one array or in several."""
     ranges = [_core.range_of(values) for values in parts if len(values)] or [(0, 0)]
     low = min(first for first, _ in ranges)
@@ -258,7 +258,7 @@ def distinct_rows(columns: Sequence[IntArray]) -> list[IntArray]:
     rows = RowKeys(columns)
     keys = rows.all()
     if not rows.are_plain:
-        first = codes_of(keys).first()
+        first = factorize(keys).first()
         return [column[first] for column in columns]
     # To sort keys and decode them is quicker than to gather rows from anywhere in memory.
     return _decode_keys(distinct_in_place(keys), rows.ranges)
@@ -271,7 +271,7 @@ def _decode_keys(keys: IntArray, ranges: Sequence[tuple[int, int]]) -> list[IntA
     """
     columns = [keys, *(np.empty(len(keys), np.int64) for _ in ranges[1:])]
     first_low, _ = ranges[0]
-    for block in blocks_of(len(keys)):
+    for block in cut_blocks(len(keys)):
         quotients = keys[block]
         for i in range(len(ranges) - 1, 0, -1):
             low, span = ranges[i]
@@ -294,7 +294,7 @@ def count_prefixes(columns: Sequence[IntArray]) -> list[Occurrences]:
     low, first_span = rows.ranges[0]
     if not rows.are_plain or first_span > 2 * len(columns[0]) + _SMALL:
         lengths = range(2, len(columns) + 1)
-        return [occurrences_of(distinct_rows(columns[:length])[0]) for length in lengths]
+        return [count_values(distinct_rows(columns[:length])[0]) for length in lengths]
     spans = [span for _, span in rows.ranges]
     keys = rows.all()
     if math.prod(spans) < 1 << 31:
@@ -324,7 +324,7 @@ def look_up(among: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
     return _core.IntegerTable(among, len(values)).look_up(values)
 
 
-def blocks_of(number: int) -> list[slice]:
+def cut_blocks(number: int) -> list[slice]:
     """Cut a number of values into blocks that stay in the cache; none at all are one block."""
     if number <= _BLOCK:
         return [slice(0, number)]
@@ -332,15 +332,15 @@ def blocks_of(number: int) -> list[slice]:
     return [slice(start, min(start + _BLOCK, number)) for start in starts]
 
 
-def digest_of_rows(columns: Sequence[IntArray]) -> str:
+def digest_rows(columns: Sequence[IntArray]) -> str:
     """Return 16 hex digits that say which rows these are, and how often, in whatever order.
 
     >>> one, two = np.array([5, 7, 7]), np.array([1, 2, 3])
-    >>> digest_of_rows([one, two]) == digest_of_rows([one[::-1], two[::-1]])
+    >>> digest_rows([one, two]) == digest_rows([one[::-1], two[::-1]])
     True
     """
     total = 0
-    for block in blocks_of(len(columns[0])):
+    for block in cut_blocks(len(columns[0])):
         total += int(hash_rows([column[block] for column in columns]).sum())
     return f"{total % (1 << 64):016x}"
 

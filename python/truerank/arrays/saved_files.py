@@ -29,7 +29,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..errors import InputValueError, show_briefly
+from ..errors import InputValueError
 from .input_files import decode_npy, npz_entries, open_input, path_name, report_damage
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         is_of_this_file = temporary in paths or not error.filename
         if error.errno is None or not is_of_this_file:
             raise
-        raise show_briefly(OSError(error.errno, error.strerror, place)) from error
+        raise OSError(error.errno, error.strerror, place) from error
     except BaseException:
         _remove(temporary)
         raise

@@ -164,7 +164,7 @@ def info(values: Values) -> None:
     \b
     truerank info --json
     """
-    backends = devices.task_counts.backends_of_devices().items()
+    backends = devices.task_counts.device_backends().items()
     named_devices = ", ".join(f"{name} ({backend})" for name, backend in backends)
     openmp = "yes" if _core.openmp() else "no"
     facts = {

@@ -33,7 +33,7 @@ from .output import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ..inference import Comparisons
+    from ..inference import Comparison, Comparisons
 
 LABELS = {"side": "side", "relation": "relation", "query": "queries"}
 KINDS = {
@@ -240,7 +240,7 @@ def rank_arguments(path: str, values: Values, labels: Values) -> Values:
     if has_row_for_each_file and not has_columns:
         raise click.UsageError(
             f"expected {rows:,} targets, one for each row of the {files} files, got {tasks:,}; "
-            "--shards columns says that each file has columns of the same rows"
+            "--shards columns says that each file has other candidates, of the same rows and model"
         )
     if labels or not values.keys().isdisjoint(("by", "weights")):
         blank = tr.Ranks(np.zeros(tasks, np.int64), np.ones(tasks, np.int64), 2)
@@ -257,7 +257,7 @@ def rank_arguments(path: str, values: Values, labels: Values) -> Values:
 
 @command(
     "compare",
-    "columns list_columns duplicates order nan relevance_level seed html metrics",
+    "columns list_columns duplicates order nan relevance_level gain exclude seed html metrics",
     options.PRINTING,
 )
 @click.argument("ranks", type=options.INPUT, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
@@ -272,7 +272,12 @@ def rank_arguments(path: str, values: Values, labels: Values) -> Values:
     "What was drawn when the test set was made: a label of the ranks (query, relation, ...), or a "
     ".npy file with a label for each task of the first file. Default: the label unit, else tasks.",
 )
-@option("--by", options.LABEL, "Groups that have rows on the page of --html: a label of the ranks.")
+@option(
+    "--by",
+    options.WORD,
+    "Groups by a label of the ranks, such as query: all that the second of two models made worse "
+    "are listed in place of the table; with --html all groups have rows on its page instead.",
+)
 @option("--qrels", options.INPUT, "Right answers; the files are then runs, such as TREC's.")
 @option(
     "--candidates",
@@ -284,7 +289,7 @@ def rank_arguments(path: str, values: Values, labels: Values) -> Values:
 @option(
     "--common",
     None,
-    "Compare only queries for which all models except the last have ranks or lists.",
+    "Compare only queries that all models were asked, and all except the last have lists for.",
 )
 @option(
     "--margin",
@@ -298,8 +303,9 @@ def compare_files(values: Values) -> None:
     Each file holds the ranks of one model, which --save of any command wrote, or text as for
     `truerank evaluate`; ranks of retrieval are compared query by query, by their own metrics
     (ndcg@10, map, ...). With --qrels each file is a run, which is evaluated as by `truerank
-    retrieval`. If there are more than two models, all pairs are compared, by each of --metrics
-    (default: mrr). Holm's method also corrects the p-values of all pairs and metrics together.
+    retrieval` with these options. If there are more than two models, all pairs are compared, by
+    each of --metrics (default: mrr). Holm's method also corrects the p-values of all pairs and
+    metrics together.
 
     \b
     truerank compare transe.npz rotate.npz --metrics mrr,hits@10
@@ -314,9 +320,10 @@ def compare_files(values: Values) -> None:
     table has new minus base, and a last line for each metric says whether it is "worse" (the
     interval is below 0, by Holm's method over the metrics, and the difference below -margin), "no
     worse" (the interval begins at -margin or above, or nothing differs), or "undecided", and with
-    how many queries two equal models would mostly pass. Below it stand the queries that lost most.
-    In other forms than text verdicts are a column. The exit code is 3 if the new model is worse by
-    one metric, else 1 if a metric is refused, else 0; 1 and 2 are errors, too.
+    how many queries two equal models would mostly pass. Below it stand the queries that lost most;
+    --by query lists all. In other forms than text verdicts are a column. The exit code is 3 if the
+    new model is worse by one metric, else 1 if a metric is refused, else 0; 1 and 2 are errors,
+    too.
 
     Each file is a model of one run. Compare several runs of a model, such as two seeds, in Python,
     which adds the variance between runs: tr.compare([tr.load("A0.npz"), tr.load("A1.npz")],
@@ -329,37 +336,43 @@ def compare_files(values: Values) -> None:
     if len(paths) < 2 or options.is_one_file(*paths):
         raise click.UsageError("expected the ranks of at least two models, each once")
     margin = values.pop("margin", None)
-    if margin is not None and len(paths) != 2:
-        raise click.UsageError("--margin needs two files, base first")
+    lists_losses = "by" in values and "html" not in values
+    if len(paths) != 2 and (lists_losses or margin is not None):
+        raise click.UsageError("--margin and --by need two files, base first")
     printing = take(values, options.PRINTING)
     page = values.pop("html", None)
     metrics = values.pop("metrics", ["mrr"])
     seed = values.pop("seed", 0)
     check_printing(printing, html=page)
-    ranks = ranks_of_models(paths, values)
+    are_runs = "qrels" in values
+    ranks = model_ranks(paths, values)
     rules = take(values, "relevance_level")
     if unit_of(next(iter(ranks.values()))) == "task":
         options.refuse(rules, "ranks of tasks with one right answer each")
-    by = values.pop("by", None)
-    if by is not None and page is None:
-        raise click.UsageError("--by has groups on the page of --html; --unit names the units")
+    grouping = {} if lists_losses else take(values, "by")
     if page is not None and "common" in values:
         raise click.UsageError(
             "--html shows all queries of each model, and does not go with --common"
         )
     models = {}
     for name, each in ranks.items():
-        models[name] = tr.report(each.with_protocol(**rules), seed=seed, by=by)
-    with called(metric="--metrics"):
-        if margin is None:
+        models[name] = tr.report(each.with_protocol(**rules), seed=seed, **grouping)
+    names = {"metric": "--metrics"}
+    if are_runs:
+        names["entities"] = "--candidates"
+    with called(**names):
+        if margin is None and not lists_losses:
             pairs = tr.compare(models, metric=metrics, seed=seed, **values)
             show_result: Callable[[], None] = partial(show, pairs, printing)
         else:
             from ..inference.comparing import gate  # Other comparisons need none.
 
             base, new = models.values()
-            pairs, verdicts, losses = gate(base, new, metrics, margin, seed=seed, **values)
-            show_result = partial(show_verdicts, pairs, verdicts, losses, printing)
+            pairs, verdicts, losses = gate(base, new, metrics, margin or 0.0, seed=seed, **values)
+            if margin is None:
+                verdicts = {name: text for name, text in verdicts.items() if name not in losses}
+            by = values.get("by")
+            show_result = partial(show_verdicts, pairs, verdicts, losses, printing, by)
             models = {"base": base, "new": new}
             values["allow_unlike"] = True  # What forbids a comparison has been refused by now.
     if page is not None:
@@ -373,42 +386,55 @@ def show_verdicts(
     verdicts: Mapping[str, str],
     losses: Mapping[str, Sequence[Values]],
     printing: Values,
+    by: str | None,
 ) -> NoReturn:
-    """Print what a gate says: below a table of text, and as a column of other forms."""
-    from ..inference.comparing import gate_table
+    """Print what a gate says below a table of text, and else as a column; by a label all losses."""
+    from ..inference.comparing import gate_table, losses_table
 
     has_verdicts = check_printing(printing) != "text"
-    table = gate_table(pairs, verdicts, has_verdicts=has_verdicts)
-    content = json.loads(table.to_json())
-    for row in content["rows"]:
-        row["lost_most"] = losses.get(row["metric"], [])
+    if by is None:
+        table = gate_table(pairs, verdicts, has_verdicts=has_verdicts)
+        content = json.loads(table.to_json())
+        for row in content["rows"]:
+            row["lost_most"] = losses.get(row["metric"], [])
+    else:
+        table = losses_table(pairs, losses, by)
+        content = json.loads(table.to_json()) | {"verdicts": verdicts}
+    pairs_by_metric = {pair.metric: pair for pair in pairs}
     lines = []
     for metric, verdict in verdicts.items():
         lines.append(f"{metric} {verdict}")
-        if losses.get(metric):
-            lines.append(f"lost most: {'; '.join(map(describe_loss, losses[metric]))}")
+        if by is None and losses.get(metric):
+            lines.append(describe_losses(losses[metric], pairs_by_metric[metric]))
     code = 0
     refused = {metric: verdicts[metric] for metric in verdicts if metric not in pairs.metrics}
     if refused:
         content["refused"] = refused
         code = REFUSED_CODE
-    if "worse" in verdicts.values():
+    if any(verdict.startswith("worse") for verdict in verdicts.values()):
         code = WORSE_CODE
     show(table, printing, content, lines)
     click.get_current_context().exit(code)
 
 
-def describe_loss(loss: Values) -> str:
-    """Name a unit by its labels, with what it has by base and by new.
+def describe_losses(losses: Sequence[Values], pair: Comparison) -> str:
+    """Name the units that lost most, with their values of base and of new, and what lists all."""
+    parts = []
+    for loss in losses:
+        *labels, (_, base), (_, new) = loss.items()
+        named = ", ".join(f"{word} {label}" for word, label in labels)
+        if "dataset" in loss:  # It comes first.
+            named = ": ".join(str(label) for _, label in labels)
+        parts.append(f"{named} ({base:.3f} to {new:.3f})")
+    label = labels[0][0] if len(labels) == 1 else pair.unit
+    # Single tasks have several labels, and those in a file no name.
+    label = {"triple": "unit", "pair": "unit", "task": "", "group": ""}.get(label, label)
+    if label and len(losses) < pair.losses:
+        parts.append(f"--by {label} lists all")
+    return f"lost most: {'; '.join(parts)}"
 
-    >>> describe_loss({"query": "q7", "base": 1.0, "new": 0.25})
-    'query q7 (1.000 to 0.250)'
-    """
-    *labels, (_, base), (_, new) = loss.items()
-    return f"{', '.join(f'{word} {label}' for word, label in labels)} ({base:.3f} to {new:.3f})"
 
-
-def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]:
+def model_ranks(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]:
     """Return the ranks of each model by its name: saved, of text, or with --qrels of its run."""
     are_runs = "qrels" in values
     texts = [path for path in paths if is_text(path)]
@@ -430,7 +456,7 @@ def _read_saved_or_text(
 ) -> dict[str, tr.Ranks]:
     """Read the ranks of each model: of text with the number of candidates, or saved ones."""
     candidates = values.pop("candidates", None) if texts else None
-    refused = "candidates columns list_columns duplicates order nan"
+    refused = "candidates columns list_columns duplicates order nan gain exclude"
     options.refuse(take(values, refused), "saved ranks")
     with called(scores="ranks", path="ranks"):
         lines = {path: read_rows(path) for path in texts}
@@ -450,10 +476,12 @@ def _read_saved_or_text(
 def _evaluate_runs(files: Mapping[str, str], values: Values) -> dict[str, tr.Ranks]:
     """Rank the right answers of --qrels in the run of each model."""
     with called(entities="--candidates", ids="ranks"):
-        qrels = values.pop("qrels")
-        columns, list_columns = values.pop("columns", None), values.pop("list_columns", None)
-        candidates = options.candidates_of_lists(values.pop("candidates", None))
-        task = tr.retrieval.Task(qrels, columns=columns, **candidates)
+        facts = take(values, "qrels columns gain")
+        facts |= options.candidates_of_lists(values.pop("candidates", None))
+        if values.pop("exclude", False):
+            facts["exclude"] = "self"
+        list_columns = values.pop("list_columns", None)
+        task = tr.retrieval.Task(**facts)
         rules = take(values, "order nan duplicates") | {"progress": bar()}
         ranks = {}
         with called(columns="--list-columns"):
@@ -465,8 +493,16 @@ def _evaluate_runs(files: Mapping[str, str], values: Values) -> dict[str, tr.Ran
 # -- several jobs ----------------------------------------------------------------------------------
 
 
+def read_part(_: str, word: str) -> tuple[str | None, str]:
+    """Read NAME=FILE, or a file alone, whose name may have a "=" where it is there."""
+    name, equals, path = word.partition("=")
+    if not equals or os.path.exists(word):
+        return None, options.note_file(word)
+    return name, options.note_file(path)
+
+
 @command("merge", "relevance_level", options.REPORTING)
-@click.argument("parts", type=options.INPUT, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
+@click.argument("parts", type=options.Value(read_part), nargs=-1, metavar="[NAME=]A.npz ...")
 @option(
     "--repeats",
     REPEAT_RULES,
@@ -481,8 +517,9 @@ def merge(values: Values) -> None:
     If each is a --part of one task, they are joined in the order of the whole, and have its units
     (test triples, aligned pairs, queries). Files of several tasks, such as folds, are joined only
     with --repeats; units and queries of different tasks stay separate, even if they have one name.
-    If data sets share queries with their right answers, as in several languages, `truerank
-    evaluate GERMAN.npz --labels query=names.npy --save DE.npz` renames them first. The files may
+    Data sets are joined under names, NAME=FILE, which is given again for each part of one set:
+    each task then has the label "dataset" (--by dataset), and nothing is a repeat, as where
+    languages share queries and right answers. A word that is a file is no NAME=FILE. The files may
     also be counters over parts of the candidates, which `RankCounter.save` wrote. All are of one
     kind. The joined counts are those of one job that counts all; --save stores them for `truerank
     evaluate`, which adds labels, and for `compare`. Lists over parts of the queries, which
@@ -490,9 +527,11 @@ def merge(values: Values) -> None:
 
     \b
     truerank merge part-0.npz part-1.npz part-2.npz --save ranks.npz
+    truerank merge en=english.npz de=german.npz --save ranks.npz --by dataset
     truerank merge columns-*.npz --save ranks.npz --metrics mrr,hits@10 --interval
     """
-    paths = values.pop("parts", ())
+    words = values.pop("parts", ())
+    paths = [path for _, path in words]
     if len(paths) < 2 or options.is_one_file(*paths):
         raise click.UsageError("expected the saved counts of at least two jobs, each once")
     kinds = [options.archive_kind("parts", path) for path in paths]
@@ -503,14 +542,18 @@ def merge(values: Values) -> None:
         if kind != kinds[0]:
             expected = f"{KINDS[kinds[0]]}, as {paths[0]}"
             raise InputValueError("parts", expected=expected, got=KINDS[kind], place=path)
+    names = {name for name, _ in words}
+    if names != {None} and (None in names or kinds[0] != "truerank.ranks"):
+        expected = "NAME=FILE for each file, or for none; only saved ranks have names"
+        raise click.UsageError(f"expected {expected}")
     if kinds[0] == "truerank.topk":
         from .indexes import merge_lists  # Other files need none of it.
 
         merge_lists(paths, values)
         return
-    with called(path="parts", update="parts"):
+    with called(parts="parts", path="parts", update="parts"):
         if kinds[0] == "truerank.ranks":
-            ranks = joined_ranks(paths, values.pop("repeats", None))
+            ranks = joined_ranks(words, values.pop("repeats", None))
         else:
             options.refuse(take(values, "repeats"), "counters")
             counter = tr.RankCounter.load(paths[0])
@@ -522,19 +565,27 @@ def merge(values: Values) -> None:
     show_report(lambda: ranks, values, SAVED, unit=unit_of(ranks))
 
 
-def joined_ranks(paths: Sequence[str], repeats: Any) -> tr.Ranks:
-    """Join ranks over tasks; those of parts of a task must be all."""
-    parts = [tr.load(path) for path in paths]
-    if not any(part.origins for part in parts):  # Ranks of tasks know their places.
-        check_order("parts", paths)
+def joined_ranks(words: Sequence[tuple[str | None, str]], repeats: Any) -> tr.Ranks:
+    """Join ranks over tasks, or over data sets by name; those of parts of a task must be all."""
+    files: dict[str | None, list[str]] = {}
+    for name, path in words:
+        files.setdefault(name, []).append(path)
+    joined: dict[Any, Any] = {name: list(map(tr.load, paths)) for name, paths in files.items()}
+    for name, parts in joined.items():
+        if not any(part.origins for part in parts):  # Ranks of tasks know their places.
+            check_order("parts", files[name])
+        if len(parts) == 1:
+            joined[name] = parts[0]
+    # Of a data set, errors name the first file.
+    places = files.get(None, [paths[0] for paths in files.values()])
     try:
-        ranks = tr.concatenate(parts, repeats=repeats)
+        ranks = tr.concatenate(joined.get(None, joined), repeats=repeats)
     except InputError as error:
         argument, _, number = error.argument.partition(": number ")
         if isinstance(error.place, int):
             number, error.place = str(error.place), ""
         if argument == "parts" and number.isdecimal():
-            error.argument = paths[int(number)]
+            error.argument = places[int(number)]
         raise
     if ranks.origins:
         # Means over all tasks would mix sides that some units have and others lack.

@@ -134,7 +134,7 @@ def find_top(values: Values) -> None:
     is_tie = (found.ids[:, top] >= 0) & ((last == after) | np.isnan(last))  # NaN comes last.
     facts: Values = {"similarity": search["similarity"], "k": top, "ties": int(is_tie.sum())}
     if any(path.suffix.lower() == ".npz" for path in outputs.values()):
-        facts |= topk_evaluation.facts_of_search(embeddings, job)
+        facts |= topk_evaluation.search_facts(embeddings, job)
     write_top(tr.TopK(found.ids[:, :top], found.scores[:, :top]), rows, facts, outputs, printing)
 
 
@@ -222,9 +222,10 @@ def measure_recall(values: Values) -> None:
     compares two such files.
     """
     paths = list(dict.fromkeys(values.pop("found")))
-    keys = values.pop("labels", {}).get("entities")
     top = values.pop("top")
-    measuring = take(values, "duplicates tolerance")
+    measuring = take(values, "tolerance")
+    reading = take(values, "duplicates")
+    reading["keys"] = values.pop("labels", {}).get("entities")
     truth_file = values.pop("truth", None)
     save = values.pop("save", None)
     if save is not None and len(paths) > 1:
@@ -235,7 +236,6 @@ def measure_recall(values: Values) -> None:
     style = check_printing(printing, save=save)
     embeddings, job = topk_evaluation.open_search(**search, progress=bar())
     shape = len(job.targets), embeddings.shape[-1]
-    reading = {"duplicates": measuring.get("duplicates", "raise"), "keys": keys}
     lists = {}
     for path in paths:
         if path.lower().endswith((".run", ".tsv", ".txt")):
@@ -244,12 +244,14 @@ def measure_recall(values: Values) -> None:
                 "are measured by the right answers that you have: truerank retrieval QRELS RUN"
             )
         lists[path] = topk_evaluation.read_lists("found", path, shape, top, **reading)
-    with called(truth="--truth"):
+    measuring["embeddings"], measuring["job"] = embeddings, job
+    with called(truth="--truth", filter="--exclude-self"):
         if truth_file is None:
-            measuring["truth"] = topk_evaluation.find_nearest(embeddings, job, top)
+            measuring["exact"] = topk_evaluation.find_nearest(embeddings, job, top)
         else:
-            measuring["truth"] = topk_evaluation.read_truth(truth_file, embeddings, job)
-    rows, notes, report = measure_files(lists, top, search | measuring)
+            looked_at = topk_evaluation.read_truth(embeddings, job, truth_file, top)
+            measuring["exact"], measuring["on_trust"] = looked_at
+    rows, notes, report = measure_files(lists, top, measuring)
     if save is not None:
         write_last("save", save, printing, report.ranks.with_protocol(files=files_read()).save)
     names = ["recall", "low", "high", "to the first", "difference low", "difference high"]
@@ -273,8 +275,8 @@ def measure_files(
     first_reports: dict[int, tr.Report] = {}
     for path, ids in lists.items():
         for k in [*(k for k in SHOWN if k < top), top]:
-            with called(truth="--truth"):
-                report = tr.evaluate_topk(ids=ids[:, :k], **measuring)
+            with called(truth="--truth", filter="--exclude-self"):
+                report = topk_evaluation.report_lists(lists=ids[:, :k], **measuring)
             key = f"recall@{k}"
             recall = report.interval(key)
             to_the_first: list[float | None] = [None, None, None]

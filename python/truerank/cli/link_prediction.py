@@ -8,8 +8,6 @@ from typing import Any
 
 import click
 
-from truerank import InputValueError
-
 from ..link_prediction import Sampled, Task
 from . import options
 from .options import Values, called, command, is_npy, option, take
@@ -119,7 +117,8 @@ def parse_candidates(option: str, text: str) -> Any:
 @option(
     "--unseen",
     options.SUSPECT_ROWS,
-    "What to do with test rows of an entity or relation that train lacks. Default: keep.",
+    "What to do with test rows of an entity or relation that train lacks. Default: keep; drop also "
+    "leaves out rows, but of train, of names that --labels lacks.",
 )
 def predict_links(values: Values) -> None:
     """Evaluate link prediction: rank the heads and tails of triples by vectors or scores.
@@ -161,7 +160,7 @@ def predict_links(values: Values) -> None:
     sizes = count_candidates(kind, model, CANDIDATE_KIND) if are_ids else {}
     check_candidates(facts, ["all", "typed", *known], values.get("seed", 0))
     with called(**of_labels):
-        task = make_task(test, known, sizes | labels, facts)
+        task = Task(test, known, **(sizes | labels), **facts)
     if not known and task.protocol.filter:
         click.echo(NO_KNOWN, err=True)
     option_of_sides = "--queries" if kind == "vectors" else f"--{kind}"
@@ -170,19 +169,6 @@ def predict_links(values: Values) -> None:
         names |= of_labels
     with called(**names):
         show_task(task, kind, model, values, "Link prediction", split_audit=task.audit)
-
-
-def make_task(test: str, known: Values, vocabularies: Values, facts: Values) -> Task:
-    """Make the task; numbers in text that nobody explains are refused."""
-    try:
-        return Task(test, known, **vocabularies, **facts)
-    except InputValueError as error:
-        name = error.argument
-        needs_vocabulary = name in KINDS and name not in vocabularies
-        if not needs_vocabulary or not error.problem:
-            raise
-        ways = f"--ids says that they are ids, --labels {name} their order"
-        raise click.UsageError(f"{error.problem}; {ways}") from error
 
 
 def check_candidates(facts: Values, names: Sequence[str], seed: int) -> None:

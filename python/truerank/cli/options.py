@@ -65,11 +65,11 @@ def note_file(path: object) -> str:
         return opened_files[name]
     if name in opened_files.values():  # It is the copy of a pipe.
         return name
-    opened_files[name] = copy_of_pipe(name, context) if is_pipe(name) else name
+    opened_files[name] = copy_pipe(name, context) if is_pipe(name) else name
     return opened_files[name]
 
 
-def copy_of_pipe(name: str, context: click.Context) -> str:
+def copy_pipe(name: str, context: click.Context) -> str:
     """Copy what a pipe has into a temporary file, and return its name."""
     folder = context.find_root().with_resource(TemporaryDirectory(prefix="truerank-"))
     path = os.path.join(folder, os.path.basename(name).replace("-", "stdin"))
@@ -144,9 +144,9 @@ def read_vectors(argument: str, path: str) -> Any:
     data_set = path.removeprefix(file)  # As :train of FILE.hdf5:train.
     name = f"{note_file(file)}{data_set}"
     if index_files.has_vectors(name):
-        dtype_of_bin = index_files.dtype_of_bin(given.get("dtype"))
+        bin_dtype = index_files.bin_dtype(given.get("dtype"))
         with called(dtype="--dtype"):
-            return index_files.map_matrix(argument, name, io, dtype_of_bin)
+            return index_files.map_matrix(argument, name, io, bin_dtype)
     expected = "a .npy file" if is_npy(name) else index_files.FORMS
     return read_npy(argument, name, mapped=io == "map", expected=expected)
 
@@ -216,11 +216,11 @@ def read_names(argument: str, path: str) -> Sequence[str] | Sequence[int]:
 
 
 def read_fields(argument: str, path: str, between: str = "tabs") -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of each line of text, and its fields, as `fields_of` reads them."""
-    from ..records.text import fields_of, text_lines  # Scores alone do not need it.
+    """Yield the number of each line of text, and its fields, as `split_fields` reads them."""
+    from ..records.text import split_fields, text_lines  # Scores alone do not need it.
 
     for number, line in text_lines(argument, path):
-        yield number, fields_of(line, between, f"{argument}: {path}", number)
+        yield number, split_fields(line, between, f"{argument}: {path}", number)
 
 
 def read_words(option: str, text: str) -> list[str]:
@@ -244,8 +244,10 @@ def read_roles(option: str, text: str) -> dict[str, str | int]:
 
 
 def candidates_of_lists(candidates: Any) -> Values:
-    """Return what a task of lists takes as its entities or its candidates."""
-    return {"candidates" if isinstance(candidates, str) else "entities": candidates}
+    """Return what a task of lists takes as its entities and its candidates: a number means all."""
+    if candidates is None or isinstance(candidates, str):
+        return {"candidates": candidates}
+    return {"entities": candidates, "candidates": "all"}
 
 
 def read_part(option: str, text: str) -> slice:
@@ -336,6 +338,8 @@ COLUMNS = Value(read_columns, "number|file")
 LABEL = Value(read_label, "label|file")
 POSITIVE = click.IntRange(min=1)
 AXES = {"rows": 0, "columns": 1}
+# How messages write what only the user has.
+FORMS = {"--candidates": "N", "--by": "LABEL", "--member": "NAME", "parts": "NAME=FILE"}
 SUSPECT_ROWS = ("keep", "drop", "raise")
 SIMILARITIES = (
     *("dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare", "inverse_l1", "inverse_l2"),
@@ -397,6 +401,8 @@ OPTIONS: dict[str, tuple[Any, str]] = {
         float,
         "In retrieval the least grade of right answers. Default: above 0, or as saved ranks say.",
     ),
+    "--gain": (("linear", "exponential", "binary"), "How gains count in nDCG. Default: linear."),
+    "--exclude-self exclude": (None, "Leave out the query itself from its candidates."),
     "--known": (
         Value(lambda _, path: note_file(path), "split=file", ()),
         "Known answers of another split, such as train, which are left out. Once for each split.",
@@ -572,7 +578,8 @@ def say(message: Exception) -> str:
     names: dict[str, str] = meta.get(_NAMES, {})
     files = {copy: file for file, copy in meta.get(_FILES, {}).items()}
     # A message advises only options of the command; other names may be of its arguments.
-    flags = {name: names[name] for each in parameters if (name := str(each.name)) in names}
+    known = {str(each.name) for each in parameters} | {"entities"}  # Some options say these.
+    flags = {name: names[name] for name in known & names.keys()}
     is_of_key = isinstance(message, errors.UnknownKeyError)  # A key is called as users wrote it.
     return errors.message_text(
         message,
@@ -596,10 +603,14 @@ def write_option(names: Mapping[str, str], option: errors.Option) -> str:
     """
     flag = names.get(option.name, "")
     value: Any = option.value
-    if not flag.startswith("--") or " " in flag:  # An argument, or an option with a key.
-        return ""
-    if value == {}:  # On a line, an option without a value is left out.
-        return ""
+    if flag.startswith("--labels "):  # Names are behind a key.
+        return f"{flag}={'FILE' if value is ... else value}"
+    is_argument = not flag.startswith("--") or " " in flag  # or an option with a key
+    # On a line, an option without a value is left out; an argument may have a form.
+    if is_argument or value == {} or (value is ... and flag not in FORMS):
+        return FORMS.get(flag, "") if value is ... else ""
+    if value is ...:
+        value = FORMS[flag]
     if value is True:
         return flag
     if value is False:

@@ -21,7 +21,7 @@ from truerank import InputValueError
 from ..arrays.saved_files import replace_file, writable_place
 from ..inputs.progress_listeners import as_listener
 from ..naming import import_extra, printable, terminal_text
-from ..reporting.report_table import table_of_keys
+from ..reporting.report_table import key_table
 from ..reporting.reports import report_task
 from ..stores import Store, open_scores
 from ..tables.forms import write_json
@@ -205,7 +205,7 @@ def show_report(
         show(result, printing, content)
     elif have_rows:
         percent = take(printing, "metrics percent").get("percent", False)
-        table = table_of_keys(result, keys, percent=percent, interval="interval" in outputs)
+        table = key_table(result, keys, percent=percent, interval="interval" in outputs)
         show(table, printing, lines=lines)
     else:
         show(result, {**printing, "interval": "interval" in outputs}, lines=lines)
@@ -280,10 +280,10 @@ def check_printing(printing: Values, **outputs: Path | None) -> str:
         if sys.stdout is None:
             raise OSError(errno.EBADF, "standard output is closed; --output writes to a file")
         return style or "text"
-    return _style_of_file(output, style)
+    return _file_style(output, style)
 
 
-def _style_of_file(output: Path, style: str | None) -> str:
+def _file_style(output: Path, style: str | None) -> str:
     """Return the style that is asked for, or else that the ending of a file means."""
     fitting = [name for name, ending in STYLES.items() if ending == output.suffix.lower()]
     if style is None and fitting:

@@ -14,7 +14,6 @@ from .options import Values, called, command, option, take
 from .output import count_candidates, open_model, show_task
 
 MISSES = ("zero", "bounds", "expected")
-GAINS = ("linear", "exponential", "binary")
 ANSWERLESS = ("omit", "zero")
 
 
@@ -42,7 +41,7 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
 @command(
     "retrieval",
     options.OF_TASKS,
-    "list_columns duplicates bias relevance_level",
+    "list_columns duplicates bias relevance_level gain exclude",
     options.REPORTED,
 )
 @click.argument("files", type=options.INPUT, nargs=-1, metavar="[QRELS RUN]")
@@ -80,13 +79,11 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
     "Names of the queries, a line for each row of --scores or --queries, whose queries are not "
     "known without these names.",
 )
-@option("--gain", GAINS, "How gains count in nDCG. Default: linear.")
 @option(
     "--answerless",
     ANSWERLESS,
     "Leave out queries without a right answer (omit, the default), or count them as 0.",
 )
-@option("--exclude-self exclude", None, "Leave out the query itself from its candidates.")
 @option(
     "--by",
     options.Value(read_groups, "label|file"),

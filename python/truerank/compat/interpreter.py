@@ -323,7 +323,7 @@ def count(
         filtered = filtered | is_true
     if convention.filter == "left out":
         others = others & ~filtered
-    bounds = low, _, true_low, _ = _bounds_of_scores(values, true_scores, filtered, convention)
+    bounds = low, _, true_low, _ = _score_bounds(values, true_scores, filtered, convention)
     true_is_nan = np.isnan(true_scores)
     # A score is also NaN where a transform or a filter made a number of it.
     is_nan = np.isnan(low) | (np.isnan(values) & ~filtered)
@@ -352,7 +352,7 @@ def count(
     return np.stack([number_above, number_tied, candidates, (unsettled & others).sum(axis=1)])
 
 
-def _bounds_of_scores(
+def _score_bounds(
     values: Values, true_scores: Values, filtered: Flags, convention: Convention
 ) -> tuple[Values, Values, Values, Values]:
     """Return the bounds of transformed scores, low and high, and those of the true ones."""

@@ -23,7 +23,7 @@ from ..inputs.checks import check_shape, forbidden_nan, integer
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..inputs.selection import selection_arrays
-from ..naming import public
+from ..naming import format_count, public
 from ..stores import read_scores, shape_of
 from .driver import (
     FIELDS,
@@ -35,7 +35,7 @@ from .driver import (
     saved_counts,
     zero_counts,
 )
-from .job import NO_COLUMN, NO_TARGETS, prepare_job, refuse_places, sha256_of
+from .job import NO_COLUMN, NO_TARGETS, prepare_job, refuse_places, sha256_hex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -138,7 +138,7 @@ class RankCounter:
                 if value is not None:
                     expected = "none without targets, as candidates then have no columns"
                     raise InputValueError(name, expected=expected)
-            job = prepare_job((tasks, 0), NO_TARGETS, rules)
+            job = prepare_job((tasks, 0), NO_TARGETS, rules, may_share_row=False)
         else:
             expected = "an integer with targets: the number of all columns"
             most = int(np.iinfo(np.int64).max)
@@ -168,9 +168,10 @@ class RankCounter:
 
         Parameters
         ----------
-        block : array_like, shape (rows, width), or (width,) for a single row that all tasks read
+        block : array_like, shape (rows, width), or with targets (width,), a row for all tasks
             The scores, of the dtype of `true_scores`, in any layout that `rank` takes, also on a
-            device.
+            device. Without targets a row that all tasks read is ``block[None]``, with ``rows=[0,
+            0]`` for two true scores: numbers in one dimension might be a score for each task.
         start : int, optional
             The number of the block's first column; the others follow it.
         columns : array_like of int, shape (width,), optional
@@ -246,7 +247,7 @@ class RankCounter:
         if self._columns is None:  # Columns have no numbers.
             return job, 0
         if not isinstance(numbers, range):
-            return _renumber_columns(job, numbers), set_of(numbers)
+            return _renumber_columns(job, numbers), to_bitset(numbers)
         if numbers.start:
             job = replace(job, first_column=numbers.start)
         return job, set_of_first(len(numbers)) << numbers.start
@@ -258,10 +259,12 @@ class RankCounter:
         if len(shape) == 1:
             # Without columns it might hold one score for each task, or all scores of every task.
             if self._columns is None:
-                raise InputValueError("block", expected="a matrix (tasks, k)", got=f"shape {shape}")
+                expected = "a matrix (tasks, k), or with rows=[0, ...] block[None], a row for all"
+                raise InputValueError("block", expected=expected, got=f"shape {shape}")
             return replace(job, rows=np.zeros(tasks, np.int64))
         if job.rows is None:
-            check_shape("block", shape, (tasks, shape[1]), f"{tasks} rows, one for each task")
+            expected = f"{format_count(tasks, 'row')}, one for each task"
+            check_shape("block", shape, (tasks, shape[1]), expected)
             return job
         task = _core.first_outside(job.rows, shape[0])
         if task >= 0:
@@ -448,7 +451,7 @@ class RankCounter:
         facts = {
             "dtype": self._true_scores.dtype,
             "candidates": self._columns,
-            "true_scores": sha256_of(np.where(is_nan, 0, keys), is_nan),
+            "true_scores": sha256_hex(np.where(is_nan, 0, keys), is_nan),
         }
         facts_of_job = self._job.facts()
         return facts | {name: facts_of_job[name] for name in ("targets", "filter", *_RULES)}
@@ -580,7 +583,7 @@ def _renumber_columns(job: Job, columns: IntArray) -> Job:
     return replace(job, targets=targets, filter=filter)
 
 
-def set_of(columns: IntArray) -> int:
+def to_bitset(columns: IntArray) -> int:
     """Return the set of some columns: of 5, 0 and 2 it is 0b100101."""
     flags = np.zeros(int(columns.max(initial=-1)) + 1, np.bool_)
     flags[columns] = True
@@ -608,7 +611,7 @@ def checksum(columns: int, facts: Mapping[str, Any]) -> np.int64:
     It is the sum, modulo 2**64, of (2 c + tag)^7 for each column c, with an odd tag of the facts:
     columns that are not these have the same sum only by chance.
     """
-    tag = np.uint64(int(sha256_of(facts)[:16], 16) | 1)
+    tag = np.uint64(int(sha256_hex(facts)[:16], 16) | 1)
     total = 0
     flags = bytes_of(columns)
     for first in range(0, len(flags), _BYTES_PER_STEP):

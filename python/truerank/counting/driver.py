@@ -45,7 +45,7 @@ from ..inputs.checks import check_shape, check_size, choice, forbidden_nan, inte
 from ..inputs.rules import IO
 from ..ranks.container import COUNTS
 from ..stores import Store, Tile
-from .job import Job, sha256_of
+from .job import Job, sha256_hex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,7 +68,7 @@ ODD_FIELDS = ("inf", "at_best", "best")
 TILE_BYTES = 256 << 20
 SECONDS_BETWEEN_CHECKPOINTS = 2.0
 MAX_TIME_SHARE = 0.02  # Writing checkpoints may take this share of the time.
-# What tells the files of scores from others, in the order of `stores.store.state_of_file`.
+# What tells the files of scores from others, in the order of `stores.store.file_state`.
 FILE_FACTS = ("size", "time of modification", "time of change", "inode")
 
 
@@ -111,7 +111,8 @@ def read_true_scores(value: Any, dtype: Any, rule: str) -> Scores:
     true_scores = native_scores(np.array(array, order="C"), scores.dtype)
     task = first_forbidden_nan(true_scores, rule)
     if task >= 0:
-        raise forbidden_nan("true_scores", f"the true score of task {task}", rule)
+        what = f"the true score of task {task}"
+        raise forbidden_nan("true_scores", what, rule, helps=["worst"])
     return true_scores
 
 
@@ -249,7 +250,7 @@ class Counts(NamedTuple):
     def ranks(self, job: Job, store: Store) -> Ranks:
         """Make Ranks of the counts of a store, and mark what is masked; a fault is an error."""
         if self.fault is not None:
-            raise job.error_of(self.fault)
+            raise job.make_error(self.fault)
         files = store.files
         ranks = job.ranks(self.arrays, store.dtype, files, self.place, similarity=store.measure)
         return job.mark_masked(ranks, store)
@@ -314,7 +315,7 @@ class TileCount:
         if self.is_read(tile):
             tasks = self.tasks_of(tile)
             try:
-                counts = self._job_of_tile(tile).count(scores, tile.left)
+                counts = self._make_tile_job(tile).count(scores, tile.left)
             except EOFError as error:  # The file has become shorter.
                 raise InputValueError("scores", str(error)) from None
             if counts.fault is not None:
@@ -325,7 +326,7 @@ class TileCount:
         self.is_half_added = False
         return None
 
-    def _job_of_tile(self, tile: Tile) -> Job:
+    def _make_tile_job(self, tile: Tile) -> Job:
         """Return the job of the tasks that read the rows of a tile, of which the first is row 0."""
         rows = tile.top, tile.height
         if rows not in self._job_of_rows:
@@ -358,7 +359,7 @@ def _take_true_scores(store: Store, job: Job) -> Scores:
     true_scores = native_scores(np.ascontiguousarray(store.take(rows, job.targets)), store.dtype)
     task = first_forbidden_nan(true_scores, job.rules.nan)
     if task >= 0:
-        raise job.error_of_true_nan(int(rows[task]), int(job.targets[task]))
+        raise job.make_true_nan_error(int(rows[task]), int(job.targets[task]))
     return true_scores
 
 
@@ -552,10 +553,10 @@ def check_checkpoint_path(checkpoint: str | os.PathLike[str]) -> str:
 
 def checkpoint_facts(count: TileCount) -> dict[str, Any]:
     """Return digests of what tells the scores, each of their files and the job from others."""
-    facts: dict[str, Any] = {"scores": sha256_of(json.dumps(count.store.state()))}
+    facts: dict[str, Any] = {"scores": sha256_hex(json.dumps(count.store.state()))}
     files = count.store.file_states()
     for name in FILE_FACTS if files else ():
-        facts[name] = sha256_of(json.dumps([file[name] for file in files]))
+        facts[name] = sha256_hex(json.dumps([file[name] for file in files]))
     io = "by whole rows" if count.job.true_scores is None else "by parts of rows"
     return facts | count.job.facts() | {"io": io, "tiles": len(count.tiles)}
 

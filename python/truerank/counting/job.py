@@ -18,7 +18,7 @@ from ..ranks.container import Audit, Ranks
 from ..ranks.protocol import Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -60,48 +60,44 @@ class Job(Tasks):
             return _core.rank(scores, tasks, rules, threads)
         return _core.partial_counts(scores, tasks, true_scores, first, rules, threads)
 
-    def count_all(self, scores: _core.Scores) -> _core.Counts:
+    def count_in_memory(self, scores: _core.Scores) -> _core.Counts:
         """Let the core count an array in memory; raise the error of a fault that it found."""
         counts = self.count(scores)
         if counts.fault is not None:
-            raise self.error_of(counts.fault)
+            raise self.make_error(counts.fault)
         return counts
-
-    def counts_of(self, scores: _core.Scores) -> dict[str, IntArray]:
-        """Return the arrays of `count_all`."""
-        return self.count_all(scores).arrays
 
     def check_targets(self) -> None:
         """Raise for a target that is not among the candidates of its task."""
         if self.candidates is not None:
             absent = self.candidates.first_task_without(self.targets)
             if absent >= 0:
-                raise self.error_of(_core.Fault("target", absent, -1, -1))
+                raise self.make_error(_core.Fault("target", absent, -1, -1))
 
     def facts(self) -> dict[str, Any]:
         """Return, by argument, what tells this job from others: digests of arrays, and words."""
         return {
-            "targets": sha256_of(self.targets),
-            "rows": sha256_of(self.rows),
-            "filter": sha256_of(self.filter),
-            "candidates": sha256_of(self.candidates),
+            "targets": sha256_hex(self.targets),
+            "rows": sha256_hex(self.rows),
+            "filter": sha256_hex(self.filter),
+            "candidates": sha256_hex(self.candidates),
             "order": self.rules.order,
             "nan": self.rules.nan,
             "audit": self.rules.audit,
         }
 
-    def error_of(self, fault: _core.Fault) -> InputValueError:
+    def make_error(self, fault: _core.Fault) -> InputValueError:
         """Return the error for a fault that the core found."""
         if self.is_turned:
             fault = _core.Fault(fault.kind, fault.task, fault.column, fault.row)
         return fault_error(fault, self.rules.nan, self.targets)
 
-    def error_of_true_nan(self, row: int, column: int) -> InputValueError:
+    def make_true_nan_error(self, row: int, column: int) -> InputValueError:
         """Return the error for a true score that is NaN, which the rule forbids."""
         kind: Literal["nan", "nan_true_score"] = "nan"
         if self.rules.nan == "omit":
             kind = "nan_true_score"
-        return self.error_of(_core.Fault(kind, -1, row, column))
+        return self.make_error(_core.Fault(kind, -1, row, column))
 
     def ranks(
         self,
@@ -255,16 +251,16 @@ def _refuse_rows_as_targets(targets: Any) -> None:
     first = next(iter(targets), None)
     is_row = getattr(first, "ndim", 0) > 0 or isinstance(first, (list, tuple))
     if is_row and as_array(first, "targets").dtype.kind == "f":
-        way = Option("", effect="takes scores first", call="evaluate(scores, targets)")
         got = "fractions, a row for each task"
-        raise InputTypeError("targets", "", "integers", got, remedies=[way])
+        raise InputTypeError("targets", expected="integers, behind the scores", got=got)
     if is_sequence and isinstance(first, (list, tuple, np.ndarray)):
-        expected = "integers; if a row has several, np.concatenate(targets) with "
-        expected += "rows=np.repeat(np.arange(n), lengths)"
+        expected = "an integer for each task; rows has the row of each, if a row has several"
         raise InputTypeError("targets", expected=expected, got="a list of each row")
 
 
-def refuse_places(scores: _core.Scores | Store, rules: Rules, *ways: Option) -> None:
+def refuse_places(
+    scores: _core.Scores | Store, rules: Rules, remedies: Sequence[Option] | None = None
+) -> None:
     """Refuse ids and ranks as scores unless `order` is named, as `refuse_permutations` does.
 
     Of scores in memory the first is looked at here: it mostly has a fraction, as no id has. Of
@@ -276,10 +272,10 @@ def refuse_places(scores: _core.Scores | Store, rules: Rules, *ways: Option) -> 
     else:
         are_clear = bool(scores.device) and "int" not in scores.dtype
     if not (rules.is_order_named or are_clear):
-        counting.orders.refuse_permutations(scores, *ways)
+        counting.orders.refuse_permutations(scores, remedies)
 
 
-def sha256_of(*values: Any) -> str:
+def sha256_hex(*values: Any) -> str:
     """Return the SHA-256 of some values: arrays and their shapes, selections, words, None."""
     import hashlib
 
@@ -295,7 +291,7 @@ def sha256_of(*values: Any) -> str:
         if isinstance(value, np.ndarray):
             add_array(value)
         elif isinstance(value, _core.Selection):
-            digest = sha256_of(*selection_arrays(value))
+            digest = sha256_hex(*selection_arrays(value))
             add_array(np.frombuffer(digest.encode(), np.uint8))
         else:
             sha.update(repr(value).encode())
@@ -307,11 +303,11 @@ def fault_error(fault: _core.Fault, nan: str, targets: IntArray) -> InputValueEr
     task = fault.task
     if fault.kind == "target":
         problem = f"the target {targets[task]} of task {task} is not among its candidates"
-        return InputValueError(
-            "candidates", f"{problem}; if these are only negatives, add the target"
-        )
-    score = "the true score" if fault.kind == "nan_true_score" else "a score"
-    return forbidden_nan("scores", f"{score} at row {fault.row}, column {fault.column}", nan)
+        return InputValueError("candidates", problem)
+    place = f"at row {fault.row}, column {fault.column}"
+    if fault.kind == "nan_true_score":
+        return forbidden_nan("scores", f"the true score {place}", nan, helps=["worst"])
+    return forbidden_nan("scores", f"a score {place}", nan)
 
 
 @lru_cache(maxsize=64)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from .. import _core
-from ..arrays.row_keys import codes_of, row_keys
+from ..arrays.row_keys import factorize, row_keys
 from ..errors import InputTypeError, InputValueError, Option, argument_names
 from ..inputs.array_likes import array_shape, as_array, as_scores, native_indices, refuse_rounded
 from ..inputs.checks import check_shape, forbidden_nan, integer, signed_ids, without_index
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import PLAIN, ListOptions, RuleOptions, Rules, read_rules, with_options
-from ..inputs.selection import indptr_of, indptr_of_pair
+from ..inputs.selection import lengths_to_indptr, pair_indptr
 from ..naming import public
 from ..ranks.container import Ranks
 from ..stores import Store, in_one_array, read_scores, shape_of
@@ -39,10 +39,6 @@ if TYPE_CHECKING:
 PAD = -1
 _FORMS = f"a matrix (lists, width) padded with {PAD}, (indptr, values), or a list of lists"
 _SHOWN = 5
-_OF_FLOATS = (
-    Option("", effect="has both", call="TopK(top.indices, top.values)"),
-    Option("order", "ascending", "says that the scores are distances"),
-)
 
 
 @public("truerank")
@@ -88,7 +84,8 @@ class CandidateLists(NamedTuple):
     Ids are int32 or int64, contiguous; whether they are within range and distinct is not checked
     here. Scores are one-dimensional and contiguous; None: the order of the ids says all. Of lists
     by name, whose scores are in the same argument, `score_at` says whose score is at a position.
-    `contradiction` is what ranks beside the scores say against them.
+    `contradiction` is what ranks beside the scores say against them, and `remedies` name what the
+    caller takes for ids that a list repeats.
     """
 
     indptr: IntArray
@@ -96,6 +93,7 @@ class CandidateLists(NamedTuple):
     scores: _core.Scores | None
     score_at: Callable[[int], str] | None = None
     contradiction: str = ""
+    remedies: tuple[Option, ...] = ()
 
     @property
     def argument(self) -> str:
@@ -121,7 +119,7 @@ class CandidateLists(NamedTuple):
         rows = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
         best = best_rows(row_keys([rows, self.ids]), self.scores, rules)
         lengths = np.bincount(rows[best], minlength=len(self.indptr) - 1)
-        return self._keep(best, indptr_of(lengths))
+        return self._keep(best, lengths_to_indptr(lengths))
 
     def _keep(self, positions: IntArray | Flags, indptr: IntArray) -> CandidateLists:
         """Return lists, which are not by name, with the entries at some positions alone."""
@@ -142,11 +140,11 @@ def best_rows(keys: IntArray, scores: Any, rules: Rules) -> IntArray:
     Of equal scores the first counts, and NaN is worse than all numbers.
     """
     if scores is None:
-        return np.sort(codes_of(keys).first())
+        return np.sort(factorize(keys).first())
     score_keys, lowest, *_ = as_scores(scores, rules.dtype).keys()
     is_nan = score_keys < lowest
     best_first = np.lexsort((score_keys if rules.is_ascending else ~score_keys, is_nan))
-    return np.sort(best_first[codes_of(keys[best_first]).first()])
+    return np.sort(best_first[factorize(keys[best_first]).first()])
 
 
 def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
@@ -167,7 +165,7 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
     if is_float_of_torch or is_float_of_numpy:
         expected = "integers, and the scores behind them"
         got = f"dtype {dtype_of_ids}"
-        raise InputTypeError("ids", expected=expected, got=got, remedies=_OF_FLOATS)
+        raise InputTypeError("ids", expected=expected, got=got)
     id_array = native_indices("ids", signed_ids(given_ids))
     flat_scores = None
     if scores is not None:
@@ -190,14 +188,14 @@ def _values_and_indptr(name: str, value: Any) -> tuple[Any, IntArray]:
     if isinstance(value, tuple) and len(value) == 2:
         values = value[1]
         check_shape(name, array_shape(name, values), 1, "(indptr, values) with 1-D values")
-        return values, indptr_of_pair(name, value, len(values))
+        return values, pair_indptr(name, value, len(values))
     if isinstance(value, list):
         return _concatenate_lists(name, value)
     has_shape = isinstance(getattr(value, "shape", None), tuple)
     matrix = value if has_shape else as_array(value, name, _FORMS)
     check_shape(name, tuple(matrix.shape), 2, _FORMS)
     height, width = matrix.shape
-    return matrix, indptr_of(np.full(height, width))
+    return matrix, lengths_to_indptr(np.full(height, width))
 
 
 def _concatenate_lists(name: str, lists: list[Any]) -> tuple[npt.NDArray[Any], IntArray]:
@@ -213,7 +211,7 @@ def _concatenate_lists(name: str, lists: list[Any]) -> tuple[npt.NDArray[Any], I
         got = "lists of unlike dtypes"
         raise InputTypeError(name, expected=_FORMS, got=got) from None
     refuse_rounded(name, lists, values)
-    return values, indptr_of([len(array) for array in arrays])
+    return values, lengths_to_indptr([len(array) for array in arrays])
 
 
 @public("truerank")
@@ -390,11 +388,11 @@ def _find_positions(lists: CandidateLists, n: int, job: Job) -> Mapping[str, Int
     threads = job.rules.num_threads
     fault, positions = _core.find_listed(ids, n, job.all_rows, job.targets, job.filter, threads)
     if fault is not None:
-        raise _error_of_id(lists, n, *fault)
+        raise _id_error(lists, n, *fault)
     return positions
 
 
-def _error_of_id(lists: CandidateLists, n: int, place: int, earlier: int) -> InputValueError:
+def _id_error(lists: CandidateLists, n: int, place: int, earlier: int) -> InputValueError:
     """Return the error for an id that its list has `earlier`, too, or else is out of range."""
     i, position = lists.place(place)
     wrong = f"{lists.ids[place]} in list {i}"
@@ -402,12 +400,11 @@ def _error_of_id(lists: CandidateLists, n: int, place: int, earlier: int) -> Inp
         _, first_position = lists.place(earlier)
         expected = "every id at most once in a list"
         got = f"{wrong}, at positions {first_position} and {position}"
-    else:
-        expected = f"ids from 0 to {n - 1} ({n} candidates)"
-        if lists.ids[place] == PAD:
-            expected += f" and pads ({PAD}) only at the end of a row of an array, np.array(ids)"
-        got = f"{wrong}, at position {position}"
-    return InputValueError("ids", expected=expected, got=got)
+        return InputValueError("ids", "", expected, got, remedies=lists.remedies)
+    expected = f"ids from 0 to {n - 1} ({n} candidates)"
+    if lists.ids[place] == PAD:
+        expected += f" and pads ({PAD}) only at the end of a row of an array"
+    return InputValueError("ids", expected=expected, got=f"{wrong}, at position {position}")
 
 
 def _counts_by_order(
@@ -443,7 +440,7 @@ def _counts_by_score(
     true_scores = native_scores(values, scores.dtype)
     task = first_forbidden_nan(true_scores, job.rules.nan)
     if task >= 0:
-        raise _error_of_nan(lists, int(target_positions[task]), job.rules.nan)
+        raise _nan_error(lists, int(target_positions[task]), job.rules.nan)
     filtered = None
     if positions["n_filtered_listed"].any():
         filtered = _core.Selection(
@@ -459,7 +456,7 @@ def _counts_by_score(
     )
     counts = in_one_row.count(scores)
     if counts.fault is not None:
-        raise _error_of_nan(lists, counts.fault.column, job.rules.nan)
+        raise _nan_error(lists, counts.fault.column, job.rules.nan)
     return true_scores, counts.arrays
 
 
@@ -486,7 +483,7 @@ def _with_unlisted(
     }
 
 
-def _error_of_nan(lists: CandidateLists, place: int, rule: str) -> InputValueError:
+def _nan_error(lists: CandidateLists, place: int, rule: str) -> InputValueError:
     """Return the error for a score that is NaN, which the rule forbids."""
     if lists.score_at is not None:
         return forbidden_nan("ids", lists.score_at(place), rule)
@@ -568,9 +565,9 @@ def rank_against(
     is_flat = indptr is None and len(shape) == 1
     is_single_row = len(shape) == 2 and shape[0] == 1 and tasks != 1
     if is_flat or is_single_row:
-        counts = _counts_of_shared_list(scores, rules, checked_true_scores)
+        counts = _count_shared_list(scores, rules, checked_true_scores)
     else:
-        counts = _counts_of_each_list(scores, indptr, job)
+        counts = _count_each_list(scores, indptr, job)
     report_progress(tasks)
     return job.ranks(final_counts(counts, checked_true_scores, rules), dtype, sampled=True)
 
@@ -587,14 +584,14 @@ def _read_others(others: Any, tasks: int, rules: Rules) -> tuple[Any, IntArray |
     shape = shape_of(scores)
     if is_pair:
         check_shape("others", shape, 1, "(indptr, values) with 1-D values")
-        return scores, indptr_of_pair("others", others, shape[0], tasks)
+        return scores, pair_indptr("others", others, shape[0], tasks)
     if len(shape) == 1 and tasks > 1:
         expected = f"others[None], one list for all, or others.reshape({tasks}, -1), one for each"
         raise InputValueError("others", expected=expected, got=f"shape {shape} for {tasks} tasks")
     return scores, None
 
 
-def _counts_of_each_list(
+def _count_each_list(
     scores: _core.Scores | Store, indptr: IntArray | None, job: Job
 ) -> dict[str, IntArray]:
     """Count a list of other scores for each task: a row, or with an indptr a range of one row."""
@@ -624,7 +621,7 @@ def _counts_of_each_list(
     raise forbidden_nan("others", place, job.rules.nan)
 
 
-def _counts_of_shared_list(
+def _count_shared_list(
     scores: _core.Scores | Store, rules: Rules, true_scores: _core.Scores
 ) -> dict[str, IntArray]:
     """Count one list of other scores for all tasks, which is sorted once."""
@@ -654,12 +651,12 @@ def _counts_of_shared_list(
     }
     if rules.audit:
         numbers = sorted_keys[n_nan:]  # The keys of NaN are below.
-        for name, number in _audit_of_list(numbers, lowest, highest, are_floats, rules).items():
+        for name, number in _audit_list(numbers, lowest, highest, are_floats, rules).items():
             counts[name] = np.full_like(true_keys, number)
     return counts
 
 
-def _audit_of_list(
+def _audit_list(
     numbers: IntArray, lowest: int, highest: int, are_floats: bool, rules: Rules
 ) -> dict[str, int]:
     """Return the key of the best score, and how many scores are that one, and infinite."""

@@ -19,11 +19,13 @@ import numpy as np
 from .._core import Scores
 from ..errors import InputValueError, Option
 from ..inputs.array_likes import as_floats
-from ..inputs.selection import indptr_of
+from ..inputs.selection import lengths_to_indptr
 from ..naming import format_count
-from ..stores.store import ArrayStore
+from ..stores.store import ArrayStore, cut_tiles
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
@@ -37,9 +39,9 @@ PLACES = (
 )
 RISE = (
     Option("order", "ascending", "says that lower scores are better, as with distances"),
-    Option("order", "descending", "that the best is last, as in np.argsort(s)[-k:]"),
+    Option("order", "descending", "that the best is last"),
 )
-_OF_PLACES = ", like ids (argsort) or ranks: give the scores themselves"
+_OF_PLACES = ", as ids (argsort) or ranks are, and not scores"
 
 _GLANCE = 64
 _LEAST_COLUMNS = 10  # Fewer integers may be an order of the columns by chance.
@@ -51,45 +53,58 @@ _FIRST_ENTRIES = 1 << 12
 _NEARLY_ALL = 0.95
 
 
-def refuse_permutations(scores: Scores | Store, *remedies: Option) -> None:
+def refuse_permutations(scores: Scores | Store, remedies: Sequence[Option] | None = None) -> None:
     """Refuse scores of which each row has 0 to n - 1, or 1 to n: ids or ranks of n columns.
 
-    They may be floats, without fractions. Scores of which one row is no permutation are allowed,
-    and so are those of which no tile has whole rows. `remedies` are those of the error; by default
-    they name the order.
+    They may be floats, without fractions. Scores of which one row is no permutation are allowed.
+    `remedies` are those of the error; by default they name the order.
     """
     store = ArrayStore(scores) if isinstance(scores, Scores) else scores
     rows, columns = store.shape
     if columns < _LEAST_COLUMNS or not rows:
         return
-    starts: set[int] = set()
-    for tile in store.tiles(max(_LOOK_BYTES, columns * store.itemsize)):
-        if tile.width < columns:
+    most = max(_LOOK_BYTES, columns * store.itemsize)
+    tiles = store.tiles(most)
+    io = store.io
+    if any(tile.width < columns for tile in tiles):  # Columns lie together, or are shards.
+        first_columns = np.arange(min(columns, _GLANCE))
+        beginning = store.take(np.zeros_like(first_columns), first_columns)
+        if _has_fraction_or_repeat(Scores(beginning, store.dtype, False)):
             return
-        with store.block(tile, store.io) as block:
+        tiles = cut_tiles(store.shape, store.itemsize, most)
+        io = "map"  # Reading would copy most of a file for each tile.
+    starts: set[int] = set()
+    for tile in tiles:
+        with store.block(tile, io) as block:
             view = Scores(block, store.dtype, store.swapped)
             for row in block:
-                starts_of_row = _starts_of_row(view.with_array(row))
+                starts_of_row = _row_starts(view.with_array(row))
                 if not starts_of_row:
                     return
                 starts |= starts_of_row
     ranges = " or ".join(f"{start} to {start + columns - 1}" for start in sorted(starts))
     problem = f"{format_count(rows, 'row')}, each a permutation of {ranges}"
-    raise InputValueError("scores", problem + _OF_PLACES, remedies=remedies or PLACES)
+    remedies = PLACES if remedies is None else remedies
+    raise InputValueError("scores", problem + _OF_PLACES, remedies=remedies)
 
 
-def _starts_of_row(row: Scores) -> set[int]:
+def _row_starts(row: Scores) -> set[int]:
     """Return `permutation_starts` of a row; a look at its beginning rules most scores out."""
     # Most scores have fractions or repeat, or some are large, which is soon seen.
-    beginning = as_floats(row.with_array(row.array[:_GLANCE]))
-    with np.errstate(invalid="ignore"):  # One of the NaN may be a signalling one.
-        has_fractions = (np.floor(beginning) != beginning).any()
-    if has_fractions or len(set(beginning.tolist())) < len(beginning):
+    if _has_fraction_or_repeat(row.with_array(row.array[:_GLANCE])):
         return set()
     numbers = as_floats(row)
     if numbers.max() > len(numbers):
         return set()
     return permutation_starts(numbers, np.array([len(numbers)]))
+
+
+def _has_fraction_or_repeat(scores: Scores) -> bool:
+    """Whether a score is no whole number, or is there twice."""
+    numbers = as_floats(scores)
+    with np.errstate(invalid="ignore"):  # One of the NaN may be a signalling one.
+        has_fractions = (np.floor(numbers) != numbers).any()
+    return bool(has_fractions) or len(set(numbers.tolist())) < len(numbers)
 
 
 def refuse_doubtful_lists(
@@ -128,7 +143,7 @@ def _only_rise(indptr: IntArray, scores: Scores, is_long: Flags) -> bool:
     if falls.any():  # Most scores fall somewhere, which is soon seen.
         return False
     rises, falls = _steps(indptr, scores, len(scores.array))
-    n_rises_before = indptr_of(rises)
+    n_rises_before = lengths_to_indptr(rises)
     first = indptr[:-1][is_long]
     last = indptr[1:][is_long] - 1
     rises_in_each = (n_rises_before[last] > n_rises_before[first]).all()
@@ -187,7 +202,7 @@ def permutation_starts(values: npt.NDArray[Any], sizes: IntArray) -> set[int]:
     >>> permutation_starts(np.array([3, 1, 2, 1, 2]), np.array([3, 2]))
     {1}
     """
-    begins = indptr_of(sizes)[:-1]
+    begins = lengths_to_indptr(sizes)[:-1]
     starts = (np.minimum.reduceat(values, begins) > 0).astype(np.int8)
     from_zero = values - np.repeat(starts, sizes)
     if not ((from_zero >= 0) & (from_zero < np.repeat(sizes, sizes))).all():

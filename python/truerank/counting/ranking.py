@@ -156,9 +156,9 @@ def rank(
     )
     refuse_places(matrix, rules)
     if isinstance(matrix, Scores):
-        counts = job.count_all(matrix)
-        ranks = job.ranks(counts.arrays, matrix.dtype)
-        return job.mark_masked(ranks, matrix) if counts.may_be_masked else ranks
+        counted = job.count_in_memory(matrix)
+        ranks = job.ranks(counted.arrays, matrix.dtype)
+        return job.mark_masked(ranks, matrix) if counted.may_be_masked else ranks
     report_progress = reporter(listener, matrix.nbytes)
     counts = counting.driver.count_scores(
         matrix, job, io, report_progress=report_progress, checkpoint=checkpoint

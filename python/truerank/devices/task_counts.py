@@ -113,7 +113,7 @@ def counts_right(device: Any, dtype: Any, backend: str) -> bool:
     return numbers == [[2, 0, 1], [0, 1, 0], [2, 2, 3]]
 
 
-def backends_of_devices() -> dict[str, str]:
+def device_backends() -> dict[str, str]:
     """Return what counts float32 scores on each device of torch; imports torch."""
     if find_spec("torch") is None:
         return {}
@@ -300,7 +300,7 @@ def count_by_operations(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Ten
         true = scores.pairs(task_rows, targets)
     else:
         true = scores.upload(tasks.true_scores, scores.dtype)
-    true_keys = true_keys_of(true)
+    true_keys = true_score_keys(true)
     _, true_nan = keys_of(true)
     width = scores.shape[1]
     counts = scores.zeros(len(NAMES), len(rows))
@@ -571,7 +571,7 @@ class DeviceScores:
         rows ascend, a true score may be NaN, and columns (None: all) are without repeats.
         """
         torch = sys.modules["torch"]
-        true_keys = true_keys_of(true_scores)[:, None]
+        true_keys = true_score_keys(true_scores)[:, None]
         counts = self.zeros(3, len(rows))
         width = self.shape[1] if columns is None else len(columns)
         scores_of_tile = max(1, TILE_BYTES // self.dtype.itemsize)
@@ -618,7 +618,7 @@ def keys_of(scores: Tensor) -> tuple[Tensor, Tensor]:
     return bits, nan
 
 
-def true_keys_of(true_scores: Tensor) -> Tensor:
+def true_score_keys(true_scores: Tensor) -> Tensor:
     """Return the keys of true scores; that of a NaN is above all, so that no score is equal."""
     keys, nan = keys_of(true_scores)
     return keys.masked_fill(nan, sys.modules["torch"].iinfo(keys.dtype).max)

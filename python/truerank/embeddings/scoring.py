@@ -297,10 +297,10 @@ def topk_embeddings(
     )
     with watching(rules.progress, embeddings.nbytes) as watch:
         job = embeddings.job(NO_TARGETS, rows, filter, candidates, rules)
-        return topk_of_job(embeddings, job, k, watch)
+        return search_topk(embeddings, job, k, watch)
 
 
-def topk_of_job(embeddings: Embeddings, job: Job, k: int, watch: Watch | None = None) -> TopK:
+def search_topk(embeddings: Embeddings, job: Job, k: int, watch: Watch | None = None) -> TopK:
     """Return the k most similar candidates for each task of a job, as `topk_embeddings` does."""
     length = positive_integer("k", k)
     check_size("k", length * len(job.all_rows))
@@ -315,7 +315,7 @@ def topk_of_job(embeddings: Embeddings, job: Job, k: int, watch: Watch | None = 
         listener_of(watch),
     )
     if fault:
-        raise job.error_of(fault)
+        raise job.make_error(fault)
     if width < length:
         padding = ((0, 0), (0, length - width))
         ids = np.pad(ids, padding, constant_values=-1)

@@ -18,7 +18,7 @@ import numpy as np
 from .. import _core
 from .._core import Scores
 from ..counting.driver import count_scores
-from ..counting.job import prepare_job, sha256_of
+from ..counting.job import prepare_job, sha256_hex
 from ..errors import InputTypeError, InputValueError, Option, argument_names
 from ..inputs.array_likes import (
     FLOATS,
@@ -28,7 +28,7 @@ from ..inputs.array_likes import (
     as_array,
     as_floats,
     default_arithmetic,
-    device_of,
+    device_name,
     dtype_name,
     is_tensor,
 )
@@ -38,13 +38,13 @@ from ..inputs.checks import (
     by_position,
     check_shape,
     choice,
-    columns_of,
+    class_if_imported,
     is_number,
-    kind_of,
+    named_columns,
 )
 from ..inputs.progress_listeners import BoundedPairs, as_listener, reporter
 from ..inputs.rules import LAYOUTS, Similarity, VectorSimilarity
-from ..inputs.selection import indptr_of, indptr_of_pair, join_ranges
+from ..inputs.selection import join_ranges, lengths_to_indptr, pair_indptr
 from ..naming import public
 from ..stores import PATHS, Store, Tile, in_one_array, read_scores, shape_of
 from ..stores.store import cut_tiles
@@ -78,14 +78,7 @@ _LAYOUTS = (
     Option("layout", "interleaved", "says that real and imaginary parts come in turn"),
     Option("layout", "halves", "that all real parts come first"),
 )
-_OF_COMPLEX = (
-    Option("similarity", "complex_l1", "compares complex numbers"),
-    Option(
-        "",
-        effect="has real numbers, whose dot is the real part of q times the conjugate of e",
-        call="array.view(array.real.dtype)",
-    ),
-)
+_OF_COMPLEX = Option("similarity", "complex_l1", "compares complex numbers")
 
 
 @public("truerank.alignment")
@@ -165,8 +158,8 @@ class Embeddings(Store):
             self._entities_as_read = like._entities_as_read
         entity_vectors, entity_starts, entity_files, entity_device = self._entities_as_read
         self.vector_shapes = (  # as they were handed over: queries may be one vector
-            shape_of_lists(query_vectors, query_starts),
-            shape_of_lists(entity_vectors, entity_starts),
+            list_shape(query_vectors, query_starts),
+            list_shape(entity_vectors, entity_starts),
         )
         self.tokens: tuple[IntArray, IntArray] | None = None
         if query_starts is not None and entity_starts is not None:
@@ -200,8 +193,7 @@ class Embeddings(Store):
         """
         if left.dtype != right.dtype and not {left.dtype, right.dtype}.isdisjoint(QUANTISED):
             expected = f"{left.dtype}, as queries: floats in both, or both quantised by one scale"
-            way = Option("", effect="gives them one dtype, if both have one scale", call="astype")
-            raise InputTypeError("entities", expected=expected, got=right.dtype, remedies=[way])
+            raise InputTypeError("entities", expected=expected, got=right.dtype)
         check_shape("entities", self.vector_shapes[1], 2, "a matrix (entities, d)")
         check_layout(self.layout, self.similarity, [left.dtype, right.dtype])
         length, entity_length = (
@@ -264,8 +256,8 @@ class Embeddings(Store):
         columns = slice(tile.left, tile.left + tile.width)
         tokens = None
         if self.tokens is not None:
-            rows, query_starts = rows_of_lists(rows, self.tokens[0])
-            columns, entity_starts = rows_of_lists(columns, self.tokens[1])
+            rows, query_starts = list_rows(rows, self.tokens[0])
+            columns, entity_starts = list_rows(columns, self.tokens[1])
             tokens = (query_starts, entity_starts)
         queries = self.queries.with_array(self.queries.array[rows])
         entities = self.entities.with_array(self.entities.array[columns])
@@ -353,7 +345,7 @@ class Embeddings(Store):
             vectors = array[join_ranges(starts[rows[chunk]], counts)]
             other_vectors = array[join_ranges(starts[others[chunk]], counts)]
             is_unlike = (vectors.view(as_bits) != other_vectors.view(as_bits)).any(axis=1)
-            mismatched[chunk] = np.logical_or.reduceat(is_unlike, indptr_of(counts)[:-1])
+            mismatched[chunk] = np.logical_or.reduceat(is_unlike, lengths_to_indptr(counts)[:-1])
         return mismatched
 
     def state(self) -> list[Any]:
@@ -363,7 +355,7 @@ class Embeddings(Store):
             arrays.extend(self.csls)
         if self.tokens is not None:
             arrays.extend(self.tokens)
-        values = [sha256_of(*arrays), self.similarity, self.dtype]
+        values = [sha256_hex(*arrays), self.similarity, self.dtype]
         if self.layout is not None:
             values.append(self.layout)
         return values
@@ -373,8 +365,8 @@ def _without_names(
     queries: Any, entities: Any, query_rows: Axis, entity_rows: Axis
 ) -> tuple[Any, Any]:
     """Check names of rows, and that both sides name equal columns; return them without names."""
-    query_columns = columns_of("queries", queries)
-    queries = by_position("queries", queries, query_rows, columns_of("entities", entities))
+    query_columns = named_columns("queries", queries)
+    queries = by_position("queries", queries, query_rows, named_columns("entities", entities))
     return queries, by_position("entities", entities, entity_rows, query_columns)
 
 
@@ -390,30 +382,24 @@ def split_lists(name: str, value: Any, similarity: str) -> tuple[Any, Any]:
         return vectors, value[1]
     is_array = is_padded or getattr(vectors, "ndim", 0) == 2
     got = f"shape {tuple(vectors.shape)}" if is_array else type(value).__name__
-    way = Option("", effect="has them", call="(vectors, indptr)")
-    if is_padded:
-        call = "(x[mask], np.cumsum([0, *mask.sum(1)]))"
-        way = Option("", effect="has the vectors of a padded x with a mask of bool", call=call)
-    elif isinstance(value, (list, tuple)):
-        call = "(np.concatenate(x), np.cumsum([0, *map(len, x)]))"
-        way = Option("", effect="has the vectors of a list x of arrays", call=call)
     expected = "vectors (tokens, d) and indptr, the first token of each list, with maxsim"
-    raise InputTypeError(name, expected=expected, got=got, remedies=[way])
+    raise InputTypeError(name, expected=expected, got=got)
 
 
 def refuse_lists(name: str, value: Any, similarity: str) -> None:
     """Refuse lists of vectors, (vectors, indptr) or padded, where vectors are compared."""
     got = ""
+    ways = []
     if getattr(value, "ndim", 0) == 3:
         got = f"shape {tuple(value.shape)}"
     elif _is_pair(value):
         shape, shape_of_indptr = (array_shape(name, part) for part in value)
         if len(shape_of_indptr) == 1 and len(shape) != 1:
             got = "vectors and an indptr"
+            ways = [Option("similarity", "maxsim", "compares lists of vectors")]
     if got:
-        way = Option("similarity", "maxsim", "compares lists of vectors")
         expected = f"only vectors with {similarity}"
-        raise InputTypeError(name, expected=expected, got=got, remedies=[way])
+        raise InputTypeError(name, expected=expected, got=got, remedies=ways)
 
 
 def _is_pair(value: Any) -> bool:
@@ -427,11 +413,10 @@ def read_lists(
 
     `indptr` has the beginnings, or is the path of their file.
     """
-    if indptr is not None and device_of(value):
+    if indptr is not None and device_name(value):
         expected = "vectors in the host's memory with maxsim"
-        got = f"a tensor on {device_of(value)}"
-        way = Option("", effect="copies it", call="tensor.cpu()")
-        raise InputTypeError(name, expected=expected, got=got, remedies=[way])
+        got = f"a tensor on {device_name(value)}"
+        raise InputTypeError(name, expected=expected, got=got)
     vectors, files, device = read_vectors(name, value, dtype)
     if indptr is None:
         return vectors, None, files, device
@@ -441,7 +426,7 @@ def read_lists(
         numbers, files_of_indptr, _ = read_vectors(f"{name}: indptr", indptr, None, INTEGERS)
         beginnings = numbers.array
         files += files_of_indptr
-    starts = indptr_of_pair(name, (beginnings, vectors), len(vectors.array), what="vectors")
+    starts = pair_indptr(name, (beginnings, vectors), len(vectors.array), what="vectors")
     return vectors, starts, files, device
 
 
@@ -452,18 +437,14 @@ def check_lists(name: str, vectors: Scores, starts: IntArray, rows: Axis) -> Non
     """
     empty = np.flatnonzero(np.diff(starts) == 0)
     if len(empty):
-        call = "(vectors, np.unique(indptr))"
-        way = Option("", effect="lacks it, and names[np.diff(indptr) > 0] its name", call=call)
         where = _describe_list(name, int(empty[0]), starts, rows)
-        raise InputValueError(where, expected="a vector or more", got="none", remedies=[way])
+        raise InputValueError(where, expected="a vector or more", got="none")
     zeros = first_zeros(vectors) if name == "entities" else -1
     if zeros >= 0:
         number = int(np.searchsorted(starts, zeros, side="right")) - 1
         got = f"zeros at token {zeros - starts[number]}"
-        expected = "no vectors of zeros, as padding"
-        way = Option("", effect="leaves out the padding of x", call="x[mask]")
         where = _describe_list(name, number, starts, rows)
-        raise InputValueError(where, expected=expected, got=got, remedies=[way])
+        raise InputValueError(where, expected="no vectors of zeros, as padding", got=got)
 
 
 def _describe_list(name: str, number: int, starts: IntArray, rows: Axis) -> str:
@@ -490,14 +471,14 @@ def first_zeros(vectors: Scores) -> int:
     return -1
 
 
-def shape_of_lists(vectors: Scores, starts: IntArray | None) -> tuple[int, ...]:
+def list_shape(vectors: Scores, starts: IntArray | None) -> tuple[int, ...]:
     """Return the shape of vectors, of which each list counts as one."""
     if starts is None:
         return vectors.array.shape
     return len(starts) - 1, vectors.array.shape[1]
 
 
-def rows_of_lists(lists: slice, starts: IntArray) -> tuple[slice, IntArray]:
+def list_rows(lists: slice, starts: IntArray) -> tuple[slice, IntArray]:
     """Return the rows of the vectors of some lists, and where each of these begins among them."""
     part = starts[lists.start : lists.stop + 1]
     return slice(int(part[0]), int(part[-1])), part - part[0]
@@ -543,8 +524,9 @@ def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) 
     for name, dtype in zip(("queries", "entities"), dtypes, strict=True):
         if dtype in PARTS and not compares_complex:
             expected = f"one of {', '.join(_REAL_DTYPES)}"
-            got = f"dtype {dtype}"
-            raise InputTypeError(name, expected=expected, got=got, remedies=_OF_COMPLEX)
+            are_complex = similarity != "maxsim" and PARTS.keys() >= {*dtypes}
+            ways = [_OF_COMPLEX] if are_complex else []
+            raise InputTypeError(name, "", expected, f"dtype {dtype}", remedies=ways)
 
 
 def read_vectors(
@@ -557,8 +539,8 @@ def read_vectors(
     weight = getattr(value, "weight", None)
     if weight is not None and is_tensor(weight):  # It is a module of torch, such as Embedding.
         got = type(value).__name__
-        way = Option("", effect="is its tensor", call=f"{name}.weight")
-        raise InputTypeError(name, expected="an array or a tensor", got=got, remedies=[way])
+        expected = "an array or a tensor, as its weight is"
+        raise InputTypeError(name, expected=expected, got=got)
     with argument_names(scores=name):
         vectors = read_scores(_of_fixed_lists(value), dtype, dtypes)
         if not isinstance(vectors, Store):
@@ -570,9 +552,12 @@ def read_vectors(
 
 def _of_fixed_lists(value: Any) -> Any:
     """Return a matrix of Arrow's column of lists of one length; all else as it is."""
-    if isinstance(value, kind_of("pyarrow", "ChunkedArray")):
+    if isinstance(value, class_if_imported("pyarrow", "ChunkedArray")):
         value = value.combine_chunks()
-    if isinstance(value, kind_of("pyarrow", "FixedSizeListArray")) and not value.null_count:
+    if (
+        isinstance(value, class_if_imported("pyarrow", "FixedSizeListArray"))
+        and not value.null_count
+    ):
         return np.asarray(value.flatten()).reshape(-1, value.type.list_size)
     return value
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, overload
 
 import numpy as np
 
-from ..errors import InputError, InputTypeError, InputValueError, Option
+from ..errors import InputError, InputTypeError, InputValueError
 from ..inputs.checks import confidence, flag, integer
 from ..metrics.contributions import (
     COUNT,
+    TASK,
     UNIT,
     contributions,
     mean_and_influences,
@@ -22,7 +23,8 @@ from ..metrics.contributions import (
 )
 from ..metrics.keys import NO_ADJUSTMENT, Key, parse
 from ..naming import format_count, printable, public
-from ..ranks.labels import LABEL_ALIASES, LABEL_WORDS
+from ..ranks.grouping import group_codes
+from ..ranks.labels import DATASET, LABEL_ALIASES, LABEL_WORDS
 from ..tables import AsTable, Column, Table
 from ..tables.table import Layout
 from .intervals import (
@@ -36,13 +38,13 @@ from .intervals import (
     decimals_within,
     differences,
     error_rate,
-    method_of_runs,
     note_kind,
     note_on,
     note_on_sides,
     paired_test,
+    run_units,
+    runs_method,
     t_test,
-    units_of_runs,
     why_no_interval,
 )
 from .pairing import (
@@ -51,6 +53,7 @@ from .pairing import (
     Models,
     Run,
     align_runs,
+    describe_unasked,
     keep_common,
     note_on_depth,
     pair_ranks,
@@ -248,7 +251,7 @@ class Comparisons(list[Comparison], AsTable):
             Column("value_a", heading, decimals),
             Column("value_b", "of b", decimals),
             Column("estimate", effects, decimals),
-            *_columns_of_tests(self, decimals),
+            *_test_columns(self, decimals),
             *(Column(name, hidden=True) for name in _FOR_PROGRAMS),
         ]
         rows = [[getattr(pair, column.name) for column in columns] for pair in self]
@@ -267,7 +270,7 @@ class Comparisons(list[Comparison], AsTable):
         return f"{text}."
 
 
-def _columns_of_tests(pairs: Sequence[Comparison], decimals: Sequence[int]) -> list[Column]:
+def _test_columns(pairs: Sequence[Comparison], decimals: Sequence[int]) -> list[Column]:
     """Return the columns of bounds, of p-values, and of wins, ties and losses."""
     return [
         Column("low", f"{100 * pairs[0].level:g} % from", decimals),
@@ -387,9 +390,9 @@ def compare(
         the other has, or where queries or targets cannot be compared, and the other label pairs the
         tasks; a note says what differs. The tasks and the weights must agree in any case.
     common : bool
-        Compare only what all models but the last were asked, and have lists for, as where queries
-        were added after the others were run; a note says how many are left out. A list that the
-        last model lacks is its loss. Labels given as `unit` are of all tasks of the first model.
+        Compare only what all models were asked and have lists for, as where queries were added or
+        removed after some were run; a note says how many are left out. A list that the last model
+        lacks is its loss. Labels given as `unit` are of all tasks of the first model.
 
     Returns
     -------
@@ -540,8 +543,8 @@ def compare_pair(
         last=list(models)[-1],
         counts_candidates=any(map(counts_candidates, keys.values())),
     )
-    codes, unit_name = units_of_runs(runs_a, unit, are_folds=are_folds)
-    method = method_of_runs(runs_a, are_folds=are_folds) or T
+    codes, unit_name = run_units(runs_a, unit, are_folds=are_folds)
+    method = runs_method(runs_a, are_folds=are_folds) or T
     fields: dict[str, Any] = {"level": level, "unit": unit_name, "pairing": pairing}
     fields |= {"name_a": name_a, "name_b": name_b, "runs_a": len(runs_a), "runs_b": len(runs_b)}
     comparisons = []
@@ -681,23 +684,26 @@ def gate(
     seed: int = 0,
     allow_unlike: bool = False,
     common: bool = False,
+    by: str | None = None,
 ) -> tuple[Comparisons, dict[str, str], dict[str, list[dict[str, Any]]]]:
     """Say of each metric whether a new model is worse than base, and which units lost most.
 
     A metric is refused if it is not between 0 and 1, or less is better; others keep their verdicts,
     unless all are refused. Where new alone lacks lists, they are its losses; `common` leaves out
-    what base was not asked. The margin is the loss that does not matter, below .5; labels of units
-    are those of the tasks of base.
+    what either was not asked. The margin is the loss that does not matter, below .5; labels of
+    units are those of the tasks of base.
 
     It returns the pairs, new minus base, by each metric that is not refused; of each metric what
     `judge` says, or "refused: ..."; and of each the units that lost most, if any did, by their
-    labels, with their values of base and of new.
+    labels, with their values of base and of new; with `by` all groups of this label that lost. A
+    verdict says what `common` has left out of base.
     """
     if not 0 <= margin < MOST_MARGIN:
-        ways = [Option("margin", 0.01, "is a loss of 1 %; without a margin compare only reports")]
-        expected = f"a loss that does not matter, from 0 to below {MOST_MARGIN}"
-        raise InputValueError("margin", expected=expected, got=margin, remedies=ways)
-    runs, unit, notes = keep_common(read_models({BASE: base, NEW: new}, seed), unit, common)
+        expected = f"a loss that does not matter, from 0 to below {MOST_MARGIN} (0.01 is 1 %)"
+        raise InputValueError("margin", expected=expected, got=margin)
+    runs = read_models({BASE: base, NEW: new}, seed)
+    unasked = describe_unasked(runs[BASE][0], runs[NEW][0], (BASE, NEW)) if common else ""
+    runs, unit, notes = keep_common(runs, unit, common)
     rules: dict[str, Any] = {"allow_unlike": allow_unlike, "may_lack": NEW}
     # Whether the number of candidates counts, each metric is asked below.
     paired_base, paired_new, _, _ = pair_ranks(
@@ -713,11 +719,9 @@ def gate(
     losses = {}
     for pair in pairs:
         key = keys[pair.metric]
-        codes, _ = unit_codes(models[NEW].ranks, unit)
-        weights = contributions(models[NEW], key, codes).bases
-        verdicts[pair.metric] = judge(pair, margin, float(weights.max() / weights.mean()))
-        # Units of no loss differ by rounding alone.
-        losses[pair.metric] = _list_losses(models, key, unit)[: pair.losses]
+        verdict = judge(pair, margin, _weigh_heaviest(models[NEW], key, unit))
+        verdicts[pair.metric] = f"{verdict}; {unasked}" if unasked else verdict
+        losses[pair.metric] = _list_losses(models, key, unit, by)
     for metric, error in refusals.items():
         why = error.problem or f"expected {error.expected}, got {error.got}"
         verdicts[metric] = f"refused: {why}"
@@ -755,6 +759,13 @@ def _read_share(metric: str, grammar: Grammar) -> Key:
         expected = "metrics between 0 and 1 where more is better, with a margin"
         raise InputValueError("metric", expected=expected, got=key)
     return key
+
+
+def _weigh_heaviest(model: Rankings, key: Key, unit: LabelsLike | None) -> float:
+    """Return the weight of the heaviest unit, beside a mean of 1."""
+    codes, _ = unit_codes(model.ranks, unit)
+    weights = contributions(model, key, codes).bases
+    return float(weights.max() / weights.mean())
 
 
 def judge(pair: Comparison, margin: float, heaviest: float = 1.0) -> str:
@@ -806,7 +817,7 @@ def gate_table(pairs: Comparisons, verdicts: Mapping[str, str], *, has_verdicts:
         Column(BASE, decimals=decimals),
         Column(NEW, decimals=decimals),
         Column(DIFFERENCE, f"{NEW} - {BASE}", decimals),
-        *_columns_of_tests(pairs, decimals),
+        *_test_columns(pairs, decimals),
         Column("verdict", hidden=not has_verdicts),
         *(Column(name, hidden=True) for name in _FOR_PROGRAMS),
     ]
@@ -818,34 +829,63 @@ def gate_table(pairs: Comparisons, verdicts: Mapping[str, str], *, has_verdicts:
     return Table(columns, rows, notes=pairs.table().notes)
 
 
+def losses_table(
+    pairs: Comparisons, losses: Mapping[str, Sequence[Mapping[str, Any]]], by: str
+) -> Table:
+    """Return a row for each group of a label that lost by a metric, as `gate` lists them."""
+    words = [by]
+    rows = []
+    for pair in pairs:
+        for loss in losses[pair.metric]:
+            *words, _, _ = loss
+            rows.append([pair.metric, *loss.values(), loss[NEW] - loss[BASE]])
+    decimals = pairs[0].decimals  # All metrics of a gate are shares.
+    columns = [
+        Column("metric", hidden=len(pairs) == 1),
+        *map(Column, words),
+        Column(BASE, decimals=decimals),
+        Column(NEW, decimals=decimals),
+        Column(DIFFERENCE, f"{NEW} - {BASE}", decimals),
+    ]
+    return Layout(names=1 + len(words)).make(columns, rows, notes=format_notes(pairs))
+
+
 def _list_losses(
-    models: Mapping[str, Rankings], key: Key, unit: LabelsLike | None
+    models: Mapping[str, Rankings], key: Key, unit: LabelsLike | None, by: str | None
 ) -> list[dict[str, Any]]:
-    """Return the labels of the units that lost most, with their values of base and of new."""
+    """Return the labels of the units that lost most, with their values of base and of new.
+
+    If `by` names a label, these are all of its groups that lost.
+    """
     ranks = models[NEW].ranks
-    codes, unit_name = unit_codes(ranks, unit)
-    number = 1 + int(codes.max())
+    most: int | None = MOST_NAMED
+    codes, name = unit_codes(ranks, unit)
+    if by is not None:
+        most = None
+        codes, _ = group_codes(ranks, by)
+        name = LABEL_WORDS.get(by, by)
+    _, first_tasks = np.unique(codes, return_index=True)  # of each group
+    number = len(first_tasks)
     values_of_base = value_by_group(models[BASE], key, models[BASE].labels(codes, UNIT), number)
     values_of_new = value_by_group(models[NEW], key, models[NEW].labels(codes, UNIT), number)
-    order = np.argsort(values_of_new - values_of_base, kind="stable")  # nan comes last
-    labels_by_word = _labels_of_units(ranks, unit_name)
-    losses = []
-    for i in order[:MOST_NAMED].tolist():
-        if not values_of_new[i] < values_of_base[i]:
-            break
-        task = int(np.argmax(codes == i))  # the first of the unit
-        loss = {}
-        for word, label in labels_by_word.items():
-            loss[word] = ranks.labels[label][task : task + 1].values.tolist()[0]
-        losses.append(loss | {BASE: float(values_of_base[i]), NEW: float(values_of_new[i])})
-    return losses
+    apart = differences(values_of_new, values_of_base)
+    order = np.argsort(apart, kind="stable")  # nan comes last
+    order = order[: np.count_nonzero(apart < 0)][:most]
+    columns = {}
+    of_data_set = {DATASET: DATASET} if DATASET in ranks.labels else {}
+    for word, label in (of_data_set | _unit_labels(ranks, name)).items():
+        columns[word] = ranks.labels[label][first_tasks[order]].values.tolist()
+    columns |= {BASE: values_of_base[order].tolist(), NEW: values_of_new[order].tolist()}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _labels_of_units(ranks: Ranks, unit_name: str) -> dict[str, str]:
+def _unit_labels(ranks: Ranks, unit_name: str) -> dict[str, str]:
     """Return the labels that tell units apart, for single tasks all, by what losses call them."""
     label = LABEL_ALIASES.get(unit_name, unit_name)
+    if label == "queries" and ranks.side is not None:  # Those of two sides may have one name.
+        return {"side": "side", unit_name: label}
     if label in ranks.labels:
         return {unit_name: label}
-    if ranks.unit is not None:  # A triple, or a pair, is a row of the test.
+    if ranks.unit is not None and unit_name != TASK:  # A triple, or a pair, is a row of the test.
         return {unit_name: UNIT}
     return {LABEL_WORDS[name]: name for name in IDENTIFYING_LABELS if name in ranks.labels}

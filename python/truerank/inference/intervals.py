@@ -254,7 +254,7 @@ def interval(
                 of_tasks = task_weights_by(run.ranks, weights)
             runs[i] = run.with_ranks(run.ranks.with_weights(of_tasks))
     if is_mean(key):
-        result = _interval_of_mean(runs, key, metric, unit, level)
+        result = _mean_interval(runs, key, metric, unit, level)
     else:
         result = _bootstrap(runs[0], key, metric, unit, level, seed)
     if not math.isnan(result.low):
@@ -267,7 +267,7 @@ def interval(
     return replace(result, method="none", notes=notes)
 
 
-def _interval_of_mean(
+def _mean_interval(
     runs: Sequence[Rankings], key: Key, metric: str, unit: LabelsLike | None, level: float
 ) -> Interval:
     """The t interval of a function of a mean, or Wilson's of a share."""
@@ -275,11 +275,11 @@ def _interval_of_mean(
     are_folds = aligned is None
     if aligned is not None:
         runs = aligned
-    codes, name = units_of_runs(runs, unit, are_folds=are_folds)
+    codes, name = run_units(runs, unit, are_folds=are_folds)
     sums = add_up_runs(runs, key, codes, "runs", are_folds=are_folds)
     number = len(sums.bases)
-    method = method_of_runs(runs, are_folds=are_folds)
-    is_share = not method and (sums.is_of_hits or sums.is_all_or_nothing)
+    method = runs_method(runs, are_folds=are_folds)
+    is_share = not method and (sums.is_hit_share or sums.is_all_or_nothing)
     if not method:
         method = "wilson" if is_share else T
     low = high = math.nan
@@ -307,7 +307,7 @@ def _wilson_bounds(sums: Contributions, level: float) -> tuple[float, float]:
     return least + low * sums.extent, least + high * sums.extent
 
 
-def units_of_runs(
+def run_units(
     runs: Sequence[Rankings], unit: LabelsLike | None, *, are_folds: bool
 ) -> tuple[list[IntArray], str]:
     """Return the unit of each task, for each fold, or once for all runs; and the name of a unit.
@@ -346,7 +346,7 @@ def add_up_runs(
     return replace(first, value=first.metric_at(mean), mean=mean, tops=tops, bases=bases)
 
 
-def method_of_runs(runs: Sequence[Rankings], *, are_folds: bool) -> str:
+def runs_method(runs: Sequence[Rankings], *, are_folds: bool) -> str:
     """Return the name of the t interval and test of several runs; empty for one."""
     if are_folds:
         return OF_FOLDS

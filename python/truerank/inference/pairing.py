@@ -20,9 +20,11 @@ from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.rules import LISTED
 from ..metrics.values import Rankings
 from ..naming import format_count
-from ..ranks.container import Ranks
+from ..ranks.container import Ranks, origin_index
 from ..ranks.grouping import group_codes, weighted_ranks
-from ..ranks.labels import as_labels, describe_task, join_labels
+from ..ranks.joining import first_numbers
+from ..ranks.labels import DATASET, as_labels, describe_task, join_labels
+from ..ranks.protocol import short_sha256
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -73,6 +75,12 @@ def read_models(models: Mapping[str, Any], seed: int = 0) -> dict[str, list[Rank
                     name, expected=f"{first_units}, as {first_name} has", got=units
                 )
             runs_by_model[model_name].append(rankings)
+    protocols = [run.ranks.protocol for runs in runs_by_model.values() for run in runs]
+    highest = max((each.highest_grade or 1.0 for each in protocols), default=1.0)
+    for runs in runs_by_model.values():
+        for i, run in enumerate(runs):
+            if (run.ranks.protocol.highest_grade or 1.0) < highest:  # err stops by it.
+                runs[i] = run.with_ranks(run.ranks.with_protocol(highest_grade=highest))
     return runs_by_model
 
 
@@ -96,11 +104,11 @@ def match_tasks(
 ) -> tuple[Ranks | None, tuple[str, ...], list[str]]:
     """Put the tasks of a second model in the order of the first, by what tasks are.
 
-    These are the labels that both have: side, relation, query and target; and the Task, where both
-    have it. Tasks that are equal in all of them are one task that is repeated, and matched in the
-    order in which they, or their units, occur. Where these labels do not tell tasks apart, as
-    without query and target, they are matched by position, where their labels and units must be
-    equal.
+    These are the labels that both have: side, relation, query and target; and the data set, or
+    else the Task, where both have it. Tasks that are equal in all of them are one task that is
+    repeated, and matched in the order in which they, or their units, occur. Where these labels do
+    not tell tasks apart, as without query and target, they are matched by position (in the data
+    set), where their labels and units must be equal.
 
     It returns the tasks of the second model, each in the place of its partner and with the codes of
     equal labels of the first, or None where some have no partner; the labels by which they were
@@ -118,12 +126,15 @@ def match_tasks(
     matched_b = b
     refusals: list[str] = []  # why the tasks have no partners
     if is_by_position:
+        b = matched_b = _reorder_sets(a, b, labels_a, labels_b)
         # Where both say what tasks are, in ways that cannot be compared, positions do not count.
         refusals = differences or _unlike_positions(a, b)
     elif not matched_by:
         refusals = [*differences, f"tasks: {len(a):,} against {len(b):,}"]
-    elif not all(labels_a[name].same_as(labels_b[name]) for name in matched_by):
-        positions_a, positions_b = _match_by_labels(a, b, labels_a, labels_b)
+    elif max(len(_entity_orders(x)) for x in (a, b)) > 1 or not all(
+        labels_a[name].same_as(labels_b[name]) for name in matched_by
+    ):
+        positions_a, positions_b, matched_by = _match_by_names(a, b, labels_a, labels_b)
         if len(positions_a) == len(a) == len(b):
             matched_b = b[positions_b]
         else:
@@ -173,7 +184,17 @@ def _queries_agree(a: Ranks, b: Ranks) -> bool:
 
 def _units_agree(a: Ranks, b: Ranks) -> bool:
     """Whether tasks of one unit are of one unit of the other model, too, whatever it is called."""
-    return a.unit is None or b.unit is None or _split_alike(a.unit.codes, b.unit.codes)
+    if a.unit is None or b.unit is None:
+        return True
+    return _split_alike(_unit_codes(a), _unit_codes(b))
+
+
+def _unit_codes(ranks: Ranks) -> IntArray:
+    """Return codes of the units of ranks; rows of Tasks are by data set."""
+    unit = ranks.labels["unit"].codes
+    if DATASET in ranks.labels and ranks.origins:
+        unit = row_keys([ranks.labels[DATASET].codes, unit])
+    return unit
 
 
 def _split_alike(one: IntArray, two: IntArray) -> bool:
@@ -187,13 +208,43 @@ def _match_by_labels(
     a: Ranks, b: Ranks, labels_a: LabelsByName, labels_b: LabelsByName
 ) -> tuple[IntArray, IntArray]:
     """Return the positions in a, and those in b, of the tasks that both models have."""
-    codes_a, codes_b = _codes_of_both(a, b, labels_a, labels_b)
+    codes_a, codes_b = _joint_codes(a, b, labels_a, labels_b)
     repeats = [_number_repeats(codes_a, a.unit), _number_repeats(codes_b, b.unit)]
     keys = row_keys([np.append(codes_a, codes_b), np.concatenate(repeats)])
     keys_a = keys[: len(a)]  # No two keys of one model are equal.
     ordered_b, order_b = sorted_with_order(keys[len(a) :])
     positions_a, places = look_up(ordered_b, keys_a)
     return positions_a, order_b[places]
+
+
+def _match_by_names(
+    a: Ranks, b: Ranks, labels_a: LabelsByName, labels_b: LabelsByName
+) -> tuple[IntArray, IntArray, tuple[str, ...]]:
+    """Return what `_match_by_labels` does, and the labels.
+
+    Where units are the user's, nothing tells that entities are in another order: then these are
+    the facts of named entities, if the numbers do not pair all tasks.
+    """
+    positions = _match_by_labels(a, b, labels_a, labels_b)
+    heads = [ranks.labels.get("head") for ranks in (a, b) if FACT in ranks.labels]
+    have_facts = len(heads) == 2 and all(head and head.vocabulary for head in heads)
+    is_order_known = a.origins and b.origins
+    if len(positions[0]) < len(a) == len(b) and have_facts and not is_order_known:
+        names = [name for name in ("side", FACT, DATASET) if name in (*labels_a, FACT)]
+        facts_a, facts_b, _ = _comparable_labels(a, b, names)
+        by_fact = _match_by_labels(a, b, facts_a, facts_b)
+        if len(by_fact[0]) == len(a):
+            return *by_fact, tuple(facts_a)
+    return *positions, tuple(labels_a)
+
+
+def _reorder_sets(a: Ranks, b: Ranks, labels_a: LabelsByName, labels_b: LabelsByName) -> Ranks:
+    """Return b with its data sets in the places that they have in a, if both have them alike."""
+    if DATASET not in labels_a:
+        return b
+    sets_a, sets_b = ({DATASET: labels[DATASET]} for labels in (labels_a, labels_b))
+    _, positions_b = _match_by_labels(a, b, sets_a, sets_b)
+    return b[positions_b] if len(positions_b) == len(b) else b
 
 
 def _describe_unmatched(a: Ranks, b: Ranks, *only: tuple[str, LabelsByName, IntArray]) -> str:
@@ -205,31 +256,43 @@ def _describe_unmatched(a: Ranks, b: Ranks, *only: tuple[str, LabelsByName, IntA
             text += f"({describe_task(labels, positions[0])})"
     (name_a, labels_a, _), (name_b, labels_b, _) = only
     if _differ_by_query_ids(a, b, labels_a, labels_b):
-        name_of_task = name_a if _is_of_task(a) else name_b
+        name_of_task = name_a if _has_task(a) else name_b
         text += f"; without queries all tasks pair: {name_of_task} has a Task's numbers of queries "
         text += "(for triples relation * entities + entity); give both the same labels"
-    if a.answers is not None:  # A golden set may have grown.
-        text += "; if queries were added, evaluate both anew with the same queries"
+    if a.answers is not None:  # A golden set may have changed.
+        text += "; if queries were added or removed, evaluate both anew with the same queries"
     return text
 
 
-def _codes_of_both(
+def _joint_codes(
     a: Ranks, b: Ranks, labels_a: LabelsByName, labels_b: LabelsByName
 ) -> tuple[IntArray, IntArray]:
     """Return codes of the tasks of two models: equal where their labels and Tasks are equal.
 
-    A Task that only one of the models has tells no tasks apart.
+    A Task that only one of the models has tells no tasks apart, nor does a data set where neither
+    model has a fact in several, as where those that they share were dropped.
     """
-    columns = [join_labels(name, (labels_a[name], labels_b[name])).codes for name in labels_a]
-    tasks_a = a._task_numbers()
-    tasks_b = b._task_numbers()
-    shared_tasks_a = np.where(are_among(tasks_a, tasks_b), tasks_a, 0)
-    shared_tasks_b = np.where(are_among(tasks_b, tasks_a), tasks_b, 0)
-    codes = row_keys([*columns, np.append(shared_tasks_a, shared_tasks_b)])
+    names = [name for name in labels_a if name != DATASET]
+    columns = [join_labels(name, (labels_a[name], labels_b[name])).codes for name in names]
+    scopes = _scopes(a), _scopes(b)
+    if FACT not in labels_a and all(each.any() for each in scopes):
+        columns.append(np.concatenate(scopes))
+    if DATASET in labels_a:
+        apart = join_labels(DATASET, (labels_a[DATASET], labels_b[DATASET])).codes
+    else:
+        tasks = a._task_numbers(), b._task_numbers()
+        shared = [np.where(are_among(x, y), x, 0) for x, y in (tasks, tasks[::-1])]
+        apart = np.concatenate(shared)
+    codes = row_keys([*columns, apart])
+    if DATASET in labels_a and names:
+        facts = row_keys(columns)
+        parts = slice(len(a)), slice(len(a), None)
+        if all(len(distinct(facts[x])) == len(distinct(codes[x])) for x in parts):
+            codes = facts
     return codes[: len(a)], codes[len(a) :]
 
 
-def _is_of_task(ranks: Ranks) -> bool:
+def _has_task(ranks: Ranks) -> bool:
     """Whether ranks come from a Task, which numbers its queries."""
     return any(origin.queries for origin in ranks.origins)
 
@@ -240,7 +303,7 @@ def _differ_by_query_ids(
     """Whether one model has the query ids of a Task, and all its other labels pair."""
     names = [name for name in labels_a if name != "queries"]
     has_other_labels = 0 < len(names) < len(labels_a)
-    if _is_of_task(a) == _is_of_task(b) or not has_other_labels:
+    if _has_task(a) == _has_task(b) or not has_other_labels:
         return False
     codes = row_keys([join_labels(x, (labels_a[x], labels_b[x])).codes for x in names])
     return np.array_equal(np.sort(codes[: len(a)]), np.sort(codes[len(a) :]))
@@ -270,21 +333,49 @@ def _shared_labels(
     a: Ranks, b: Ranks, names: Sequence[str] = IDENTIFYING_LABELS
 ) -> tuple[dict[str, Labels], dict[str, Labels], list[str]]:
     """Return what labels of a and of b both say what a task is, and which cannot be compared."""
+    by_fact = ["side", FACT]
+    if all(DATASET in ranks.labels for ranks in (a, b)):
+        _, names_a = group_codes(a, DATASET)
+        _, names_b = group_codes(b, DATASET)
+        if not set(names_a).isdisjoint(names_b):  # Other names say nothing of these.
+            names = [*names, DATASET]
+            by_fact.append(DATASET)
     orders_a = _entity_orders(a)
     orders_b = _entity_orders(b)
-    if not orders_a or not orders_b or orders_a == orders_b:
+    shared = orders_a & orders_b
+    if not orders_a or not orders_b or len(orders_a | orders_b) == 1:
         return _comparable_labels(a, b, names)
     # Numbers are of other entities then, but facts of named entities are labels, too.
-    have_names = all("by name" in order for order in orders_a + orders_b)
+    have_names = all("by name" in order for order in orders_a | orders_b)
     if have_names and FACT in a.labels and FACT in b.labels:
-        return _comparable_labels(a, b, ("side", FACT))
+        return _comparable_labels(a, b, by_fact)
+    if shared:
+        return _comparable_labels(_with_own_numbers(a), _with_own_numbers(b), names)
     advice = "name the entities of both tasks, in the order of their ids"
-    return {}, {}, [f"entities: {orders_a[0]} against {orders_b[0]}; {advice}"]
+    return {}, {}, [f"entities: {min(orders_a)} against {min(orders_b)}; {advice}"]
 
 
-def _entity_orders(ranks: Ranks) -> list[str]:
+def _with_own_numbers(ranks: Ranks) -> Ranks:
+    """Return ranks whose queries have the numbers that they have in their Tasks or data sets."""
+    if DATASET in ranks.labels:
+        return ranks
+    origins = ranks.origins
+    origin_of_task = origin_index(ranks._labels["unit"].codes, origins)
+    shifts = first_numbers(origins, "queries")[origin_of_task]
+    return ranks.with_labels(queries=ranks._labels["queries"].codes - shifts)
+
+
+def _scopes(ranks: Ranks) -> IntArray:
+    """Return a number for the entities that queries of each rank are numbered by."""
+    if len(_entity_orders(ranks)) < 2:
+        return np.zeros(len(ranks), np.int64)
+    scopes = [int(short_sha256(x.digests[0].encode()), 16) - 2**63 for x in ranks.origins]
+    return np.array(scopes)[origin_index(ranks._labels["unit"].codes, ranks.origins)]
+
+
+def _entity_orders(ranks: Ranks) -> set[str]:
     """Return for each Task of ranks what tells the order of its entities: "3 by name (52c8...)"."""
-    return [origin.digests[0] for origin in ranks.origins if origin.queries]
+    return {origin.digests[0] for origin in ranks.origins if origin.queries}
 
 
 def _comparable_labels(
@@ -301,8 +392,7 @@ def _comparable_labels(
             comparable_a[name] = a.labels[name]
             comparable_b[name] = b.labels[name]
         elif name in BY_IDS:  # The query tells tasks apart without its other labels.
-            advice = "with_labels gives both the same"
-            differences.append(f"{name}: names against integer ids; {advice}")
+            differences.append(f"{name}: names against integer ids")
     return comparable_a, comparable_b, differences
 
 
@@ -373,21 +463,20 @@ def _replace_ranks(run: Rankings, ranks: Ranks) -> Rankings:
 def keep_common(
     models: Mapping[str, list[Rankings]], unit: LabelsLike | None, common: bool
 ) -> tuple[dict[str, list[Rankings]], LabelsLike | None, tuple[str, ...]]:
-    """Keep of each run what all models but the last were asked and have lists for, if asked to.
+    """Keep of each run what all models were asked and have lists for, if that is wanted.
 
     A query of retrieval is left out with all its answers, and a unit with all its tasks. What the
-    last model lacks stays. Labels of units, one for each task of the first run, are cut alike, and
-    notes say how many are left out.
+    last model was asked stays, even without a list. Labels of units, one for each task of the first
+    run, are cut alike, and notes say how many are left out.
     """
     if not common:
         return dict(models), unit, ()
     *others, last = models
     first = models[others[0]][0].ranks
     keys = {name: [_join_keys(first, run.ranks) for run in runs] for name, runs in models.items()}
-    runs_of_others = [run.ranks for name in others for run in models[name]]
-    is_common = _find_common(runs_of_others, [pair for name in others for pair in keys[name]])
+    is_common = _find_common(models, keys)
     if not is_common.any():
-        expected = f"something that all runs except those of {last} have (compare folds one by one)"
+        expected = "something that all runs have (compare folds one by one)"
         raise InputValueError("common", expected=expected)
 
     kept: dict[str, list[Rankings]] = {name: [] for name in models}
@@ -403,9 +492,12 @@ def keep_common(
                 left_out.append(f"{number_left_out:,} of {counted} of {name}")
     if not (unit is None or isinstance(unit, str)):
         unit = as_labels("unit", unit, len(first))[is_common]
-    verb = "lacks" if len(others) == 1 else "lack"
+    lacking = others
+    if any(not are_among(*keys_of_both).all() for keys_of_both in keys[last]):
+        lacking = [*others, last]
+    verb = "lacks" if len(lacking) == 1 else "lack"
     numbers = "; ".join(dict.fromkeys(left_out))
-    note = f"left out, as {' and '.join(others)} {verb} ranks or lists: {numbers}"
+    note = f"left out, as {' and '.join(lacking)} {verb} ranks or lists: {numbers}"
     return kept, unit, (note,) if left_out else ()
 
 
@@ -415,22 +507,37 @@ def _count_units(run: Rankings) -> int:
 
 
 def _find_common(
-    runs: Sequence[Ranks], keys: Sequence[tuple[IntArray, IntArray]]
+    models: Mapping[str, list[Rankings]], keys: Mapping[str, list[tuple[IntArray, IntArray]]]
 ) -> npt.NDArray[np.bool_]:
-    """Return which tasks of the first run all runs have, and have lists for, by whole units.
+    """Return which tasks of the first run all models were asked and have lists for, by whole units.
 
-    `keys` are those of the first run and of each run, as `_join_keys` returns them.
+    The last model may lack lists. `keys` are those of the first run and of each run, as
+    `_join_keys` returns them.
     """
-    first = runs[0]
+    *others, last = models
+    first = models[others[0]][0].ranks
+    own_keys, _ = keys[others[0]][0]
     is_common = np.ones(len(first), np.bool_)
-    for run, (keys_of_first, keys_of_run) in zip(runs, keys, strict=True):
-        is_common &= are_among(keys_of_first, keys_of_run[~lacks_list(run)])
+    for name, runs in models.items():
+        for run, (keys_of_first, keys_of_run) in zip(runs, keys[name], strict=True):
+            asked = keys_of_run if name == last else keys_of_run[~lacks_list(run.ranks)]
+            is_common &= are_among(keys_of_first, asked)
     # A unit, and then a query, that lacks a task is left out as a whole.
-    own_keys, _ = keys[0]
-    units = own_keys if first.unit is None else first.unit.codes
+    units = own_keys if first.unit is None else _unit_codes(first)
     is_common &= ~are_among(units, units[~is_common])
     is_common &= ~are_among(own_keys, own_keys[~is_common])
     return is_common
+
+
+def describe_unasked(one: Rankings, two: Rankings, names: tuple[str, str]) -> str:
+    """Say how many tasks, or queries, of the first model the second was not asked, if any."""
+    asked = one.part(np.flatnonzero(are_among(*_join_keys(one.ranks, two.ranks))))
+    number = _count_units(one)
+    unasked = number - _count_units(asked)
+    if not unasked:
+        return ""
+    counted = format_count(number, one.grammar.unit)
+    return f"{names[1]} was not asked {unasked:,} of {counted} of {names[0]}"
 
 
 def _join_keys(a: Ranks, b: Ranks) -> tuple[IntArray, IntArray]:
@@ -441,7 +548,7 @@ def _join_keys(a: Ranks, b: Ranks) -> tuple[IntArray, IntArray]:
     names = IDENTIFYING_LABELS if a.answers is None else ("queries",)
     labels_a, labels_b, _ = _shared_labels(a, b, names)
     if _labels_tell_tasks(a, b, labels_a):
-        return _codes_of_both(a, b, labels_a, labels_b)
+        return _joint_codes(a, b, labels_a, labels_b)
     if len(a) == len(b):
         return np.arange(len(a)), np.arange(len(b))
     return np.arange(len(a)), -1 - np.arange(len(b))  # None is equal.
@@ -462,7 +569,7 @@ def pair_ranks(
     The tasks of the second get the order, sides and weights of the first; the labels by which they
     were matched and what differs are returned, too. Differences are refused, all in one message,
     unless unlike models are allowed. `may_lack` names a model, of one run or several, which may
-    lack lists that the other has, and `last` the one that need not have what is common;
+    lack lists that the other has, and `last` the one that need not have lists of what is common;
     `counts_candidates` is that of `match_tasks`.
     """
     pair, labels, differences = align_models(one, two, names, counts_candidates=counts_candidates)
@@ -470,7 +577,7 @@ def pair_ranks(
         problem = f"cannot be compared with {names[0]}: {'; '.join(differences)}"
         remedies = [Option("allow_unlike", True, "compares them anyway")]
         if pair is None:
-            remedies = _offer_common(one.ranks, two.ranks, names, last)
+            remedies = _offer_common(one, two, names, counts_candidates)
         raise InputValueError(names[1], problem, remedies=remedies)
     for name, missing in describe_missing_lists(*pair, names).items():
         model = _model_name(name)
@@ -529,16 +636,20 @@ def _with_side(ranks: Ranks, side: Labels) -> Ranks:
     return ranks if has_side else ranks.with_labels(side=side)
 
 
-def _offer_common(one: Ranks, two: Ranks, names: tuple[str, str], last: str | None) -> list[Option]:
-    """Offer to leave out the tasks that either of two models lacks, but not those of the last."""
-    keys_of_one, keys_of_two = _join_keys(one, two)
+def _offer_common(
+    one: Rankings, two: Rankings, names: tuple[str, str], counts_candidates: bool
+) -> list[Option]:
+    """Offer to leave out the tasks that either of two models lacks, if that pairs the others."""
+    keys_of_one, keys_of_two = _join_keys(one.ranks, two.ranks)
     is_in_two = are_among(keys_of_one, keys_of_two)
     is_in_one = are_among(keys_of_two, keys_of_one)
-    if not is_in_two.any():
-        return []
     lacks_tasks = {names[0]: not is_in_one.all(), names[1]: not is_in_two.all()}
     lacking = [name for name in names if lacks_tasks[name]]
-    if not lacking or last in [_model_name(name) for name in lacking]:
+    if not lacking or not is_in_two.any():
+        return []
+    common = one.part(np.flatnonzero(is_in_two)), two.part(np.flatnonzero(is_in_one))
+    pair, _, unlike = align_models(*common, names, counts_candidates=counts_candidates)
+    if pair is None or unlike:
         return []
     return [Option("common", True, LEAVES_OUT.format(" and ".join(lacking)))]
 
@@ -631,7 +742,7 @@ def pair_runs(
     All runs have their tasks in one order then; those of folds, which have unlike tasks, that of
     the same fold of the first model. How tasks were matched is returned before the notes.
     """
-    _check_numbers_of_runs(runs_a, runs_b, names, are_folds)
+    _check_run_counts(runs_a, runs_b, names, are_folds)
     named_a = list(zip(name_runs(names[0], runs_a), runs_a, strict=True))
     named_b = list(zip(name_runs(names[1], runs_b), runs_b, strict=True))
     if are_folds:
@@ -657,7 +768,7 @@ def pair_runs(
     return aligned[: len(runs_a)], aligned[len(runs_a) :], pairing, distinct_notes
 
 
-def _check_numbers_of_runs(
+def _check_run_counts(
     runs_a: Sequence[Rankings], runs_b: Sequence[Rankings], names: tuple[str, str], are_folds: bool
 ) -> None:
     """Refuse one run against several, and folds of which the models have not the same number."""

@@ -22,9 +22,9 @@ from .checks import (
     check_length,
     check_shape,
     check_size,
+    class_if_imported,
     is_integer,
     is_sparse,
-    kind_of,
 )
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def is_tensor(value: object) -> bool:
     return torch is not None and isinstance(value, getattr(torch, "Tensor", ()))
 
 
-def device_of(value: Any) -> str:
+def device_name(value: Any) -> str:
     """Return the name of the device that a tensor is on; empty for all others."""
     if not is_tensor(value) or value.is_cpu:
         return ""
@@ -64,7 +64,7 @@ def device_of(value: Any) -> str:
 
 def on_host(value: Any, name: str = "array") -> Any:
     """Copy a tensor on a device to the host's memory; return anything else as it is."""
-    if not device_of(value):
+    if not device_name(value):
         return value
     return dense_tensor(value, name).to("cpu")
 
@@ -120,7 +120,7 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
     if not isinstance(value, (list, tuple)):
         return _convert(name, by_position(name, value), what)
     array = _convert(name, value, what)
-    with_names = {kind_of("pandas", "Series"), kind_of("xarray", "DataArray")}
+    with_names = {class_if_imported("pandas", "Series"), class_if_imported("xarray", "DataArray")}
     if array.ndim > 1 and not with_names.isdisjoint(map(type, value)):
         for row in value:
             by_position(name, row)
@@ -152,15 +152,10 @@ def array_shape(name: str, value: Any) -> tuple[int, ...]:
     return shape
 
 
-def refuse_mask(
-    name: str, value: object, expected: str = "plain numbers", *, hint: str = ""
-) -> None:
-    """Refuse a masked array, whose mask would be lost; a hint says what to do instead."""
+def refuse_mask(name: str, value: object, expected: str = "plain numbers") -> None:
+    """Refuse a masked array, whose mask would be lost."""
     if isinstance(value, np.ndarray) and isinstance(value, np.ma.MaskedArray):
-        got = "a masked array"
-        if hint:
-            got += f"; {hint}"
-        raise InputTypeError(name, expected=expected, got=got)
+        raise InputTypeError(name, expected=expected, got="a masked array")
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -244,7 +239,7 @@ def _type_of(array: npt.NDArray[Any], value: object) -> str:
     if array.ndim == 0:
         return type(value).__name__
     if array.dtype.kind == "f" and hasattr(value, "dropna"):
-        return f"dtype {array.dtype}, as ints with missing values have: .dropna().astype(int)"
+        return f"dtype {array.dtype}, as ints with missing values have"
     return f"dtype {array.dtype}"
 
 
@@ -304,9 +299,6 @@ def dtype_name(
         ways = []
         if name == "void16":
             ways.append(Option("dtype", "bfloat16", "says that they are bfloat16"))
-        if name == "object":
-            effect = "makes a matrix of a column of vectors"
-            ways.append(Option("", effect=effect, call="np.stack(column.to_numpy())"))
         expected = f"one of {', '.join(dtypes)}"
         got = f"dtype {dtype}"
         raise InputTypeError("scores", expected=expected, got=got, place=place, remedies=ways)
@@ -345,7 +337,7 @@ def as_scores(value: object, dtype: object = None, dtypes: tuple[str, ...] = DTY
     if type(value) is Scores:
         return value
     are_scores = dtypes == DTYPES
-    array, known_name = _read_numbers(value, are_scores=are_scores)
+    array, known_name = _read_numbers(value)
     name = None
     if dtype is None and known_name is None and are_scores:  # This is the usual case.
         name = _NATIVE_NAMES.get(array.dtype)
@@ -406,22 +398,23 @@ def default_arithmetic() -> Iterator[None]:
         _core.restore_arithmetic(before)
 
 
-def _read_numbers(value: Any, *, are_scores: bool) -> tuple[npt.NDArray[Any], str | None]:
+def _read_numbers(value: Any) -> tuple[npt.NDArray[Any], str | None]:
     """Return an array over the same memory, and the name of its dtype if numpy has none for it."""
     if type(value) is np.ndarray:
         return value, None
     value = by_position("scores", value)
-    refuse_mask("scores", value, hint="give a filter instead" if are_scores else "")
+    refuse_mask("scores", value)
     if is_tensor(value):
         return tensor_array(value, "scores")
     if is_sparse(value):
-        raise InputTypeError("scores", expected=".toarray() of it", got=type(value).__name__)
+        expected = "a dense matrix, with a score of each candidate"
+        raise InputTypeError("scores", expected=expected, got=type(value).__name__)
     if _needs_dlpack(value):
         try:
             return np.from_dlpack(value), None
         except (BufferError, RuntimeError) as error:
-            expected = "an array in the host's memory"
-            got = f"{type(value).__name__} ({error}); torch.from_dlpack reads it on any device"
+            expected = "an array in the host's memory, or a tensor of torch on any device"
+            got = f"{type(value).__name__} ({error})"
             raise InputTypeError("scores", expected=expected, got=got) from None
     array = as_array(value, "scores", "a matrix of numbers")
     if array.ndim == 0 and array.dtype.kind == "O":  # A mapping, a generator, a function, None.

@@ -24,18 +24,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Word = TypeVar("Word", bound=str)
 
-# These are words of messages: what the names are of, what takes labels in an order, what sorts
-# numbers, what drops the names, and how a user writes those of columns.
-_FRAME = "frame.to_numpy()"
-_WORD_FIELDS = ("noun", "select", "sort", "drop", "names")
-_WORDS = {
-    "index": ("an index", "series.loc[list({})]", "series.sort_index()", "series.to_numpy()", ""),
-    "rows": ("rows", "frame.loc[list({})]", "frame.sort_index()", _FRAME, ""),
-    "columns": ("columns", "frame[list({})]", "frame.sort_index(axis=1)", _FRAME, "{}.columns"),
-    "fields": ("columns", "table.select(list({}))", "", "np.asarray(table)", "{}.column_names"),
-    "first": ("rows", "array.loc[list({})]", "", "array.values", ""),
-    "last": ("columns", "array.loc[:, list({})]", "", "array.values", "{0}[{0}.dims[1]].values"),
-}
+# What messages call names of each kind, and where users find those of columns.
+_NOUNS = {"index": "an index", "rows": "rows", "first": "rows"}
+_NOUNS |= {"columns": "columns", "fields": "columns", "last": "columns"}
+_COLUMNS = {"columns": "{}.columns", "fields": "{}.column_names", "last": "{}"}
 # What options of other tools are called here, and their values.
 _LOWER_IS_BETTER = Option("order", "ascending", "says that lower scores are better")
 _HIGHER_IS_BETTER = Option("order", "descending", "says that higher scores are better")
@@ -52,6 +44,11 @@ _OF_OTHER_TOOLS |= {"ascending=True": _LOWER_IS_BETTER, "ascending=False": _HIGH
 _OF_OTHER_TOOLS |= {
     f"similarity={name}": Option("similarity", here, "is its name here")
     for name, here in _SIMILARITIES.items()
+}
+# What the rules mean that allow a NaN.
+_NAN_RULES = {
+    "worst": "takes NaN as the worst score",
+    "omit": "takes what scores NaN for no candidate",
 }
 _FEW_NAMES = 1000  # A set of so many is quickly made.
 MOST_ENTRIES = 1 << 40  # The size of a larger array might not fit into 64 bits.
@@ -297,13 +294,19 @@ def check_shape(
         raise InputValueError(name, expected=expected, got=f"shape {tuple(shape)}")
 
 
-def forbidden_nan(name: str, what: str, rule: str) -> InputValueError:
-    """Return the error for a NaN that a rule forbids; "omit" forbids that of a target alone."""
+def forbidden_nan(
+    name: str, what: str, rule: str, helps: Sequence[str] = tuple(_NAN_RULES)
+) -> InputValueError:
+    """Return the error for a NaN that a rule forbids; "omit" forbids that of a target alone.
+
+    `helps` are the rules that allow it.
+    """
     problem = f"{what} is NaN"
     if rule == "omit":
         problem += ", and the true score cannot be omitted"
-    way = Option("nan", "worst", "takes NaN as the worst score")
-    return InputValueError(name, problem, remedies=[way])
+        helps = ["worst"]
+    ways = [Option("nan", each, _NAN_RULES[each]) for each in helps]
+    return InputValueError(name, problem, remedies=ways)
 
 
 class Axis(NamedTuple):
@@ -333,7 +336,7 @@ class Axis(NamedTuple):
 NUMBERED = Axis()
 
 
-def kind_of(library: str, name: str) -> Any:
+def class_if_imported(library: str, name: str) -> Any:
     """Return a class of a library, for isinstance; an empty tuple if nobody has imported it."""
     return getattr(sys.modules.get(library), name, ())
 
@@ -342,13 +345,13 @@ def is_frame(value: object) -> bool:
     """Whether a value is a DataFrame of pandas or polars."""
     if isinstance(value, np.ndarray):  # This is the usual case.
         return False
-    kinds = (kind_of("pandas", "DataFrame"), kind_of("polars", "DataFrame"))
+    kinds = (class_if_imported("pandas", "DataFrame"), class_if_imported("polars", "DataFrame"))
     return isinstance(value, kinds)
 
 
 def without_index(value: Any) -> Any:
     """Return a Series of pandas as an array: in a list of things, an index stands for nothing."""
-    if isinstance(value, kind_of("pandas", "Series")):
+    if isinstance(value, class_if_imported("pandas", "Series")):
         return value.to_numpy()
     return value
 
@@ -363,7 +366,10 @@ def by_position(name: str, value: Any, rows: Axis = NUMBERED, columns: Axis = NU
     """
     if isinstance(value, np.ndarray):  # This is the usual case.
         return value
-    dask_types: Any = kind_of("dask.dataframe", "DataFrame"), kind_of("dask.dataframe", "Series")
+    dask_types: Any = (
+        class_if_imported("dask.dataframe", "DataFrame"),
+        class_if_imported("dask.dataframe", "Series"),
+    )
     if isinstance(value, dask_types):
         value = value.compute()
     names, dtypes = _names_of(value)
@@ -384,13 +390,15 @@ def refuse_index(name: str, value: Any) -> None:
 
 def _names_of(value: Any) -> tuple[dict[str, Any], Any]:
     """Return the names of rows and columns by their kind, if any, and the dtypes of columns."""
-    if isinstance(value, kind_of("pandas", "Series")):
+    if isinstance(value, class_if_imported("pandas", "Series")):
         return {"index": value.index}, [value.dtype]
     if is_frame(value):
         return {"rows": getattr(value, "index", ()), "columns": value.columns}, value.dtypes
-    if isinstance(value, (kind_of("pyarrow", "Table"), kind_of("pyarrow", "RecordBatch"))):
+    if isinstance(
+        value, (class_if_imported("pyarrow", "Table"), class_if_imported("pyarrow", "RecordBatch"))
+    ):
         return {"fields": value.schema.names}, value.schema.types
-    if isinstance(value, kind_of("xarray", "DataArray")):
+    if isinstance(value, class_if_imported("xarray", "DataArray")):
         labels = [value.indexes.get(dimension, ()) for dimension in value.dims]
         return dict(zip(("first", "last"), labels, strict=False)), ()
     return {}, ()
@@ -411,22 +419,17 @@ def _plain_values(name: str, value: Any, columns: Any, dtypes: Any) -> Any:
     if not value.isna().to_numpy().any():
         return value.to_numpy(dtype)
     if dtype.kind == "b":
-        raise InputValueError(name, "some bools are missing; fill them with True or False")
+        raise InputValueError(name, expected="True or False in each place", got="missing bools")
     return value.to_numpy(dtype if dtype.kind == "f" else np.float64, na_value=np.nan)
 
 
-def columns_of(name: str, value: Any) -> Axis:
+def named_columns(name: str, value: Any) -> Axis:
     """Return the names of columns, with which those of another value are compared."""
     for kind, names in _names_of(value)[0].items():
-        written = _name_words(kind)["names"]
+        written = _COLUMNS.get(kind)
         if written and len(names) and not _are_no_names(names):
             return Axis(tuple(names), written.format(name))
     return NUMBERED
-
-
-def _name_words(kind: str) -> dict[str, str]:
-    """Return the words of messages on names of a kind."""
-    return dict(zip(_WORD_FIELDS, _WORDS[kind], strict=True))
 
 
 def _are_no_names(names: Any, labels: Any = ()) -> bool:
@@ -434,7 +437,7 @@ def _are_no_names(names: Any, labels: Any = ()) -> bool:
         numbers = range(len(names))
         are_numbered = names in ([f"column_{i}" for i in numbers], [str(i) for i in numbers])
         return are_numbered and set(names).isdisjoint(labels)
-    is_range = isinstance(names, kind_of("pandas", "RangeIndex"))
+    is_range = isinstance(names, class_if_imported("pandas", "RangeIndex"))
     return is_range and names.start == 0 and names.step == 1
 
 
@@ -443,8 +446,7 @@ def _check_names(name: str, kind: str, names: Any, rows: Axis, columns: Axis) ->
 
     Another number of names is refused later, as that of rows or columns.
     """
-    are_of_columns = bool(_name_words(kind)["names"])
-    axis = columns if are_of_columns else rows
+    axis = columns if kind in _COLUMNS else rows
     if _are_no_names(names, axis.whole or ()):
         return
     names = tuple(names)
@@ -464,17 +466,10 @@ def _misplaced_name(
     name: str, kind: str, names: Any, labels: Any, axis: Axis, are_labels: bool
 ) -> InputValueError:
     """Return the error of names that are not the labels of an axis, or not in their order."""
-    words = _name_words(kind)
-    expected = f"{words['noun']} numbered 0, 1, 2, ..."
-    put_in_order = words["sort"]
-    if axis.labels:
-        expected = f"{words['noun']} in the order of {axis.written}"
-        put_in_order = words["select"].format(axis.written)
-    ways = f"{words['drop']} if the order is right"
+    order = f"in the order of {axis.written}" if axis.labels else "numbered 0, 1, 2, ..."
+    expected = f"{_NOUNS[kind]} {order}"
     i = 0
     if are_labels:
         i = next(i for i, label in enumerate(labels) if names[i] != label)
-        if put_in_order and set(names) == set(labels):
-            ways = f"{put_in_order}, or {ways}"
-    got = f"{names[i]!r} at position {i}, where {labels[i]!r} belongs; give {ways}"
+    got = f"{names[i]!r} at position {i}, where {labels[i]!r} belongs; arrays have no names"
     return InputValueError(name, expected=expected, got=got)

@@ -188,17 +188,17 @@ def bar() -> Listener:
 
 
 @overload
-def watch_of_part(watch: Watch, sizes: Sequence[int], number: int) -> Watch: ...
+def watch_part(watch: Watch, sizes: Sequence[int], number: int) -> Watch: ...
 @overload
-def watch_of_part(watch: None, sizes: Sequence[int], number: int) -> None: ...
-def watch_of_part(watch: Watch | None, sizes: Sequence[int], number: int) -> Watch | None:
+def watch_part(watch: None, sizes: Sequence[int], number: int) -> None: ...
+def watch_part(watch: Watch | None, sizes: Sequence[int], number: int) -> Watch | None:
     """Make a watch for one of several parts of some sizes, counted from 0.
 
     It is told what is done of any total, by default of the size of the part.
 
     Examples
     --------
-    >>> second = watch_of_part(lambda done, total: print(f"{done} of {total}"), [100, 300], 1)
+    >>> second = watch_part(lambda done, total: print(f"{done} of {total}"), [100, 300], 1)
     >>> second(1, 5), second(60)
     160 of 400
     160 of 400

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Selection
-from ..errors import InputTypeError, InputValueError, Option
+from ..errors import InputTypeError, InputValueError
 from .array_likes import array_shape, as_array, index_array, native_indices, refuse_mask
 from .checks import by_position, check_range, check_shape, is_sparse, without_index
 
@@ -143,14 +143,14 @@ def check_indptr(
         raise InputValueError(name, expected=expected, got=got)
 
 
-def indptr_of_pair(
+def pair_indptr(
     name: str, pair: tuple[Any, ...], entries: int, lists: int = -1, what: str = "values"
 ) -> IntArray:
     """Check the `indptr` of a pair (indptr, values), of lists that follow each other.
 
     The pair, its values and how many lists there must be (-1: any number) are named for messages.
 
-    >>> indptr_of_pair("ids", ([0, 2, 3], [7, 8, 9]), 3)
+    >>> pair_indptr("ids", ([0, 2, 3], [7, 8, 9]), 3)
     array([0, 2, 3])
     """
     indptr = _read_indptr(name, pair[0])
@@ -164,13 +164,13 @@ def _read_indptr(name: str, value: Any) -> IntArray:
     """Read an indptr; an empty one is that of no lists."""
     indptr = index_array(f"{name}: indptr", value)
     check_shape(f"{name}: indptr", indptr.shape, 1, "a 1-D array")
-    return indptr if len(indptr) else indptr_of([])
+    return indptr if len(indptr) else lengths_to_indptr([])
 
 
-def indptr_of(lengths: npt.ArrayLike) -> IntArray:
+def lengths_to_indptr(lengths: npt.ArrayLike) -> IntArray:
     """Return where each of some lists that follow each other begins, and where the last one ends.
 
-    >>> indptr_of([2, 0, 3])
+    >>> lengths_to_indptr([2, 0, 3])
     array([0, 2, 2, 5])
     """
     counts = np.asarray(lengths, dtype=np.int64)
@@ -206,54 +206,33 @@ def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selecti
         csr = value.tocsr()
         value = csr.indptr, csr.indices
     if isinstance(value, tuple):
-        return _of_arrays(name, value)
+        return _parse_csr(name, value)
     if isinstance(value, AbstractSet) and may_be_shared:
         value = list(value)
     is_sequence = isinstance(value, Sequence) and not isinstance(value, str)
     is_one_list = is_sequence and may_be_shared and len(value) > 0 and isinstance(value[0], _FLAT)
     if is_sequence and not is_one_list:
-        return _of_lists(name, value, tasks, columns)
+        return _parse_lists(name, value, tasks, columns)
     array = as_array(value, name)
     if array.dtype.kind == "O" and array.ndim == 1:  # It is a column of lists.
-        return _of_lists(name, array, tasks, columns)
+        return _parse_lists(name, array, tasks, columns)
     if may_be_shared and array.dtype.kind == "b" and array.shape == (columns,):
         return _shared_by_all(name, np.flatnonzero(array), columns)
     if array.dtype.kind == "b":
         check_shape(name, array.shape, shape, f"a mask of shape (tasks, columns), here {shape}")
-        return _of_mask(name, array)
+        return _parse_mask(name, array)
     if may_be_shared and array.ndim == 1 and array.dtype.kind != "f":
         return _shared_by_all(name, array, columns)
-    expected = "(indptr, indices), a sparse matrix, a mask of booleans or index lists"
+    expected = "(indptr, indices), a sparse matrix, a mask of bool, or index lists without padding"
     got = f"{type(value).__name__} of dtype {array.dtype} and shape {array.shape}"
-    raise InputTypeError(name, expected=expected, got=got + _way_out(name, array, tasks, columns))
+    raise InputTypeError(name, expected=expected, got=got)
 
 
 def _shared_by_all(name: str, values: npt.NDArray[Any], columns: int) -> Selection:
     """Read one list of candidates for all tasks."""
     indices = native_indices(name, values)
     refuse_mask_of_integers(name, indices, columns)
-    return Selection(indptr_of([len(indices)]), indices, lists=None, shared=True)
-
-
-def _way_out(name: str, array: npt.NDArray[Any], tasks: int, columns: int) -> str:
-    """Say how numbers that are no selection become what they may be meant as.
-
-    Numbers of 0 and below are an additive mask, which is added to scores.
-    """
-    if array.shape in ((tasks, columns), (columns,)) and array.dtype.kind in "iuf":
-        has_negative, has_positive = (array < 0).any(), (array > 0).any()
-        if has_negative and has_positive:
-            return ""
-        if not has_negative:
-            return "; a mask is mask > 0"
-        line = "mask < 0" if name == "filter" else "mask == 0"
-        return f"; a mask is {line}, where numbers below 0 leave out"
-    if array.ndim != 2 or array.dtype.kind not in "iu":
-        return ""
-    if array.shape[1] == 2 and len(array) != tasks:
-        starts = f"np.searchsorted(x[:, 0], np.arange({tasks + 1}))"
-        return f"; rows (task, column), in order, are ({starts}, x[:, 1])"
-    return "; padded with -1, it is (np.append(0, (x >= 0).sum(1).cumsum()), x[x >= 0])"
+    return Selection(lengths_to_indptr([len(indices)]), indices, lists=None, shared=True)
 
 
 def refuse_mask_of_integers(name: str, indices: npt.NDArray[Any], columns: int) -> None:
@@ -264,18 +243,16 @@ def refuse_mask_of_integers(name: str, indices: npt.NDArray[Any], columns: int) 
         raise InputValueError(name, expected=expected, got=got)
 
 
-def _of_mask(name: str, mask: npt.NDArray[Any]) -> Selection:
+def _parse_mask(name: str, mask: npt.NDArray[Any]) -> Selection:
     """Read a mask; a filter that leaves most candidates out is refused, as it may be inverted."""
     tasks, columns = mask.shape
-    indptr = indptr_of(np.count_nonzero(mask, axis=1))
+    indptr = lengths_to_indptr(np.count_nonzero(mask, axis=1))
     leaves_most_out = 2 * int(indptr[-1]) > mask.size
     if name == "filter" and leaves_most_out:
-        problem = f"leaves out {indptr[-1] / tasks:.4g} of {columns} candidates on average"
-        ways = [
-            Option("", effect="leaves out the others", call="filter=~mask"),
-            Option("", effect="lets in the candidates to rank", call="candidates=mask"),
-        ]
-        raise InputValueError(name, problem, remedies=ways)
+        expected = "a mask that is True where a candidate is left out; index lists may leave out "
+        expected += "more than half"
+        got = f"True for {indptr[-1] / tasks:.4g} of {columns} candidates on average"
+        raise InputValueError(name, expected=expected, got=got)
     indices = np.empty(indptr[-1], np.int32 if columns < 2**31 else np.int64)
     height = max(1, _MASK_CELLS // max(1, columns))
     for top in range(0, tasks, height):
@@ -284,7 +261,7 @@ def _of_mask(name: str, mask: npt.NDArray[Any]) -> Selection:
     return Selection(indptr, indices, None, False)
 
 
-def _of_arrays(name: str, members: tuple[Any, ...]) -> Selection:
+def _parse_csr(name: str, members: tuple[Any, ...]) -> Selection:
     """Read (indptr, indices) or (indptr, indices, lists); a tuple of lists could be either."""
     are_lists = all(isinstance(member, (list, tuple, range, AbstractSet)) for member in members)
     if are_lists or len(members) not in (2, 3):
@@ -297,7 +274,7 @@ def _of_arrays(name: str, members: tuple[Any, ...]) -> Selection:
     return Selection(_read_indptr(name, members[0]), indices, lists, False)
 
 
-def _of_lists(name: str, value: Any, tasks: int, columns: int) -> Selection:
+def _parse_lists(name: str, value: Any, tasks: int, columns: int) -> Selection:
     if len(value) != tasks:
         expected = f"{tasks} index lists, one for each task"
         raise InputValueError(name, expected=expected, got=len(value))
@@ -310,5 +287,5 @@ def _of_lists(name: str, value: Any, tasks: int, columns: int) -> Selection:
         check_shape(name, entries.shape, 1, f"a list of indices for task {i}")
         refuse_mask_of_integers(part, entries, columns)
         lists.append(entries)
-    indptr = indptr_of([len(entries) for entries in lists[1:]])
+    indptr = lengths_to_indptr([len(entries) for entries in lists[1:]])
     return Selection(indptr, np.concatenate(lists), None, False)

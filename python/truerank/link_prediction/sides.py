@@ -12,25 +12,26 @@ import numpy as np
 from ..arrays.row_keys import (
     Occurrences,
     are_among,
-    codes_of,
     count_prefixes,
+    count_values,
     distinct,
     distinct_rows,
+    factorize,
     hash_rows,
-    occurrences_of,
     without,
 )
-from ..errors import InputTypeError, InputValueError, Option
+from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import is_iterable
-from ..inputs.selection import indptr_of, indptr_of_pair
+from ..inputs.selection import lengths_to_indptr, pair_indptr
 from ..naming import format_count
 from ..ranks.labels import Labels, labels_of_codes
 from ..records.splits import (
     NOTHING,
+    TRAIN,
     audit_split,
     count_shared_queries,
     list_examples,
-    warn_of_unused,
+    warn_about_unused,
 )
 from ..records.vocabularies import Vocabulary, align
 from ..tasks.candidates import (
@@ -39,7 +40,7 @@ from ..tasks.candidates import (
     CandidateSet,
     Sampled,
     draw_candidates,
-    name_of_sets,
+    name_sets,
     read_candidate_set,
 )
 from ..tasks.side import Side, make_side, number_facts
@@ -66,12 +67,10 @@ SIDES: dict[str, tuple[str, ...]] = {
     "relation": ("head", "tail"),
 }
 TRIPLES = "triples"  # Messages call the facts so.
-TRAIN = "train"  # A model was trained on the known split of this name.
 CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
 MOST_QUERIES = 1 << 62
 BITS_OF_PAIR = 31  # Numbers of queries have a key, as a time, above so many bits.
 ROWS = "rows of the test"  # They may have lists of candidates.
-_BY_SIDE = Option("", effect="has the lists of each side", call="a mapping of sides to lists")
 
 
 def _count_known(splits: SplitTables, are_distinct: bool) -> tuple[Occurrences, Occurrences]:
@@ -83,7 +82,7 @@ def _count_known(splits: SplitTables, are_distinct: bool) -> tuple[Occurrences, 
     if not are_distinct:
         relations, heads, tails = distinct_rows([relations, heads, tails])
     tails = tails[tails != heads]  # A triple whose head is its tail counts once.
-    return occurrences_of(heads, tails), occurrences_of(relations)
+    return count_values(heads, tails), count_values(relations)
 
 
 def _categories(triples: IntArray, relations: IntArray) -> tuple[IntArray, bool]:
@@ -124,7 +123,7 @@ def _label_entities(ids: IntArray, vocabulary: Vocabulary) -> Labels:
     """Label entities by their names, of which files of ranks have no others than these."""
     if vocabulary.words is None:
         return vocabulary.labels(ids)
-    codes = codes_of(ids)
+    codes = factorize(ids)
     return labels_of_codes(codes.codes, tuple(vocabulary.list_labels(codes.distinct)))
 
 
@@ -178,7 +177,7 @@ def make_sides(
         if filter in (TRIPLE, FACT):
             agreeing = SIDES[name] if filter == TRIPLE else [role for role in facts if role != name]
             known_answers = make(query=agreeing, is_asked=is_filtering).filter
-        numbers = _numbers_of_queries(side, query, splits.vocabularies["head"].size)
+        numbers = _number_queries(side, query, splits.vocabularies["head"].size)
         labels = {
             "side": labels_of_codes(np.zeros_like(side.rows), (name,)),
             "relation": relation_labels,
@@ -188,15 +187,15 @@ def make_sides(
             **labels_of_triples,
             "degree": degree_buckets(degrees[name]),
         }
-        among = candidates_of_side(candidates[name], side, splits)
+        among = side_candidates(candidates[name], side, splits)
         sides[name] = replace(side, filter=known_answers, candidates=among, labels=labels)
     if filter != NONE:
         pools = [each.pool for each in candidates.values() if isinstance(each.pool, str)]
-        warn_of_unused(splits, is_filtering, pools)
+        warn_about_unused(splits, is_filtering, pools)
     return sides, is_asked
 
 
-def _numbers_of_queries(side: Side, query: Sequence[str], size: int) -> IntArray:
+def _number_queries(side: Side, query: Sequence[str], size: int) -> IntArray:
     """Number the query of each task by its ids, as every task of as many entities does.
 
     Where such numbers might be too large, or the same, they are numbers in this task.
@@ -220,8 +219,8 @@ def read_candidates(
     if not isinstance(value, Mapping) or not _is_by_side(value, splits):
         is_list = value is not None and not isinstance(value, (str, Sampled))
         if is_list and len(sides) > 1 and "relation" in sides:
-            problem = "a list has only entities or only relations"
-            raise InputValueError("candidates", problem, remedies=[_BY_SIDE])
+            expected = "{side: list}, as a list has only entities or only relations"
+            raise InputValueError("candidates", expected=expected, got="a list for all sides")
         shared = _read_set(value, sides, splits)
         return shared.name, dict.fromkeys(sides, shared)
     if value.keys() != set(sides):
@@ -233,16 +232,16 @@ def read_candidates(
             expected = "lists, relations with their lists, or the name of a set for each side"
             raise InputTypeError("candidates", expected=expected, got=f"Sampled for {side!r}")
         by_side[side] = _read_set(value[side], [side], splits)
-    return _name_of_sides(by_side), by_side
+    return _name_sides(by_side), by_side
 
 
-def _name_of_sides(by_side: Mapping[str, CandidateSet]) -> str:
+def _name_sides(by_side: Mapping[str, CandidateSet]) -> str:
     """Return what the protocol calls candidates that were given by side."""
     sets = list(by_side.values())
     if len({candidates.name for candidates in sets}) == 1:
         return sets[0].name
     if not any(isinstance(candidates.pool, str) for candidates in sets):
-        return name_of_sets(sets)
+        return name_sets(sets)
     return ", ".join(f"{side} {candidates.name}" for side, candidates in by_side.items())
 
 
@@ -256,15 +255,14 @@ def _is_by_side(value: Mapping[Any, Any], splits: SplitTables) -> bool:
     if all(key in relations for key in value):
         keys = ", ".join(map(repr, value))
         problem = f"{keys} may be sides or relations of that name"
-        way = Option("", effect="are by relation", call='lists in {"tail": {relation: [...]}, ...}')
-        raise InputValueError("candidates", problem, remedies=[way])
+        raise InputValueError("candidates", f"{problem}; {{side: {{relation: list}}}} has both")
     return True
 
 
 def _read_set(value: Any, sides: Sequence[str], splits: SplitTables) -> CandidateSet:
     """Read candidates of some sides whose answers are of one kind."""
     if isinstance(value, tuple) and value and all(map(_is_list, value)):
-        return _read_lists_of_rows(value, sides, splits)
+        return _read_row_lists(value, sides, splits)
     if isinstance(value, Mapping) and "relation" in sides:
         problem = "lists by relation are of entities; relations cannot be candidates by relation"
         raise InputValueError("candidates", problem)
@@ -288,28 +286,28 @@ def _is_list(value: object) -> bool:
     return is_iterable(value) and not isinstance(value, str)
 
 
-def _read_lists_of_rows(value: Any, sides: Sequence[str], splits: SplitTables) -> CandidateSet:
+def _read_row_lists(value: Any, sides: Sequence[str], splits: SplitTables) -> CandidateSet:
     """Read a list for each test triple, as ``(indptr, indices)``, of one side."""
     if len(sides) > 1:
-        problem = "a list for each test triple belongs to one side"
-        raise InputValueError("candidates", problem, remedies=[_BY_SIDE])
+        expected = "{side: lists}, as a list for each test triple belongs to one side"
+        raise InputValueError("candidates", expected=expected, got="lists for all sides")
     if len(value) != 2:
         got = f"a tuple of {len(value)}"
         raise InputValueError("candidates", expected="(indptr, indices)", got=got)
     ids = align("candidates", value[1], splits.vocabularies[sides[0]])
-    indptr = indptr_of_pair("candidates", value, len(ids), splits.tested)
+    indptr = pair_indptr("candidates", value, len(ids), splits.tested)
     rows = np.arange(splits.tested)
     row_of_id, distinct_ids = distinct_rows([np.repeat(rows, np.diff(indptr)), ids])
-    indptr = indptr_of(np.bincount(row_of_id, minlength=splits.tested))
+    indptr = lengths_to_indptr(np.bincount(row_of_id, minlength=splits.tested))
     return CandidateSet(distinct_ids, rows, indptr, Vocabulary(splits.tested, None, ROWS))
 
 
-def candidates_of_side(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any:
+def side_candidates(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any:
     """Make the candidates of one side, in the form that `Side` takes.
 
     The filter of the side still has all known answers.
     """
-    pool = _pool_of_side(candidates, side, splits)
+    pool = _side_pool(candidates, side, splits)
     if candidates.sampled is None:
         return pool
     if pool is None:
@@ -327,7 +325,7 @@ def candidates_of_side(candidates: CandidateSet, side: Side, splits: SplitTables
     return indptr, indices, tasks
 
 
-def _pool_of_side(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any:
+def _side_pool(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any:
     """Return what a side ranks or draws from: None (all), one list, or the lists of its tasks."""
     relations = splits.rows[side.units, 1]
     chosen = candidates
@@ -338,7 +336,7 @@ def _pool_of_side(candidates: CandidateSet, side: Side, splits: SplitTables) -> 
             answers = splits.columns[side.name]
             relation_of_list, entities = distinct_rows([splits.rows[:, 1], answers])
             size = splits.vocabularies["relation"].size
-            indptr = indptr_of(np.bincount(relation_of_list, minlength=size))
+            indptr = lengths_to_indptr(np.bincount(relation_of_list, minlength=size))
             return indptr, entities, relations
         heads, split_relations, tails = splits.known_rows(candidates.pool)[:, :3].T
         members = [split_relations] if side.name == "relation" else [heads, tails]
@@ -477,21 +475,30 @@ def _find_inverses(splits: SplitTables, test_rows: IntArray) -> list[FindingPart
     """Say which triples are others with head and tail exchanged, by relations that go together.
 
     Two relations do if the pairs of one are those of the other, exchanged: so are the sums of their
-    hashes. A relation that is its own inverse is none of them.
+    hashes. The triples of a relation that is its own inverse are edges in both directions.
     """
     heads, relations, tails = (splits.rows[test_rows, column] for column in range(3))
-    distinct_relations, codes = codes_of(relations)
+    distinct_relations, codes = factorize(relations)
     sums = np.zeros((2, len(distinct_relations)), np.uint64)
     np.add.at(sums[0], codes, hash_rows([heads, tails]))
     np.add.at(sums[1], codes, hash_rows([tails, heads]))
     sums_of_pairs, sums_of_exchanged = sums.view(np.int64)
     is_own_inverse = sums_of_pairs == sums_of_exchanged
-    n_exchanged = occurrences_of(sums_of_exchanged).of(sums_of_pairs)
+    n_exchanged = count_values(sums_of_exchanged).of(sums_of_pairs)
     has_inverse = n_exchanged - is_own_inverse > 0
     count = int(np.count_nonzero(has_inverse[codes]))
-    names = list_examples(distinct_relations[has_inverse], splits.vocabularies["relation"])
-    text = (
-        f"{count:,} triples repeat others with head and tail exchanged, in relations that always "
-    )
-    text += f"go together ({names}): each is ranked twice"
-    return [("inverse relations", count, text)] if count else []
+    vocabulary = splits.vocabularies["relation"]
+    findings = []
+    if count:
+        text = f"{count:,} triples repeat others with head and tail exchanged, in relations that "
+        names = list_examples(distinct_relations[has_inverse], vocabulary)
+        text += f"always go together ({names}): each is ranked twice"
+        findings.append(("inverse relations", count, text))
+    is_edge = (is_own_inverse & ~has_inverse)[codes] & (heads != tails)
+    n_edges = int(np.count_nonzero(is_edge)) // 2
+    if n_edges:
+        names = list_examples(distinct(relations[is_edge]), vocabulary)
+        text = f"{2 * n_edges:,} triples are {format_count(n_edges, 'edge')} in both directions "
+        text += f"({names}): in intervals an edge counts as two units"
+        findings.append(("both directions", n_edges, text))
+    return findings

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
-from ..arrays.row_keys import digest_of_rows
+from ..arrays.row_keys import digest_rows
 from ..errors import InputValueError, Option, warn_user
 from ..inputs.checks import choice, flag, is_integer, several
 from ..inputs.rules import BatchOptions, EmbeddingOptions, ListOptions, RuleOptions, read_rules
@@ -187,7 +187,8 @@ class Task(SidedTask):
     duplicates, leaks, unseen : {"keep", "drop", "raise"}
         What to do with test triples that repeat an earlier one; that a known split has, too; and
         that have an entity or relation that the split named "train" lacks (all known splits, if
-        none has that name).
+        none has that name). "drop" also leaves out facts, but of "train", with names that
+        `entities` or `relations` lack.
     columns : dict of str to (str or int), optional
         The name or the number of the column of "head", "relation" and "tail", in all splits. Others
         are left out, or with `keys` follow in their order. Default: by names, or in this order.
@@ -206,7 +207,7 @@ class Task(SidedTask):
         relation, ...), for a head (relation, tail, ...), for a relation (head, tail, ...).
     protocol : Protocol
     audit : Findings
-        What is worth knowing about the triples before numbers are believed: ``print(task.audit)``.
+        What is worth knowing about the triples: ``print(task.audit)``.
         Each finding has a `name`, a `count` and a `message`: "duplicates", "leaks" and "unseen",
         with what was done about them; what was "found" in all splits, and "left out" of files;
         entities "in no fact"; relations of the test that a known split lacks; "inverse relations",
@@ -222,7 +223,7 @@ class Task(SidedTask):
     Raises
     ------
     TypeError, ValueError
-        For anything but triples, and for arguments that do not fit; messages name the split.
+        For anything but triples, and for arguments that do not fit.
     OSError
         For files that are missing or damaged.
 
@@ -242,8 +243,8 @@ class Task(SidedTask):
     "category" (of the relation: 1-1, 1-n, n-1 or n-n), "head_degree" and "tail_degree" (the number
     of distinct known triples of the entity), "degree" (that of the predicted entity or relation, as
     "0", "1", "2-3", "4-7", ...), "fact" (a number of the triple by names, whatever their order),
-    and "unit" (the row of `test` as it was given, which all sides share). Reports can be grouped by
-    any of them; ``ranks.to_pandas()`` has a column for each.
+    and "unit" (the row of `test` as it was given, which all sides share). They group reports, and
+    are columns of ``ranks.to_pandas()``.
 
     Examples
     --------
@@ -295,20 +296,20 @@ class Task(SidedTask):
             has_further=keys is not None,
             refuses_further=keys is None,
             has_ids=flag("ids", ids),
+            unseen=unseen,
         )
         key_columns = _read_keys(keys, splits.rows.shape[1])
         # A query has the further columns that are keys behind its own.
         roles = {side: (*SIDES[side], *map(str, key_columns), side) for side in chosen_sides}
-        has_known = known is not None
-        filter_name = _read_filter(filter, has_known)
+        filter_name = _read_filter(filter, known is not None)
         name_of_candidates, candidate_sets = read_candidates(candidates, chosen_sides, splits)
         further = range(3, splits.rows.shape[1]) if filter_name == FACT else key_columns
-        test_rows, row_audit, unseen_audit = audit_triples(splits, further, rules)
+        test_rows, audit, lacking = audit_triples(splits, further, rules)
         sides_of_task, is_asked = make_sides(roles, splits, test_rows, filter_name, candidate_sets)
         self.test = np.ascontiguousarray(splits.rows[test_rows])
         protocol = Protocol(
             filter=() if filter_name == NONE else (*splits.known, split),
-            filter_rule=_rule_of_protocol(filter_name, key_columns, self.test.shape[1]),
+            filter_rule=_protocol_rule(filter_name, key_columns, self.test.shape[1]),
             candidates=name_of_candidates,
             sampled=isinstance(candidates, Sampled),
             split=split,
@@ -319,10 +320,10 @@ class Task(SidedTask):
             splits=splits,
             protocol=protocol,
             facts=[(sides_of_task[chosen_sides[0]].labels["fact"].codes, None)],
-            known=digest_of_rows(list(splits.rows.T)),
+            known=digest_rows(list(splits.rows.T)),
             test_rows=test_rows,
             height=splits.tested,
-            findings=list_findings(splits, test_rows, row_audit, unseen_audit, is_asked, has_known),
+            findings=list_findings(splits, test_rows, audit, lacking, is_asked, known is not None),
         )
 
     _numbers_queries = True
@@ -347,17 +348,16 @@ class Task(SidedTask):
         self._known_orders.update(vocabulary.of for vocabulary in further)
         return tuple(vocabulary.names for vocabulary in further)
 
-    def _warn_of_orders(self, *, are_asked: bool = False) -> None:
+    def _warn_about_orders(self, *, are_asked: bool = False) -> None:
         """Warn, once, that labels are in ascending order, unless the user knows the order.
 
-        It is the order of columns; if callables are asked and nobody has read the queries, also of
-        the ids in queries.
+        It is the order of columns; if callables are asked, or somebody has read the queries, also
+        of the ids in queries.
         """
         nouns_of_columns = {self._vocabulary(name).of for name in self.sides}  # as "entities"
         nouns_of_queries: set[str] = set()
         for name, side in self.sides.items():
-            have_been_read = "queries" in side.reads
-            if are_asked and not have_been_read:
+            if are_asked or "queries" in side.reads:
                 nouns_of_queries.update(self.names[role].of for role in self.roles[name][:-1])
         vocabularies = {vocabulary.of: vocabulary for vocabulary in self.names.values()}
         for noun in sorted((nouns_of_columns | nouns_of_queries) - self._known_orders):
@@ -365,13 +365,13 @@ class Task(SidedTask):
             if len(labels) < 2 or labels == tuple(map(str, range(len(labels)))):
                 continue  # Each label is its own number, or there is no order.
             argument = noun
-            way = Option("", effect="gives it", call=f"Task(..., {noun}=names)")
+            ways = [Option(noun, ..., "gives it", call=f"Task(..., {noun}=names)")]
             if noun not in ("entities", "relations"):
                 argument = f"keys: {noun}"
-                way = Option("", effect="has it", call="task.qualifiers")
+                ways = []
             what = "columns are taken" if noun in nouns_of_columns else "ids in queries are"
             order = "in ascending order of the labels, since no list gives their order"
-            warn_user(argument, f"{what} {order}", [way])
+            warn_user(argument, f"{what} {order}", ways)
         self._known_orders |= nouns_of_columns | nouns_of_queries
 
     def _part(self, positions: IntArray) -> Self:
@@ -419,7 +419,7 @@ class Task(SidedTask):
         rules = read_rules(options, BatchOptions, Task.evaluate)
         scorers = {"tail": tail, "head": head, "relation": relation}
         report = self._rank_callables(scorers, rules, options)
-        self._warn_of_orders(are_asked=True)  # A callable may have read the order.
+        self._warn_about_orders(are_asked=True)  # A callable may have read the order.
         return report
 
     @described_by(SidedTask._rank_vectors, EmbeddingOptions)
@@ -469,7 +469,7 @@ class Task(SidedTask):
         2.0
         """
         rules = read_rules(options, EmbeddingOptions, Task.evaluate_embeddings)
-        self._warn_of_orders()
+        self._warn_about_orders()
         return self._rank_vectors(
             {"tail": tail, "head": head, "relation": relation},
             {"entities": entities, "relations": relations},
@@ -499,8 +499,9 @@ class Task(SidedTask):
             was given, or to the query ``row_queries["tail"][i]``. Rows of one query may differ. The
             columns of a frame must be the labels in their order.
         row_queries : dict of str to keys, optional
-            By side: the query of each row, in any order, as ``{"tail": task.tail.queries}``. A key
-            is the columns of a triple without the one that is asked, with `keys` behind: (head,
+            By side: the query of each row. ``{"tail": task.tail}``: rows are in the order of
+            ``task.tail.queries``; a part takes the sides of the whole, too. Or keys, in any order:
+            the columns of a triple without the one that is asked, with `keys` behind: (head,
             relation), (relation, tail) or (head, tail), as tuples, an array, or a table.
             Each query of the side has one row; rows of others are counted in the audit.
 
@@ -518,7 +519,7 @@ class Task(SidedTask):
         """
         rules = read_rules(options, RuleOptions, Task.evaluate_scores)
         scores = {"tail": tail, "head": head, "relation": relation}
-        self._warn_of_orders()
+        self._warn_about_orders()
         return self._rank_scores(scores, rules, io, row_queries=row_queries)
 
     @described_by(SidedTask._rank_lists, ListOptions)
@@ -589,14 +590,14 @@ def _read_filter(name: Any, has_known: bool) -> str:
     return word
 
 
-def _rule_of_protocol(name: str, keys: Sequence[int], width: int) -> str | None:
+def _protocol_rule(name: str, keys: Sequence[int], width: int) -> str | None:
     """Return the rule as a protocol says it: equal if and only if the same facts are filtered.
 
     Examples
     --------
-    >>> _rule_of_protocol("query", (), 3), _rule_of_protocol("query", (3,), 4)
+    >>> _protocol_rule("query", (), 3), _protocol_rule("query", (3,), 4)
     (None, 'fact')
-    >>> _rule_of_protocol("query", (4,), 5), _rule_of_protocol("query", (), 5)
+    >>> _protocol_rule("query", (4,), 5), _protocol_rule("query", (), 5)
     ('columns 4', 'triple')
     """
     if width == 3 or name == NONE:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.row_keys import codes_of
+from ..arrays.row_keys import factorize
 from .keys import ADJUSTED, NO_ADJUSTMENT, TITLES, Grammar, fail
 from .metric_table import EXPECTED_KIND, NO_CHANCE, RANKS, ZHU, Metric, median
 from .ties import mean_power, shares_of_draws
@@ -316,7 +316,7 @@ def _compute_once(function: Callable[..., FloatArray], *columns: IntArray) -> Fl
     """Return a function of each row of columns; of many rows it sees equal ones once."""
     if len(columns[0]) <= _FEW:  # Few are computed sooner than equal ones are found.
         return function(*columns)
-    codes = codes_of(*columns)
+    codes = factorize(*columns)
     first = codes.first()
     return function(*(column[first] for column in columns))[codes.codes]
 
@@ -342,7 +342,7 @@ def _sum_far(above: IntArray, last: IntArray) -> FloatArray:
     1/24 of the difference of f' there (Euler and Maclaurin); v = log(x / low) makes it smooth.
     """
     # `@` may round a column by what stands beside it: equal rows, computed once, have equal sums.
-    rows = codes_of(above, last)
+    rows = factorize(above, last)
     distinct = rows.first()
     low = np.maximum(above[distinct], _TABLE) + 1.5
     high = last[distinct] + 1.5

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.row_keys import codes_of, row_keys
-from ..errors import InputTypeError, InputValueError, Option, UnknownKeyError, warn_user
+from ..arrays.row_keys import factorize, row_keys
+from ..errors import InputTypeError, InputValueError, Option, warn_user
 from ..inputs.array_likes import checked_weights, read_only
 from ..inputs.checks import choice
 from ..inputs.rules import LISTED
@@ -20,7 +20,7 @@ from ..naming import format_count
 from ..ranks.container import Ranks, check_number
 from ..ranks.grouping import group_codes
 from .answer_metrics import ANSWER_KEYS, BEYOND, ORDER_KINDS, Ties, hit_chances
-from .keys import Key, fail, quote
+from .keys import Key, fail
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,17 +36,12 @@ MISSES = ("zero", "bounds", "expected")  # what right answers count for that the
 ANSWERLESS = ("omit", "zero")  # what becomes of queries without a right answer
 HITS = "hits"  # Of lists of indexes is known how many right answers they have, and no order.
 # What retrieval has to be told of lists, for the metrics that depend on it.
-CANDIDATES = (
-    Option(
-        "candidates", "listed", "says that each list has all its candidates", call="Task(..., {})"
-    ),
-    Option(
-        "",
-        effect="that each list orders all entities",
-        call="Task(..., entities=n, candidates='all')",
-    ),
+_ALL_ENTITIES = Option(
+    "entities",
+    ...,
+    "says that lists are the best of all n candidates",
+    call="Task(..., entities=n, candidates='all')",
 )
-WHOLE_QUERIES = Option("", effect="takes whole queries", call="ranks[np.isin(ranks.queries, some)]")
 _CHUNK = 1 << 15  # The ties of so many queries stay in the cache.
 _MOST_EXPONENT = 1000  # The sum of many exponential gains is finite up to here, too.
 
@@ -55,13 +50,13 @@ class Answers:
     """The answers of queries that have a gain, sorted by query, place and falling gain.
 
     The ranks have a task for each answer with a gain above 0, with labels of queries; no right
-    answer is filtered. `highest` is given where the highest gain of all queries is above those of
-    these. Refused are counts that cannot come from one ranking of each query, gains and rules that
-    are none, and a relevance level that no gain reaches. The attributes:
+    answer is filtered. Refused are counts that cannot come from one ranking of each query, gains
+    and rules that are none, and a relevance level that no gain reaches. The attributes:
 
     - ranks: with the numbers of answers that were ranked with each query, `answers` and `as_good`,
       which are of these answers where the ranks do not say them; without rules that are as usual
-    - gains, shape (n,): what the answers count for, at most `highest`; None: all the same
+    - gains, shape (n,): what the answers count for; None: all the same
+    - highest: what the highest grade of all queries counts for, of which these may be a part
     - queries: the label of each; ids ascend, names are in the order of their vocabulary
     - codes, shape (n,): the query of each task, as a position in `queries`
     - first, shape (q,): a task of each query
@@ -76,7 +71,7 @@ class Answers:
 
     grammar = ANSWER_KEYS
 
-    def __init__(self, ranks: Ranks, highest: float | None = None) -> None:
+    def __init__(self, ranks: Ranks) -> None:
         protocol = ranks.protocol
         gain = protocol.gain or GAINS[0]
         misses = protocol.misses or MISSES[0]
@@ -86,7 +81,10 @@ class Answers:
         check_misses(misses, protocol, ranks.candidates.all())
         self.gains = counted_gains(ranks.gains, gain)
         gains = np.ones(len(ranks)) if self.gains is None else self.gains
-        self.highest = float(gains.max(initial=0)) if highest is None else highest
+        self.highest = float(gains.max(initial=0))
+        if protocol.highest_grade is not None:  # These ranks may be a part.
+            highest = counted_gains(np.array([protocol.highest_grade]), gain)
+            self.highest = max(self.highest, 1.0 if highest is None else float(highest[0]))
         self.codes, self.queries = group_codes(ranks, "queries")
         self._sort(ranks, gains, misses)
         self._ties_by_order: dict[str, Ties] = {}
@@ -213,8 +211,7 @@ class Answers:
 
     def with_ranks(self, ranks: Ranks) -> Answers:
         """Return some of the answers, or all in another order, which have these ranks."""
-        # err@k stops by the highest of all gains, not by that of this part.
-        return Answers(ranks, self.highest)
+        return Answers(ranks)
 
     # -- queries -----------------------------------------------------------------------------------
 
@@ -246,16 +243,14 @@ class Answers:
         only_key = self.grammar.few[0]
         if self.ranks.protocol.lists == HITS and key.text != only_key:
             fail(str(key), f"lists of an index have only {only_key}: they have no order")
-        if metric.needs_candidates:
-            name = quote(str(key))
-            check_number(self.candidates.all(), name, "it", UnknownKeyError, CANDIDATES)
-            if self.ranks.protocol.candidates is None:
-                why = "it depends on the candidates, which lists do not name"
-                fail(str(key), why, CANDIDATES)
+        are_named = self.ranks.protocol.candidates is not None and self.candidates.all()
+        if metric.needs_candidates and not are_named:
+            why = "it depends on the candidates, which lists do not name"
+            fail(str(key), why, [_ALL_ENTITIES])
         answers = self if metric.of_gains else self.right
         return self._with_zeros(key, answers.values(key, key.kind)), answers.weights(key)
 
-    def labels_of_values(self, key: Key, labels: IntArray) -> IntArray:
+    def value_labels(self, key: Key, labels: IntArray) -> IntArray:
         """Return the label of each of `unit_values`; that of a query without any answer is -1."""
         labels = labels[self.places(key)]
         if not self._counts_zeros(key):
@@ -400,7 +395,7 @@ class Answers:
 
         Queries whose first ties are alike are computed once.
         """
-        codes = codes_of(*first)
+        codes = factorize(*first)
         counts = codes.counts()
         where = codes.first()
         above, size, right = (column[where] for column in first)
@@ -422,8 +417,7 @@ def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> An
         if each is not None:
             raise InputValueError(name, expected="no weights, as every query counts once")
     if ranks.queries is None:
-        expected = "labels of queries; ranks.with_labels(queries=...) has them"
-        raise InputValueError("ranks", expected=expected)
+        raise InputValueError("ranks", expected="labels of queries", got="none")
     protocol = ranks.protocol
     if protocol.split is not None and protocol.split in protocol.filter:
         expected = "ranks without filtered right answers"
@@ -431,7 +425,7 @@ def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> An
     answers = Answers(ranks)
     n_incomplete, problem = answers.describe_lack(ignores_cuts=True)
     if n_incomplete:
-        warn_user("ranks", problem, [WHOLE_QUERIES])
+        warn_user("ranks", problem)
     if has_groups and answers.zeros:
         queries = format_count(answers.zeros, "query")
         problem = f"only right answers have groups, and {queries} without one would be in no group"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..arrays.row_keys import occurrences_of
+from ..arrays.row_keys import count_values
 from ..errors import InputValueError
 from ..inputs.array_likes import checked_weights, integers
 from ..inputs.checks import has_dimensions
@@ -65,7 +65,7 @@ def group_tasks(candidates: CandidatesLike, weights: npt.ArrayLike | None = None
     """
     sizes, multiplicities = _read_candidates(candidates)
     if multiplicities is None and weights is None:
-        sizes, multiplicities = occurrences_of(sizes)
+        sizes, multiplicities = count_values(sizes)
     elif multiplicities is None:
         multiplicities = np.ones(len(sizes), dtype=np.int64)
     relative = np.ones(len(sizes))  # weights, divided by a power of two, so that sums are safe
@@ -127,20 +127,20 @@ MOST_RANKS = 2**31  # To add up f of more ranks would take minutes.
 _BLOCK = 1 << 14  # The terms of so many ranks are in memory at once.
 
 
-def moments_of_tasks(metric: Metric, parameter: Parameter, tasks: Tasks) -> Moments:
+def task_moments(metric: Metric, parameter: Parameter, tasks: Tasks) -> Moments:
     """Return mean and variance of a metric: a mean over tasks, or a product over them.
 
     They are nan without tasks.
 
     >>> from truerank.metrics import METRICS
-    >>> moments_of_tasks(METRICS["mr"], 0, group_tasks([3, 5]))
+    >>> task_moments(METRICS["mr"], 0, group_tasks([3, 5]))
     (2.5, 0.6666666666666666)
     """
     if not len(tasks.sizes):
         return math.nan, math.nan
     # It is the product of r^(exponent w) over all tasks: logs of moments add up.
     if not metric.is_mean:
-        log_means, log_ratios = log_moments_of_powers(tasks.sizes, metric.exponent * tasks.weights)
+        log_means, log_ratios = log_power_moments(tasks.sizes, metric.exponent * tasks.weights)
         mean = math.exp(float(tasks.multiplicities @ log_means))
         return mean, mean**2 * math.expm1(float(tasks.multiplicities @ log_ratios))
     means, variances = moments_of_ranks(metric, parameter, tasks.sizes)
@@ -231,7 +231,7 @@ _LARGE = 0.01  # So many cumulants are enough up to this share of the weight.
 _LISTED = 48  # Powers of so many ranks are added one by one, those of others by a closed form.
 
 
-def log_moments_of_powers(sizes: IntArray, powers: FloatArray) -> tuple[FloatArray, FloatArray]:
+def log_power_moments(sizes: IntArray, powers: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return log E r^s, and the log of the ratio E r^2s / (E r^s)^2, which add up over tasks.
 
     Each task has its power s, from -1 to 1. Of a small one, with the cumulants c of log r, the

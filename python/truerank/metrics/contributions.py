@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import metrics
-from ..arrays.row_keys import codes_of, sorted_with_order
+from ..arrays.row_keys import factorize, sorted_with_order
 from ..errors import UnknownKeyError
-from ..inputs.selection import indptr_of
+from ..inputs.selection import lengths_to_indptr
 from ..ranks.grouping import group_codes
 from ..ranks.labels import LABEL_WORDS
 from .keys import NO_ADJUSTMENT, Key, fail
@@ -76,14 +76,14 @@ class Contributions:
         return self.ends[1] - self.ends[0]
 
     @property
-    def is_of_hits(self) -> bool:
+    def is_hit_share(self) -> bool:
         """Whether it is a share of hits, also one whose adjustment is the same for all tasks."""
         return self.key.row.is_binary and math.isfinite(self.extent)
 
     @cached_property
     def is_all_or_nothing(self) -> bool:
         """Whether all units have 0 or 1 of a metric between these, with equal weight."""
-        if math.isnan(self.mean) or not (self.is_of_hits or self.ends == (0, 1)):
+        if math.isnan(self.mean) or not (self.is_hit_share or self.ends == (0, 1)):
             return False
         has_equal_weights = np.ptp(self.bases) <= ROUNDING * self.bases.max()
         shares = np.round((self.tops / self.bases - self.ends[0]) / self.extent, 12)
@@ -127,7 +127,7 @@ def contributions(model: Rankings, key: Key, codes: IntArray) -> Contributions:
     values, weights, units = weighted_values(model, key, unit_values, codes)
     counted = _where_counted(key, unit_values)
     shift, scale = _shift_and_scale(model, key, counted)
-    low, high = _ends_of_mean(key)
+    low, high = _mean_ends(key)
     is_adjusted_as_a_whole = key.adjustment != NO_ADJUSTMENT and not key.row.is_mean
     chance = model.chance(key) if is_adjusted_as_a_whole else None
     with np.errstate(all="ignore"):
@@ -176,7 +176,7 @@ def _shift_and_scale(model: Rankings, key: Key, counted: Any) -> tuple[Any, Any]
     """
     if key.adjustment == NO_ADJUSTMENT or not key.row.is_mean:
         return 0.0, 1.0
-    expectations, _ = _moments_of_tasks(model, key)
+    expectations, _ = _task_moments(model, key)
     expectations = expectations[counted]
     if key.adjustment == "ratio":
         return 0.0, expectations
@@ -201,7 +201,7 @@ def weighted_values(
     """
     values, weights = unit_values
     all_units = model.labels(codes, "unit")
-    units = model.labels_of_values(key, all_units)
+    units = model.value_labels(key, all_units)
     (alone,) = np.nonzero(units < 0)
     if len(alone):  # Queries without any answer are units of their own.
         units[alone] = int(units.max()) + 1 + np.arange(len(alone))
@@ -209,7 +209,7 @@ def weighted_values(
     values = values[counted]
     units = units[counted]
     if len(alone) or len(units) < len(all_units):  # Some units may have no task left.
-        units = codes_of(units).codes
+        units = factorize(units).codes
     if weights is None or (weights[counted] == weights[counted][:1]).all():
         return values, np.ones(len(values)), units
     return values, rescale_weights(weights[counted]), units
@@ -225,7 +225,7 @@ def _chance_influences(
     """
     total = weights.sum()
     powers = key.row.exponent * weights / total
-    logarithms, _ = metrics.chance_model.log_moments_of_powers(candidates, powers)
+    logarithms, _ = metrics.chance_model.log_power_moments(candidates, powers)
     _, influences = mean_and_influences(total * logarithms, weights)
     factor = 1.0
     if key.adjustment == "index":
@@ -235,7 +235,7 @@ def _chance_influences(
     return by_task
 
 
-def _ends_of_mean(key: Key) -> tuple[float, float]:
+def _mean_ends(key: Key) -> tuple[float, float]:
     """Return the least and the greatest mean of a metric, whatever the tasks are."""
     if key.adjustment == "ratio":
         return (0.0 if key.row.is_mean else -math.inf), math.inf
@@ -246,7 +246,7 @@ def _ends_of_mean(key: Key) -> tuple[float, float]:
     return (0.0 if _averages_logarithms(key) else 1.0), math.inf
 
 
-def _moments_of_tasks(model: Rankings, key: Key) -> tuple[FloatArray, FloatArray]:
+def _task_moments(model: Rankings, key: Key) -> tuple[FloatArray, FloatArray]:
     """Return the mean and the variance under chance of what each task of a side adds."""
     candidates = model.sample(key.side, key.kind).candidates
     sizes, place = np.unique(candidates, return_inverse=True)
@@ -262,10 +262,11 @@ def mean_and_influences(tops: FloatArray, bases: FloatArray) -> tuple[float, Flo
     """
     total = bases.sum()
     mean = float(tops.sum() / total)
-    influences = tops - mean * bases
+    expected = mean * bases
+    influences = tops - expected
     # What is only rounding is 0: seven values of .1 are all alike.
-    is_rounding = np.abs(influences) <= ROUNDING * (np.abs(tops) + np.abs(mean * bases))
-    return mean, np.where(is_rounding, 0.0, influences / total)
+    influences[np.abs(influences) <= ROUNDING * (np.abs(tops) + np.abs(expected))] = 0.0
+    return mean, influences / total
 
 
 def is_mean(key: Key) -> bool:
@@ -279,12 +280,15 @@ def unit_codes(ranks: Ranks, unit: LabelsLike | None) -> tuple[IntArray, str]:
     """Return the unit of each task as a code, each of which occurs, and the name of a unit.
 
     "unit" is the label "unit" of the ranks, or single tasks where they have none; "task" and None
-    are single tasks; other labels are those of `group_codes`.
+    are single tasks; other labels are those of `group_codes`. In retrieval queries take the place
+    of single tasks, and of the units that a Task labels.
     """
-    is_default = unit is None or (isinstance(unit, str) and unit in (UNIT, TASK))
-    if is_default and ranks.answers is not None:  # In retrieval, queries are drawn.
-        return group_codes(ranks, "query", UNIT)[0], "query"
-    if unit is None or (is_default and (unit == TASK or ranks.unit is None)):
+    is_default = isinstance(unit, str) and unit in (UNIT, TASK)
+    is_retrieval = ranks.answers is not None
+    has_units = ranks.unit is not None and not (is_retrieval and ranks.origins)
+    if unit is None or (is_default and (unit == TASK or not has_units)):
+        if is_retrieval:
+            return group_codes(ranks, "query", UNIT)[0], "query"
         return np.arange(len(ranks)), TASK
     return group_codes(ranks, unit, UNIT)[0], _name_unit(ranks, unit)
 
@@ -314,7 +318,7 @@ def value_by_group(model: Rankings, key: Key, codes: IntArray, groups: int) -> F
     """
     metric = key.row
     values, weights = model.unit_values(key)
-    codes = model.labels_of_values(key, codes)
+    codes = model.value_labels(key, codes)
     if codes.min(initial=0) < 0:  # Queries without any answer are in no group, and unweighted.
         values = values[codes >= 0]
         codes = codes[codes >= 0]
@@ -350,7 +354,7 @@ def _averages_within(
     if average is median and weights is None:
         return medians_within(values, codes, groups)
     averages = np.full(groups, np.nan)
-    order, bounds = order_of_groups(codes, groups)
+    order, bounds = order_groups(codes, groups)
     for group in np.flatnonzero(np.diff(bounds)).tolist():
         tasks = order[bounds[group] : bounds[group + 1]]
         weights_of_tasks = None if weights is None else weights[tasks]
@@ -369,13 +373,13 @@ def moments_within(
     metric = key.row
     groups = len(weight_sums)
     if metric.is_mean:
-        means, variances = _moments_of_tasks(model, key)
+        means, variances = _task_moments(model, key)
         mean = np.bincount(codes, weights * means, groups) / weight_sums
         spread = np.bincount(codes, np.square(weights) * variances, groups)
         return mean, spread / np.square(weight_sums)
     candidates = model.sample(key.side, key.kind).candidates
     powers = metric.exponent * weights / weight_sums[codes]
-    log_means, log_ratios = metrics.chance_model.log_moments_of_powers(candidates, powers)
+    log_means, log_ratios = metrics.chance_model.log_power_moments(candidates, powers)
     mean = np.exp(np.bincount(codes, log_means, groups))
     mean[np.isnan(weight_sums)] = np.nan
     return mean, np.square(mean) * np.expm1(np.bincount(codes, log_ratios, groups))
@@ -412,7 +416,7 @@ class Groups(Mapping[Hashable, Any]):
         self._reports: dict[Hashable, Any] = {}
         if codes is None:  # There are no groups.
             codes = np.zeros(0, np.int64)
-        self._order, self._bounds = order_of_groups(codes, len(labels))
+        self._order, self._bounds = order_groups(codes, len(labels))
 
     def __getitem__(self, label: Hashable) -> Any:
         if label not in self._reports:
@@ -433,6 +437,6 @@ class Groups(Mapping[Hashable, Any]):
         return len(self._places)
 
 
-def order_of_groups(codes: IntArray, groups: int) -> tuple[IntArray, IntArray]:
+def order_groups(codes: IntArray, groups: int) -> tuple[IntArray, IntArray]:
     """The positions of tasks, group by group, and where those of each group begin and end."""
-    return sorted_with_order(codes)[1], indptr_of(np.bincount(codes, minlength=groups))
+    return sorted_with_order(codes)[1], lengths_to_indptr(np.bincount(codes, minlength=groups))

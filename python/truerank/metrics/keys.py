@@ -35,7 +35,9 @@ UNPOOLED_SIDE = "relation"
 NO_ADJUSTMENT = "none"
 ADJUSTED = tuple(name for name in ADJUSTMENTS if name != NO_ADJUSTMENT)
 # Groups are no words of keys.
-GROUP_VALUES = Option("by", "LABEL", "has the values of groups", call="group_values(key)")
+GROUPS = Option(
+    "by", ..., "has the values of groups", call="report(ranks, by=labels).group_values(key)"
+)
 # An arrow says which values of a metric are better.
 ARROWS = {True: " \u2191", False: " \u2193", None: ""}
 
@@ -291,7 +293,7 @@ class Grammar:
             if word in self.refused:
                 fail(key, self.refused[word])
             why = f"expected the form {form}; {quote(word)} does not fit there"
-            fail(key, f"{why}; a key cannot name a group", [GROUP_VALUES])
+            fail(key, f"{why}; a key cannot name a group", [GROUPS])
         values["macro"] = is_macro
         return values
 

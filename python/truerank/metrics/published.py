@@ -12,7 +12,7 @@ from ..errors import InputValueError
 from ..inputs.checks import has_dimensions, integer, is_integer
 from ..inputs.checks import number as checked_number
 from ..naming import public
-from .chance_model import Tasks, group_tasks, moments_of_tasks
+from .chance_model import Tasks, group_tasks, task_moments
 from .keys import ADJUSTED, Key, check_chance, fail, parse
 from .values import Sample, adjusted, values_of_tasks
 
@@ -81,7 +81,7 @@ def chance(
     (0.075, 0.00034375)
     """
     key = _parse_alone(metric)
-    return moments_of_tasks(key.row, key.parameter, read_tasks(candidates, weights))
+    return task_moments(key.row, key.parameter, read_tasks(candidates, weights))
 
 
 def read_tasks(candidates: Any, weights: Any = None) -> Tasks:
@@ -204,7 +204,7 @@ def adjust(
         fail(metric, f"{metric} is adjusted already")
     key = _parse_alone(metric)
     number = checked_number("value", value)
-    candidates_of_tasks = _candidates_of_tasks(candidates, tasks, weights)
+    candidates_of_tasks = _task_candidates(candidates, tasks, weights)
     count = group_tasks(candidates_of_tasks).count  # with those of weight 0
     if tasks is not None and integer("tasks", tasks) != count:
         expected = f"{count}, as candidates has so many tasks"
@@ -212,7 +212,7 @@ def adjust(
     if not count:
         raise InputValueError("candidates", expected="at least one task", got="none")
     grouped = read_tasks(candidates_of_tasks, weights)
-    expectation, variance = moments_of_tasks(key.row, key.parameter, grouped)
+    expectation, variance = task_moments(key.row, key.parameter, grouped)
     _check_range(key, number, grouped)
     ratio, index, z = (
         adjusted(replace(key, adjustment=name), number, expectation, variance) for name in ADJUSTED
@@ -229,7 +229,7 @@ def adjust(
     )
 
 
-def _candidates_of_tasks(candidates: Any, tasks: int | None, weights: Any) -> Any:
+def _task_candidates(candidates: Any, tasks: int | None, weights: Any) -> Any:
     """Return candidates for each task, or with multiplicities, where they may be one number."""
     if has_dimensions(candidates):
         return candidates

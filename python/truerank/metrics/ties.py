@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..arrays.row_keys import codes_of
+from ..arrays.row_keys import factorize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,29 +66,29 @@ def hit_share(first: FloatArray, tied: IntArray, k: Parameter) -> FloatArray:
 
 def mean_log(first: FloatArray, tied: IntArray) -> FloatArray:
     """The mean of log r over ties."""
-    return _mean_of_terms(first, tied, 0.0)
+    return _average_terms(first, tied, 0.0)
 
 
 def mean_power(first: FloatArray, tied: IntArray, p: float) -> FloatArray:
     """The mean of r^p over ties, for p = -1 and p = -2, so that the first term is the greatest."""
-    return _mean_of_terms(first, tied, p) * np.power(first, p)
+    return _average_terms(first, tied, p) * np.power(first, p)
 
 
-def _mean_of_terms(begin: FloatArray, tied: IntArray, p: float) -> FloatArray:
+def _average_terms(begin: FloatArray, tied: IntArray, p: float) -> FloatArray:
     """The mean of `_term` over the positions of ties, so that p = 0 stands for the logarithm."""
     means = _term(begin, begin, p)  # They are correct where nothing ties.
     (ties,) = np.nonzero(tied > 1)
     if ties.size:
         first = begin[ties]
         last = first + (tied[ties] - 1)
-        means[ties] = _sums_of_terms(first, last, p) / tied[ties]
+        means[ties] = _term_sums(first, last, p) / tied[ties]
     return means
 
 
-def _sums_of_terms(first: FloatArray, last: FloatArray, p: float) -> FloatArray:
+def _term_sums(first: FloatArray, last: FloatArray, p: float) -> FloatArray:
     """The sums of `_term` from the first to the last position of each tie."""
     sums = np.zeros(first.shape)
-    table = _sums_of_near(p)
+    table = _near_sums(p)
     (near,) = np.nonzero(first < len(table))
     rows = first[near].astype(np.int64)
     columns = np.minimum(last[near], len(table) - 1).astype(np.int64)
@@ -97,7 +97,7 @@ def _sums_of_terms(first: FloatArray, last: FloatArray, p: float) -> FloatArray:
     # Beyond the table the terms that the closed form lacks are below 1e-16.
     (far,) = np.nonzero(last >= len(table))
     if far.size:
-        pairs = codes_of(_as_integers(first[far]), _as_integers(last[far]))
+        pairs = factorize(_as_integers(first[far]), _as_integers(last[far]))
         distinct = far[pairs.first()]  # Equal ties are computed once.
         low = np.maximum(first[distinct], len(table)) - 0.5
         high = last[distinct] + 0.5
@@ -113,7 +113,7 @@ def _term(positions: FloatArray, first: FloatArray, p: float) -> FloatArray:
 
 
 @cache
-def _sums_of_near(p: float) -> FloatArray:
+def _near_sums(p: float) -> FloatArray:
     """The sums of `_term` from the position of a row to that of a column, added one by one."""
     positions = np.arange(1.0, 32 + 8 * abs(p))
     first = positions[:, None]

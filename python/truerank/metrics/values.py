@@ -14,7 +14,7 @@ from ..inputs.rules import suggest
 from .keys import (
     ADJUSTED,
     ALL_SIDES,
-    GROUP_VALUES,
+    GROUPS,
     NO_ADJUSTMENT,
     RANK_KEYS,
     UNPOOLED_SIDE,
@@ -166,9 +166,9 @@ class Rankings:
             fail(str(key), f"{why}name, as in '{UNPOOLED_SIDE}.mrr'")
         words = [*self.side_counts, *KINDS, *ADJUSTED]
         why = f"no side {quote(side)} in these ranks; {suggest(side, words)}"
-        fail(str(key), f"{why}; a key cannot name a group", [GROUP_VALUES])
+        fail(str(key), f"{why}; a key cannot name a group", [GROUPS])
 
-    def mask_of_side(self, side: str) -> npt.NDArray[np.bool_] | None:
+    def side_mask(self, side: str) -> npt.NDArray[np.bool_] | None:
         """A mask of the tasks of a side; None if all belong to it."""
         labels = self.ranks.side
         if self.answers is not None or labels is None or labels.vocabulary is None:
@@ -192,7 +192,7 @@ class Rankings:
     def unit_values(self, key: Key) -> UnitValues:
         """Return what each unit of a key adds, and the weights; None: all equal.
 
-        These are the tasks of its side, or the queries that count: `labels_of_values` tells which.
+        These are the tasks of its side, or the queries that count: `value_labels` tells which.
         """
         if key.side not in self.side_counts:
             self.check_side(key.side, key)
@@ -225,7 +225,7 @@ class Rankings:
             tied_around=ranks.tied if kind == DEFAULT_KIND else None,
         )
         if len(self.side_counts) > 1:
-            sample = sample.take(self.mask_of_side(side))
+            sample = sample.take(self.side_mask(side))
         self._last_sample = {(side, kind): sample}
         return sample
 
@@ -244,7 +244,7 @@ class Rankings:
         memo_key = "chance", key.metric, key.parameter, key.side
         if memo_key not in memo:
             tasks = metrics.chance_model.group_tasks(sample.candidates, sample.weights)
-            memo[memo_key] = metrics.chance_model.moments_of_tasks(key.row, key.parameter, tasks)
+            memo[memo_key] = metrics.chance_model.task_moments(key.row, key.parameter, tasks)
         mean_and_variance: tuple[float, float] = memo[memo_key]
         return mean_and_variance
 
@@ -254,21 +254,21 @@ class Rankings:
         """Return the label of each unit from those of tasks, which a query's share."""
         return codes if self.answers is None else self.answers.labels(codes, argument)
 
-    def labels_of_values(self, key: Key, labels: IntArray) -> IntArray:
+    def value_labels(self, key: Key, labels: IntArray) -> IntArray:
         """Return the label of each of `unit_values`, from those of all units.
 
         A query without any answer, which counts as 0, has none: its label is -1.
         """
         if self.answers is not None:
-            return self.answers.labels_of_values(key, labels)
-        return self.labels_of_side(key.side, labels)
+            return self.answers.value_labels(key, labels)
+        return self.side_labels(key.side, labels)
 
-    def labels_of_side(self, side: str, labels: IntArray) -> IntArray:
+    def side_labels(self, side: str, labels: IntArray) -> IntArray:
         """Return the labels of the units of a side that count, from those of all."""
         if self.answers is not None:
             are_all = self.answers.zeros is not None
             return labels if are_all else labels[self.answers.places_with_right]
-        mask = self.mask_of_side(side)
+        mask = self.side_mask(side)
         return labels if mask is None else labels[mask]
 
 

@@ -1,4 +1,4 @@
-"""Plots of reports, drawn by matplotlib: ``pip install 'truerank[plot]'``.
+"""Plots of reports, drawn by matplotlib: ``pip install '.[plot]'`` in the checkout.
 
 `rank_distribution` and `hits_curve` show where the ranks lie, and `groups` a metric by relation.
 
@@ -24,8 +24,8 @@ from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inference.intervals import why_no_interval
 from ..inputs.checks import choice, confidence, flag, positive_integer
 from ..metrics import METRICS
-from ..metrics.chance_model import group_tasks, moments_of_tasks
-from ..metrics.keys import MACRO
+from ..metrics.chance_model import group_tasks, task_moments
+from ..metrics.keys import GROUPS, MACRO
 from ..metrics.metric_table import (
     DEFAULT_KIND,
     EXPECTED_KIND,
@@ -37,7 +37,7 @@ from ..metrics.values import Sample, values_of_tasks
 from ..naming import format_count, public
 from ..reporting.audit import describe_candidates
 from ..reporting.report_table import label_text
-from ..reporting.reports import NO_GROUPS, WAY_TO_GROUPS, Report
+from ..reporting.reports import NO_GROUPS, Report
 from .drawing import (
     COLOURS,
     MARKERS,
@@ -225,7 +225,7 @@ def rank_distribution(
     last_ranks = edges[1:] - 1
     steps = {}  # One after the other, so that only one model's ranks are in memory.
     for name, runs in models.items():
-        steps[name] = mean_of_runs([_shares(run, side, kind, last_ranks) for run in runs])
+        steps[name] = average_runs([_shares(run, side, kind, last_ranks) for run in runs])
     note = unlike_protocols(every)
     ticks_apart = math.ceil(len(first_ranks) / count_fitting(ax, f"{most:,}"))
     ticks = first_ranks[::ticks_apart].tolist()
@@ -301,7 +301,7 @@ def hits_curve(
     cutoffs = np.unique(np.concatenate([np.arange(1, min(_EVERY_K_TO, most) + 1), apart]))
     steps = {}
     for name, runs in models.items():
-        steps[name] = mean_of_runs([compute(run, cutoffs=cutoffs) for run in runs])
+        steps[name] = average_runs([compute(run, cutoffs=cutoffs) for run in runs])
     numbers = [one * 10**i for i in range(len(str(most))) for one in (1, 2, 5)]
     ticks = [k for k in numbers if k <= most]
     if most >= 1000:
@@ -314,7 +314,7 @@ def hits_curve(
     return ax
 
 
-def mean_of_runs(runs: Sequence[Steps]) -> Steps:
+def average_runs(runs: Sequence[Steps]) -> Steps:
     """Return the mean curves of several runs of a model, with the facts of the first."""
     if len(runs) == 1:
         return runs[0]
@@ -433,7 +433,7 @@ def chance_hits(sample: Sample, cutoffs: IntArray) -> FloatArray:
         weight_sums = np.bincount(codes, rescale_weights(sample.weights), minlength=len(sizes))
         tasks = group_tasks((sizes, counts), weights=weight_sums / counts)
     hits = METRICS["hits"]
-    moments = [moments_of_tasks(hits, k, tasks) for k in cutoffs.tolist()]
+    moments = [task_moments(hits, k, tasks) for k in cutoffs.tolist()]
     return np.array([mean for mean, _ in moments])
 
 
@@ -506,7 +506,7 @@ def groups(
     if not isinstance(report, Report):
         raise InputTypeError("report", expected="a Report", got=type(report).__name__)
     if report.by is None:
-        raise InputValueError("report", NO_GROUPS, remedies=[WAY_TO_GROUPS])
+        raise InputValueError("report", NO_GROUPS, remedies=[GROUPS])
     positive_integer("most", most)
     choice("order", order, ORDERS)
     key = report.read_key(metric)

@@ -51,7 +51,7 @@ COUNTS = ("above", "tied", "candidates")
 MOST_CANDIDATES = 1 << 52  # Every rank, and half of one, is then a float64.
 # Each is an attribute of Ranks.
 RANK_KINDS = ("optimistic", "realistic", "pessimistic")
-GIVES_NUMBER = (Option("entities", 1000, "says that there are 1,000", call="Task(..., {})"),)
+GIVES_NUMBER = (Option("entities", ..., "says how many there are", call="Task(..., entities=n)"),)
 
 
 @public("truerank.ranks")
@@ -351,7 +351,7 @@ class Ranks(Immutable):
         if not self.origins:
             return np.zeros(len(self), np.int64)
         numbers = np.array([each.number for each in self.origins])
-        return numbers[origin_of(self._labels["unit"].codes, self.origins)]
+        return numbers[origin_index(self._labels["unit"].codes, self.origins)]
 
     @property
     def labels(self) -> Mapping[str, Labels]:
@@ -521,7 +521,7 @@ class Ranks(Immutable):
         """Say how many tasks of what kinds there are, by name."""
         words = {"tasks": f"{len(self):,}"}
         if len(self):
-            ties = ties_of(self.tied, self.listed)
+            ties = tie_sizes(self.tied, self.listed)
             if self.protocol.ties is None:
                 words["tied"] = f"{np.count_nonzero(ties > 1):,}"
             fewest = int(self.candidates.min())
@@ -636,7 +636,7 @@ class Ranks(Immutable):
         has_known_answers = has_all_candidates and has_all_scores and were_counted_here
         if is_filter_new and has_known_answers and len(self):
             text = "these ranks were counted without a filter, with known answers as candidates"
-            way = Option("", effect="leaves them out", call="rank(..., filter=...)")
+            way = Option("filter", ..., "leaves them out", call="rank(..., filter=known)")
             warn_user("filter", text, [way])
         return self._with(protocol=protocol)
 
@@ -699,7 +699,7 @@ class Ranks(Immutable):
         0  head      0     1        1.0
         1  tail      3     2        4.5
         """
-        frame = import_extra("pandas", "Ranks.to_pandas").DataFrame
+        frame = import_extra("pandas", "to_pandas").DataFrame
         names = RANK_KINDS if self.tied.all() else RANK_KINDS[:1]  # Misses have no others.
         kinds = {name: getattr(self, name) for name in names}
         columns = {name: self._arrays[name] for name in COUNTS} | kinds
@@ -814,12 +814,12 @@ def check_level(level: object, gains: FloatArray | None) -> float:
     return value
 
 
-def origin_of(unit: IntArray, origins: Sequence[Origin]) -> IntArray:
+def origin_index(unit: IntArray, origins: Sequence[Origin]) -> IntArray:
     """Return the task of each unit, as a position among those of its ranks."""
     return np.searchsorted(np.cumsum([origin.rows for origin in origins]), unit, side="right")
 
 
-def ties_of(tied: IntArray, listed: npt.NDArray[np.bool_] | None) -> IntArray:
+def tie_sizes(tied: IntArray, listed: npt.NDArray[np.bool_] | None) -> IntArray:
     """Return how many candidates tie with each true one, itself included: 1 for a miss.
 
     A target that its list misses is bounded by all that is not listed, which are no ties.
@@ -847,10 +847,9 @@ def _ranks_from_1(name: str, value: object, length: int | None) -> IntArray:
             i = int(is_broken.argmax())
             expected = "integers; for ties give both the optimistic and the pessimistic rank"
             raise InputTypeError(name, expected=expected, got=array[i], place=i)
-        expected = "integers, as astype(int) makes them"
-        raise InputTypeError(name, expected=expected, got=f"dtype {array.dtype}")
+        raise InputTypeError(name, expected="integers", got=f"dtype {array.dtype}")
     array = integers(name, value, length=length)
-    _refuse_first(array == 0, name, "ranks from 1 on (if the best is 0, give ranks + 1)", array)
+    _refuse_first(array == 0, name, "ranks from 1 on", array)
     return count_array(name, array, length, 1)
 
 

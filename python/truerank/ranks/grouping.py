@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.row_keys import codes_of, first_equals
+from ..arrays.row_keys import factorize, first_equals
 from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.rules import LISTED
-from .container import GIVES_NUMBER, Ranks, check_number
-from .labels import LABEL_ALIASES, LABEL_WORDS, Labels, as_labels, labels_of_codes
+from .container import Ranks, check_number
+from .labels import DATASET, LABEL_ALIASES, LABEL_WORDS, Labels, as_labels, labels_of_codes
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
@@ -31,10 +31,11 @@ def group_codes(
     Groups are by the name of a label of the tasks, or by labels of theirs, which messages call
     `argument`. Queries of different sides are different groups, even with equal ids. So are
     targets, except those of heads and tails, which are entities of one graph; and queries of tasks
-    of retrieval that were joined. Codes are 0 .. len(names) - 1, each of which occurs; a name is a
-    str or an int, or (side, label) where it differs by side, or (task, label) where several tasks
-    have one: the number of the task, in the order of their first ranks. Names are in the order of
-    their vocabulary, ids ascend.
+    of retrieval that were joined. Where data sets have names, queries, relations, targets and rows
+    of tasks are by data set. Codes are 0 .. len(names) - 1, each of which occurs; a name is a str
+    or an int, or (side, label) where it differs by side, or (task, label) where several tasks have
+    one: the number of the task, in the order of their first ranks; or, by data set, a tuple that
+    begins with its name. Names are in the order of their vocabulary, ids ascend.
 
     >>> group_codes(Ranks([0, 3, 1], [1, 1, 1], 10), [7, 7, 2])
     (array([1, 1, 0]), [2, 7])
@@ -43,19 +44,28 @@ def group_codes(
         return _used_labels(as_labels(argument, by, len(ranks)))
     labels = _find_labels(ranks, argument, by)
     label = LABEL_ALIASES.get(by)
-    side = ranks.side
+    columns = [*_data_sets(ranks, label), labels]
     if label == "queries" and ranks.origin is not None:
-        tasks = labels_of_codes(codes_of(first_equals(ranks.origin)).codes)
-        codes_by_task, names_by_task = _codes_of_pairs(tasks, labels)
-        codes, names = _used_labels(labels)
+        tasks = labels_of_codes(factorize(first_equals(ranks.origin)).codes)
+        codes_by_task, names_by_task = _factorize_rows([*columns[:-1], tasks, labels])
+        codes, names = _factorize_rows(columns)
         do_tasks_share_queries = len(names_by_task) > len(names)
         return (codes_by_task, names_by_task) if do_tasks_share_queries else (codes, names)
-    if side is None or label not in ("queries", "targets"):
-        return _used_labels(labels)
     # Equal ids on different sides differ for queries, and for targets unless they are of one graph.
-    if label == "targets" and set(_used_labels(side)[1]) <= _SIDES_OF_ONE_GRAPH:
-        return _used_labels(labels)
-    return _codes_of_pairs(side, labels)
+    if ranks.side is not None and label in ("queries", "targets"):
+        are_of_one_graph = set(_used_labels(ranks.side)[1]) <= _SIDES_OF_ONE_GRAPH
+        if label == "queries" or not are_of_one_graph:
+            columns.insert(-1, ranks.side)
+    return _factorize_rows(columns)
+
+
+def _data_sets(ranks: Ranks, label: str | None) -> list[Labels]:
+    """Return the label of data sets, if there is one and this label is within them.
+
+    Units that are no rows of tasks are the user's, who may join data sets by them.
+    """
+    is_within = label in ("queries", "relation", "targets") or (label == "unit" and ranks.origins)
+    return [ranks._labels[DATASET]] if is_within and DATASET in ranks._labels else []
 
 
 def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
@@ -74,7 +84,8 @@ def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
     if ranks.side is None:
         codes, names = group_codes(ranks, name, "weights")
     else:
-        codes, names = _codes_of_pairs(ranks.side, _find_labels(ranks, "weights", name))
+        columns = [*_data_sets(ranks, LABEL_ALIASES.get(name)), ranks.side]
+        codes, names = _factorize_rows([*columns, _find_labels(ranks, "weights", name)])
     inverse: FloatArray = 1.0 / np.bincount(codes, minlength=len(names))
     return inverse[codes]
 
@@ -97,15 +108,12 @@ def weighted_ranks(name: str, model: Any) -> Ranks:
     if misses and protocol.candidates == LISTED:
         got = f"{misses:,} that are not in theirs"
         expected = f"ranks of targets in their lists, as the candidates are {LISTED!r}"
-        way = Option("", effect="counts them 0", call="report(ranks, unit='query')")
-        raise InputValueError(name, expected=expected, got=got, remedies=[way])
-    way = Option("", effect="has their metrics and intervals", call="truerank.report(ranks)")
+        raise InputValueError(name, expected=expected, got=got)
     if ranks.answers is not None and (ranks.answers > 1).any():
         got = "ranks of retrieval, several for a query"
         expected = "ranks of tasks that count on their own"
-        raise InputValueError(name, expected=expected, got=got, remedies=[way])
-    ways = [way, *GIVES_NUMBER]
-    check_number(ranks.candidates.all(), name, "a metric of tasks, not queries,", remedies=ways)
+        raise InputValueError(name, expected=expected, got=got)
+    check_number(ranks.candidates.all(), name, "a metric of tasks, not queries,")
     if weights is ranks.weights:  # Ranks are then spared a copy.
         return ranks
     return ranks.with_weights(weights)
@@ -116,14 +124,15 @@ def _find_labels(ranks: Ranks, argument: str, name: str) -> Labels:
     if label not in ranks._labels:
         available = ", ".join(ranks._labels) or "none"
         problem = f"these ranks have no labels {label[:100]!r} (they have: {available})"
-        way = Option("", effect="gives them", call=f"ranks.with_labels({label[:100]}=...)")
+        call = f"ranks.with_labels({label[:100]}=labels)"
+        way = Option(label, ..., "gives them", call=call)
         raise InputValueError(argument, problem, remedies=[way])
     return ranks._labels[label]
 
 
 def _used_labels(labels: Labels) -> tuple[IntArray, list[Hashable]]:
     """Return codes without gaps, and the names that they stand for; unused names are left out."""
-    present, codes = codes_of(labels.codes)
+    present, codes = factorize(labels.codes)
     names: list[Hashable]
     if labels.vocabulary is None:
         names = present.tolist()
@@ -134,10 +143,12 @@ def _used_labels(labels: Labels) -> tuple[IntArray, list[Hashable]]:
     return codes, names
 
 
-def _codes_of_pairs(sides: Labels, labels: Labels) -> tuple[IntArray, list[Hashable]]:
-    """Return the codes of pairs (side, label), sorted by side first, and the pairs that occur."""
-    side_codes, side_names = _used_labels(sides)
-    codes, names = _used_labels(labels)
-    pairs, codes_of_tasks = codes_of(side_codes * max(len(names), 1) + codes)
-    indices = (divmod(pair, len(names)) for pair in pairs.tolist())
-    return codes_of_tasks, [(side_names[i], names[j]) for i, j in indices]
+def _factorize_rows(columns: list[Labels]) -> tuple[IntArray, list[Hashable]]:
+    """Return the codes of rows of labels, sorted by the first, and the tuples that occur."""
+    if len(columns) == 1:
+        return _used_labels(columns[0])
+    used = [_used_labels(labels) for labels in columns]
+    rows = factorize(*(codes for codes, _ in used))
+    first = rows.first()
+    names = [[names[i] for i in codes[first].tolist()] for codes, names in used]
+    return rows.codes, list(zip(*names, strict=True))

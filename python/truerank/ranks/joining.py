@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.row_keys import are_among, distinct, first_equals, row_keys, without
+from ..arrays.row_keys import are_among, distinct, distinct_rows, first_equals, row_keys, without
 from ..errors import InputTypeError, InputValueError, Option, argument_names
 from ..inputs.checks import choice, several
 from ..inputs.rules import REPEAT_RULES
-from ..inputs.selection import indptr_of
+from ..inputs.selection import lengths_to_indptr
 from ..naming import public
-from .container import COUNTS, Ranks, origin_of
+from .container import COUNTS, Ranks, origin_index
 from .grouping import group_codes
-from .labels import Labels, describe_task, join_labels, labels_of_codes
+from .labels import DATASET, Labels, describe_task, join_labels, labels_of_codes
 from .protocol import Origin
 
 if TYPE_CHECKING:
@@ -30,32 +31,28 @@ if TYPE_CHECKING:
     from .protocol import Protocol
 
     RepeatRule: TypeAlias = Literal["refuse", "drop", "keep"]
+    # By which labels tasks come again, the first task of each, and which come again.
+    Repeats: TypeAlias = tuple[dict[str, "Labels"], IntArray, npt.NDArray[np.bool_]]
 
 # Two tasks that agree in all of these labels are one fact, ranked twice.
 FACT = ("unit", "side", "relation", "queries", "targets")
-_TASKS_APART = (
-    Option("repeats", "refuse", "joins folds or data sets that share no fact"),
-    Option("repeats", "drop", "those that share facts, which count once"),
-)
-_REPEATS = (
-    Option("repeats", "drop", "leaves them out, if a sampler fills its last batch"),
-    Option("repeats", "keep", "counts them again, as for several runs of one model"),
-)
-# In retrieval the same queries are several runs, or those of several data sets.
-_TELL_QUERIES = Option(
-    "",
-    effect="gives queries of a data set their own names",
-    call='ranks.with_labels(queries=[f"de/{query}" for query in ranks.queries])',
-)
-_RUNS = Option("", effect="has several runs of each", call="truerank.compare([a0, a1], [b0, b1])")
+_NAMES = Option("parts", ..., "joins data sets", call='concatenate({"en": a, "de": b})')
 # Tasks may have these arrays. Those of parts that do not say theirs have these values where they
 # are joined with others that do.
 DEFAULTS = {"listed": True, "gains": 1.0, "without_answers": 0, "masked": False}
 
 
 @public("truerank")
-def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule | None = None) -> Ranks:
+def concatenate(
+    parts: Iterable[Ranks] | Mapping[str, Ranks | Iterable[Ranks]],
+    *,
+    repeats: RepeatRule | None = None,
+) -> Ranks:
     """Join ranks over tasks, in the given order; those of a `Task` by side and unit.
+
+    A mapping joins **data sets** by their names, ``{"en": a, "de": b}``: each rank has the label
+    "dataset". Queries, relations, targets and units are then by data set, also where they have one
+    name, and shown as ``("en", "q1")``.
 
     Vocabularies of labels are merged, weights stay as they are. A provenance field in which the
     parts differ becomes "mixed".
@@ -63,19 +60,21 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule | None = None) ->
     A unit of the ranks of a `Task` is a row of the facts that it ranks. Ranks of one task, as of
     ``task[p::n]``, are joined in the order of these rows, whatever the order of the parts, and
     equal those of the whole once all are there; while some rows, or sides of some, are missing, the
-    audit of a report says which. Tails and heads of one test share their units. Ranks of Tasks that
-    were made apart, as for folds or several data sets, are joined only where `repeats` is given,
-    and have units of their own. In retrieval their queries are apart, too, whatever they are
-    called: where several tasks have one name, it becomes (task, name), the first task being 0.
+    audit of a report says which. Tails and heads of one test share their units. In a list, ranks of
+    Tasks that were made apart, as for folds or chunks of one test, are joined only where `repeats`
+    is given, and have units of their own. In retrieval their queries are apart, too, whatever they
+    are called: where several tasks have one name, it becomes (task, name), the first task being 0.
     Queries of triples are one query where they have one name, or one number among the same
-    entities. Ranks of no Task share a unit where its label is equal, in whichever part they stand.
+    entities. Ranks of no Task share a unit where its label is equal, in whichever part they stand,
+    except those of unlike data sets: their units become "en/3".
 
     Parameters
     ----------
-    parts : iterable of Ranks
-        At least one. Either all parts or none have weights, an audit, and labels of each name.
-        Where only some are from lists, the others have no misses; where only some have gains of
-        retrieval, those of the others are 1.
+    parts : iterable of Ranks, or mapping of str to Ranks or to iterables of Ranks
+        At least one. In a mapping, an iterable has the parts of one data set, which are joined as
+        by themselves, with the same `repeats`. Either all parts or none have weights, an audit, and
+        labels of each name. Where only some are from lists, the others have no misses; where only
+        some have gains of retrieval, those of the others are 1.
     repeats : {"refuse", "drop", "keep"}, optional
         What to do where a fact comes twice: in parts of one task, the same row of it; in tasks that
         were made apart, the same side, relation, query and target, if the ranks have labels of
@@ -85,9 +84,8 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule | None = None) ->
         keeps all in the given order, as for several runs of one model. Default: repeats are
         refused, and so are tasks that were made apart. In retrieval "drop" leaves out whole
         queries, and "keep" is refused: several runs are a list, which `compare` and `table` take.
-        Where data sets share queries and right answers, as the same qrels in several languages,
-        rename the queries first: ``ranks.with_labels(queries=[f"de/{query}" for query in
-        ranks.queries])``.
+        In a mapping nothing is a repeat by default, as the same qrels in several languages; "drop"
+        counts facts that data sets share once, in the first of these, and "refuse" refuses them.
 
     Returns
     -------
@@ -100,10 +98,11 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule | None = None) ->
         differences), and if only some have weights, labels of a name, an audit, or units that are
         rows of a task. For tasks that were made apart where `repeats` is not given, and for those
         that rank the same facts among other entities or with other known facts. For repeats, unless
-        they are kept or dropped, for dropped ones whose counts differ or that are not all right
-        answers of their query, and for queries that are kept.
+        they are kept or dropped, for dropped ones whose counts or gains differ or that are not all
+        right answers of their query, and for queries that are kept. If parts of one data set are of
+        several tests, and if what is given a name has names already.
     TypeError
-        If a part is not Ranks.
+        If a part is not Ranks, or a name no str.
 
     Examples
     --------
@@ -114,31 +113,65 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule | None = None) ->
     >>> ranks = [task[p::2].evaluate(lambda q: q[:, :1] * [[0.1, 0.2, 0.3]]).ranks for p in (1, 0)]
     >>> concatenate(ranks).targets.values
     array([1, 2, 0])
+    >>> both = concatenate({"a": Ranks([0], [1], 10), "b": Ranks([3], [2], 10)})
+    >>> both.labels["dataset"]
+    Labels(2 labels: a 1, b 1)
     """
     if repeats is not None:
         choice("repeats", repeats, REPEAT_RULES)
+    are_named = isinstance(parts, Mapping)
+    if isinstance(parts, Mapping):
+        parts = [_name_data_set(name, value, repeats) for name, value in parts.items()]
     parts = several("parts", parts, "Ranks")
     ranks = join_ranks(parts)
     if repeats == "keep" and ranks.answers is not None:
-        expected = "'refuse' or 'drop', as a query of retrieval counts once in each run"
-        ways = [_RUNS, _TELL_QUERIES]
-        raise InputValueError("repeats", "", expected, "'keep'", remedies=ways)
-    if repeats is None:
-        _refuse_tasks_apart(parts)
+        expected = "'refuse' or 'drop', as a query of retrieval counts once in each run (runs of "
+        expected += "one model are a list, which compare and table take)"
+        raise InputValueError("repeats", "", expected, "'keep'", remedies=[_NAMES])
+    if are_named:
+        repeats = repeats or "keep"
+    elif repeats is None:
+        _refuse_tasks_apart(parts, ranks)
     if repeats != "keep":
-        ranks = _without_repeats(ranks, repeats or "refuse")
+        ranks = _without_repeats(ranks, repeats or "refuse", are_apart=not are_named)
     ranks = _with_part_sizes(ranks, parts)
-    if repeats == "keep" or not ranks.origins or not len(ranks):
+    if are_named or repeats == "keep" or not ranks.origins or not len(ranks):
         return ranks
-    # Ranks of tasks come in the order of their whole: by task, side and unit.
+    # Ranks of tasks come in the order of their whole: by data set, task, side and unit.
     unit = ranks._labels["unit"].codes
-    columns = [origin_of(unit, ranks.origins), unit]
+    columns = [origin_index(unit, ranks.origins), unit]
     if ranks.side is not None:
         columns.insert(1, ranks.side.codes)
+    columns.insert(0, _data_set_codes(ranks)[0])
     keys = row_keys(columns)
     if (np.diff(keys) >= 0).all():
         return ranks
     return ranks[np.argsort(keys, kind="stable")]
+
+
+def _name_data_set(name: Any, value: Any, repeats: RepeatRule | None) -> Ranks:
+    """Return the ranks of a data set, or of its parts, with its name as a label."""
+    if not isinstance(name, str) or not name:
+        expected = 'names that are not empty, as in {"en": a, "de": b}'
+        raise InputTypeError("parts", expected=expected, got=repr(name))
+    with argument_names(parts=f"parts: {name}"):
+        ranks = value if isinstance(value, Ranks) else concatenate(value, repeats=repeats)
+    if DATASET in ranks._labels:
+        names = [f"{name}/{each}" for each in _data_set_codes(ranks)[1]]
+        expected = f"ranks without names of data sets (in one mapping: {', '.join(names)})"
+        raise InputValueError(f"parts: {name}", expected=expected, got="ranks that have them")
+    labels: dict[str, Any] = {DATASET: name}
+    if ranks.unit is not None and not ranks.origins:  # Equal units of other data sets are others.
+        codes, units = group_codes(ranks, "unit")
+        labels["unit"] = labels_of_codes(codes, tuple(f"{name}/{each}" for each in units))
+    return ranks.with_labels(**labels)
+
+
+def _data_set_codes(ranks: Ranks) -> tuple[IntArray, list[Any]]:
+    """Return the data set of each rank, and their names; one that is None without labels."""
+    if DATASET in ranks._labels:
+        return group_codes(ranks, DATASET)
+    return np.zeros(len(ranks), np.int64), [None]
 
 
 def join_ranks(parts: Iterable[Ranks]) -> Ranks:
@@ -152,13 +185,13 @@ def join_ranks(parts: Iterable[Ranks]) -> Ranks:
         return parts[0]
     protocol = _joined_protocol(parts)
     has_queries = any(part.answers is not None for part in parts)
-    remedies = [_TELL_QUERIES] if has_queries else []
-    origins = join_origins([part.origins for part in parts], remedies)
+    remedies = [_NAMES] if has_queries else []
+    are_named = all(DATASET in part._labels for part in parts)
+    origins = join_origins([part.origins for part in parts], remedies, are_named=are_named)
     for i, part in enumerate(parts):
         if origins and not part.origins and part.unit is not None and len(part):
             problem = f"part {i} has units that were given, other parts have rows of tasks"
-            way = Option("", effect="gives them to other parts, too", call="with_labels(unit=...)")
-            raise InputValueError("parts", problem, remedies=[way])
+            raise InputValueError("parts", problem)
     names = {name for part in parts for name in part._arrays}
     if has_queries and len(origins) > 1:
         names.add("origin")
@@ -183,18 +216,30 @@ def _arrays_with_defaults(ranks: Ranks, names: AbstractSet[str]) -> dict[str, An
     return defaults | ranks._arrays
 
 
-def _refuse_tasks_apart(parts: Sequence[Ranks]) -> None:
-    """Refuse parts of several tasks: some of their facts may be the same."""
-    first: set[int] = set()
+def _refuse_tasks_apart(parts: Sequence[Ranks], ranks: Ranks) -> None:
+    """Refuse parts of several tasks, which were joined: some of their facts may be the same."""
+    first: dict[Any, tuple[set[int], set[int]]] = {}
     for i, part in enumerate(parts):
         tasks = {origin.number for origin in part.origins}
         if not tasks and part.origin is not None:
             # With units of the user's own, only the number of the Task stays with each rank.
             tasks = set(part.origin.tolist())
-        first = first or tasks
-        if tasks and tasks != first:
-            problem = "it belongs to another test than the parts before, and a fact may come twice"
-            raise InputValueError(f"parts: number {i}", problem, remedies=_TASKS_APART)
+        if not tasks:
+            continue
+        numbers = part._task_numbers()
+        codes, names = _data_set_codes(part)
+        for code, name in enumerate(names):
+            of_set = tasks if name is None else set(distinct(numbers[codes == code]).tolist())
+            first_tasks, first_of_set = first.setdefault(name, (tasks, of_set))
+            # Slices of one whole may have other Tasks of a data set each.
+            if tasks != first_tasks and of_set != first_of_set:
+                test = "test" if name is None else f"test of {name}"
+                problem = f"it belongs to another {test} than the parts before, and a fact may "
+                problem += "come twice"
+                way = Option("repeats", "refuse", "joins folds or chunks of one test")
+                again = _find_repeats(ranks, _identity(ranks))
+                ways = [way] if again is None else _ways_with_repeats(ranks, *again)
+                raise InputValueError(f"parts: number {i}", problem, remedies=[_NAMES, *ways])
 
 
 def _joined_protocol(parts: Sequence[Ranks]) -> Protocol:
@@ -210,29 +255,62 @@ def _joined_protocol(parts: Sequence[Ranks]) -> Protocol:
     return protocol
 
 
-def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
-    """Refuse tasks that come twice, or keep the first of each alone."""
+def _without_repeats(ranks: Ranks, rule: RepeatRule, *, are_apart: bool) -> Ranks:
+    """Refuse tasks that come twice, or keep the first of each alone.
+
+    Data sets may have tasks of each other, unless they are apart.
+    """
     identity = _identity(ranks)
-    if not identity or len(ranks) < 2:
+    if identity and are_apart and DATASET in ranks._labels:
+        identity[DATASET] = ranks._labels[DATASET]
+    repeats = _find_repeats(ranks, identity)
+    if repeats is None:  # This is the usual case.
         return ranks
-    first = _first_positions(ranks, identity)
-    is_again = first != np.arange(len(ranks))
+    identity, first, is_again = repeats
     again = np.flatnonzero(is_again)
-    if not len(again):  # This is the usual case.
-        return ranks
     if rule == "refuse":
         number = f"{len(again):,} of {len(ranks):,} tasks are there twice or more"
         positions = f"the first at the positions {first[again[0]]} and {again[0]}"
         problem = f"{number}, {positions} ({describe_task(identity, again[0])})"
-        ways = _REPEATS if ranks.answers is None else (_REPEATS[0], _TELL_QUERIES)
+        names = [] if ranks.answers is None else [_NAMES]
+        ways = [*names, *_ways_with_repeats(ranks, *repeats)]
         raise InputValueError("parts", problem, remedies=ways)
-    if ranks.answers is not None:
-        _refuse_cut_queries(ranks, first, is_again)
-    _refuse_other_counts(ranks, first, again, identity)
+    _refuse_to_drop(ranks, identity, first, is_again)
     kept = ranks[~is_again]
     if len(ranks.origins) < 2:
         return kept
     return kept._with(origins=_origins_without_lost_units(ranks, kept))
+
+
+def _find_repeats(ranks: Ranks, identity: dict[str, Labels]) -> Repeats | None:
+    """Return by which labels tasks come again, the first of each, and which do; None: none do."""
+    if not identity or len(ranks) < 2:
+        return None
+    first = _first_positions(ranks, identity)
+    is_again = first != np.arange(len(ranks))
+    return (identity, first, is_again) if is_again.any() else None
+
+
+def _ways_with_repeats(
+    ranks: Ranks, identity: dict[str, Labels], first: IntArray, is_again: npt.NDArray[np.bool_]
+) -> list[Option]:
+    """Return how tasks that come again can be joined."""
+    ways = []
+    with suppress(InputValueError):
+        _refuse_to_drop(ranks, identity, first, is_again)
+        ways.append(Option("repeats", "drop", "counts what folds or batches share once"))
+    if ranks.answers is None:
+        ways.append(Option("repeats", "keep", "counts it each time"))
+    return ways
+
+
+def _refuse_to_drop(
+    ranks: Ranks, identity: dict[str, Labels], first: IntArray, is_again: npt.NDArray[np.bool_]
+) -> None:
+    """Refuse to drop parts of queries, and tasks whose counts differ from those of the first."""
+    if ranks.answers is not None:
+        _refuse_cut_queries(ranks, first, is_again)
+    _refuse_other_counts(ranks, first, np.flatnonzero(is_again), identity)
 
 
 def _identity(ranks: Ranks) -> dict[str, Labels]:
@@ -249,7 +327,7 @@ def _identity(ranks: Ranks) -> dict[str, Labels]:
 def _origins_without_lost_units(ranks: Ranks, kept: Ranks) -> tuple[Origin, ...]:
     """Return the origins of ranks, without the units of which no task is kept."""
     lost_units = without(distinct(ranks._labels["unit"].codes), kept._labels["unit"].codes)
-    origin_of_unit = origin_of(lost_units, ranks.origins)
+    origin_of_unit = origin_index(lost_units, ranks.origins)
     n_lost = np.bincount(origin_of_unit, minlength=len(ranks.origins)).tolist()
     pairs = zip(ranks.origins, n_lost, strict=True)
     return tuple(replace(origin, units=origin.units - n) for origin, n in pairs)
@@ -259,9 +337,9 @@ def _refuse_other_counts(
     ranks: Ranks, first: IntArray, again: IntArray, identity: Mapping[str, Labels]
 ) -> None:
     """Refuse to drop tasks that have other counts than the first of theirs."""
-    for name in (*COUNTS, "listed"):
+    for name in (*COUNTS, "listed", "gains"):
         values = ranks._arrays.get(name)
-        if values is None:  # Only ranks from lists have all of these.
+        if values is None:  # Only ranks of graded lists have all of these.
             continue
         unlike = again[values[again] != values[first[again]]]
         if len(unlike):
@@ -281,7 +359,7 @@ def _refuse_cut_queries(ranks: Ranks, first: IntArray, is_again: npt.NDArray[np.
     if cut.any():
         i = int(cut.argmax())
         problem = f"another task has some right answers of the query {queries[codes[i]]!r}, not all"
-        raise InputValueError("parts", problem, remedies=[_TELL_QUERIES])
+        raise InputValueError("parts", problem, remedies=[_NAMES])
 
 
 def _first_positions(ranks: Ranks, identity: Mapping[str, Labels]) -> IntArray:
@@ -298,11 +376,16 @@ def _first_positions(ranks: Ranks, identity: Mapping[str, Labels]) -> IntArray:
     if is_of_one_task:
         return first_row
     fact = {name: codes for name, codes in columns.items() if name != "unit"}
+    digests = [origin.digests[0] for origin in ranks.origins]
     are_numbers = any(identity[name].vocabulary is None for name in ("queries", "targets"))
+    are_named = all("by name" in digest for digest in digests)
+    if len(set(digests)) > 1 and are_named and "fact" in ranks._labels:
+        fact = {name: codes for name, codes in fact.items() if name in ("side", DATASET)}
+        fact["fact"] = ranks._labels["fact"].codes
+        are_numbers = False
     if are_numbers and ranks.origins:  # Among other entities, a number stands for another one.
-        digests = [origin.digests[0] for origin in ranks.origins]
         entities_of_origin = np.array([digests.index(digest) for digest in digests])
-        origin_of_row = origin_of(ranks._labels["unit"].codes, ranks.origins)
+        origin_of_row = origin_index(ranks._labels["unit"].codes, ranks.origins)
         fact["entities"] = entities_of_origin[origin_of_row]
     first_of_fact = first_equals(row_keys(list(fact.values())))
     task_numbers = ranks._task_numbers()
@@ -318,27 +401,34 @@ def _with_part_sizes(ranks: Ranks, parts: Sequence[Ranks]) -> Ranks:
     and so they are again a part of the task, or its whole.
     """
     n_units = count_units(ranks)
-    n_units_of_largest_part: Counter[str] = Counter()
+    n_units_of_largest_part: Counter[tuple[Any, str]] = Counter()
     for part in parts:
         n_units_of_largest_part |= count_units(part)
     origins = []
     for origin in ranks.origins:
-        n = n_units[origin.fingerprint]
         whole = min(origin.part_of, origin.units)
-        are_of_several_samples = n > whole and n > n_units_of_largest_part[origin.fingerprint]
-        if are_of_several_samples:
-            whole = origin.units
-        origins.append(replace(origin, part_of=whole if n < whole else 0))
+        numbers = {key: n for key, n in n_units.items() if key[1] == origin.fingerprint}
+        if any(n > max(whole, n_units_of_largest_part[key]) for key, n in numbers.items()):
+            whole = origin.units  # They are of several samples.
+        is_part = min(numbers.values(), default=0) < whole
+        origins.append(replace(origin, part_of=whole if is_part else 0))
     return ranks._with(origins=tuple(origins))
 
 
-def count_units(ranks: Ranks) -> Counter[str]:
-    """Return how many units of each of their tasks ranks have, by its fingerprint."""
+def count_units(ranks: Ranks) -> Counter[tuple[Any, str]]:
+    """Return how many units of each Task ranks have, by data set and the Task's fingerprint."""
     origins = ranks.origins
     if not origins:
         return Counter()
-    numbers = np.bincount(origin_of(distinct(ranks._labels["unit"].codes), origins)).tolist()
-    return Counter({each.fingerprint: n for each, n in zip(origins, numbers, strict=False)})
+    codes, names = _data_set_codes(ranks)
+    data_sets, units = distinct_rows([codes, ranks._labels["unit"].codes])
+    numbers = np.bincount(data_sets * len(origins) + origin_index(units, origins)).tolist()
+    counter: Counter[tuple[Any, str]] = Counter()
+    for place, n in enumerate(numbers):
+        data_set, task = divmod(place, len(origins))
+        if n:
+            counter[names[data_set], origins[task].fingerprint] += n
+    return counter
 
 
 def _by_name(parts: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
@@ -355,16 +445,18 @@ def _by_name(parts: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 
 def join_origins(
-    parts: Iterable[Sequence[Origin]], remedies: Sequence[Option] = ()
+    parts: Iterable[Sequence[Origin]], remedies: Sequence[Option] = (), *, are_named: bool = False
 ) -> tuple[Origin, ...]:
     """Return the tasks of several ranks, each once; of one fingerprint the larger numbers count.
 
-    The same facts among other entities, or with other known facts, are refused.
+    The same facts among other entities, or with other known facts, are refused, unless data sets
+    are named, as of several languages.
     """
-    by_fingerprint: dict[str, Origin] = {}
+    by_key: dict[Any, Origin] = {}
     for origins in parts:
         for origin in origins:
-            other = by_fingerprint.get(origin.fingerprint, origin)
+            key = _key_of(origin, are_named)
+            other = by_key.get(key, origin)
             for one, two in zip(other.digests, origin.digests, strict=True):
                 if one != two and one and two:  # The number of entities need not be given.
                     problem = f"the same facts are ranked among {one} and among {two}"
@@ -373,15 +465,21 @@ def join_origins(
             sizes = ("rows", "units", "queries", "part_of")
             largest = {name: max(getattr(other, name), getattr(origin, name)) for name in sizes}
             entities = other.digests[0] or origin.digests[0]
-            joined = replace(origin, **largest, digests=(entities, origin.digests[1]))
-            by_fingerprint[origin.fingerprint] = joined
-    return tuple(by_fingerprint.values())
+            by_key[key] = replace(origin, **largest, digests=(entities, origin.digests[1]))
+    return tuple(by_key.values())
+
+
+def _key_of(origin: Origin, are_named: bool) -> Any:
+    """Return what tells a task from others of its ranks, of which data sets may share one."""
+    return (origin.fingerprint, origin.digests) if are_named else origin.fingerprint
 
 
 def renumber_labels(
     labels: Mapping[str, Labels], origins: Sequence[Origin], joined: Sequence[Origin]
 ) -> dict[str, Labels]:
     """Return labels of ranks with the numbers that units and queries have in the joined tasks.
+
+    Queries of named data sets keep theirs.
 
     >>> one, two = Origin("a", 3, 3), Origin("b", 4, 4)
     >>> renumber_labels({"unit": Labels([0, 2])}, [two], [one, two])["unit"].values
@@ -390,18 +488,19 @@ def renumber_labels(
     new_labels = dict(labels)
     if tuple(origins) == tuple(joined):
         return new_labels
-    fingerprints = [origin.fingerprint for origin in joined]
-    positions = [fingerprints.index(origin.fingerprint) for origin in origins]
-    origin_of_task = origin_of(labels["unit"].codes, origins)
-    for name in ("unit", "queries"):
-        shifts = _first_numbers(joined, name)[positions] - _first_numbers(origins, name)
+    are_named = DATASET in labels
+    keys = [_key_of(origin, are_named) for origin in joined]
+    positions = [keys.index(_key_of(origin, are_named)) for origin in origins]
+    origin_of_task = origin_index(labels["unit"].codes, origins)
+    for name in ("unit",) if are_named else ("unit", "queries"):
+        shifts = first_numbers(joined, name)[positions] - first_numbers(origins, name)
         if shifts.any():
             codes = labels[name].codes + shifts[origin_of_task]
             new_labels[name] = labels_of_codes(codes, labels[name].vocabulary)
     return new_labels
 
 
-def _first_numbers(origins: Sequence[Origin], name: str) -> IntArray:
+def first_numbers(origins: Sequence[Origin], name: str) -> IntArray:
     """Return the first number of the units, or queries, of each task.
 
     They follow those of the task before; tasks of the same entities share numbers of queries.
@@ -414,6 +513,6 @@ def _first_numbers(origins: Sequence[Origin], name: str) -> IntArray:
     largest: dict[str, int] = {}
     for key, size in zip(keys, sizes, strict=True):
         largest[key] = max(largest.get(key, 0), size)
-    starts = indptr_of(list(largest.values()))[:-1].tolist()
+    starts = lengths_to_indptr(list(largest.values()))[:-1].tolist()
     start_of_key = dict(zip(largest, starts, strict=True))
     return np.array([start_of_key[key] for key in keys], np.int64)

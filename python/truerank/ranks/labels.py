@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from .. import _core
-from ..arrays.row_keys import occurrences_of
+from ..arrays.row_keys import count_values
 from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import as_array, index_array, integers
 from ..inputs.checks import (
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 LABELS = ("side", "relation", "queries", "targets", "unit")
 # Units and weights are named by the singular of a label.
 LABEL_WORDS = dict(zip(LABELS, ("side", "relation", "query", "target", "unit"), strict=True))
+# This label names the data set of each task: by it are queries, relations, targets and units.
+DATASET = "dataset"
 # In `by` and `weights` both names of a label mean the attribute.
 LABEL_ALIASES = {name: label for label in LABELS for name in (label, LABEL_WORDS[label])}
 
@@ -126,7 +128,7 @@ class Labels(Immutable):
         {'head': 2, 'tail': 0}
         """
         if self.vocabulary is None:
-            ids, numbers = occurrences_of(self.codes)
+            ids, numbers = count_values(self.codes)
             return dict(zip(ids.tolist(), numbers.tolist(), strict=True))
         counts = np.bincount(self.codes, minlength=len(self.vocabulary))
         return dict(zip(self.vocabulary, counts.tolist(), strict=True))

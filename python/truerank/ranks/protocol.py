@@ -14,7 +14,8 @@ from ..naming import printable, public
 ANSWER_RULES = ("gain", "misses", "relevance_level", "answerless")
 COMPARABLE = ("filter", "filter_rule", "candidates", "sampled", "nan", "split", *ANSWER_RULES)
 _WORDS = ("dtype", "similarity", "lists", "ties", "device", "version")  # of provenance
-PROVENANCE = ("order", *_WORDS, "depth", "files")
+_NUMBERS = {"depth": 0, "highest_grade": 1.0}  # of provenance, with what None stands for
+PROVENANCE = ("order", *_WORDS, *_NUMBERS, "files")
 MIXED = "mixed"
 # Fields of several names, and of one.
 _SEVERAL = ("filter", "files")
@@ -72,6 +73,10 @@ class Protocol:
         Provenance. The number of entries of the longest list, as it was handed over; of joined
         ranks the greatest. Protocols that differ only in it are equal. None: there were no lists,
         or only empty ones.
+    highest_grade : float, optional
+        Provenance. In retrieval the highest grade of all right answers that were ranked, of which
+        these may be a part: err stops by it. Ranks that are joined or compared have the greatest.
+        Protocols that differ only in it are equal. None: all grades are 1.
     ties : str, optional
         Provenance. "unknown": another tool gave one rank for each task, and does not say what ties
         (`Ranks.from_ranks`). None: the counts say it.
@@ -113,6 +118,7 @@ class Protocol:
     similarity: str | None = None
     lists: str | None = None
     depth: int | None = field(default=None, compare=False)
+    highest_grade: float | None = field(default=None, compare=False)
     ties: str | None = None
     device: str | None = field(default=None, compare=False)
     version: str | None = None
@@ -131,8 +137,9 @@ class Protocol:
         object.__setattr__(self, "sampled", flag("sampled", self.sampled))
         choice("nan", self.nan, NAN_RULES)
         choice("order", self.order, (*ORDERS, MIXED))
-        for name, check in (("depth", positive_integer), ("relevance_level", number)):
+        for name in ("depth", "relevance_level", "highest_grade"):
             if getattr(self, name) is not None:
+                check: Any = positive_integer if name == "depth" else number
                 object.__setattr__(self, name, check(name, getattr(self, name)))
 
     @property
@@ -154,7 +161,7 @@ class Protocol:
             if value is not None or name == "split":  # A split that is not named was always null.
                 comparable[name] = value
         text = json.dumps(comparable, sort_keys=True, separators=(",", ":"))
-        return fingerprint_of(text.encode())
+        return short_sha256(text.encode())
 
     def differences(self, other: Protocol) -> list[str]:
         """List how the comparable fields differ, with a line for each; empty if they are equal.
@@ -177,7 +184,8 @@ class Protocol:
         """Return the protocol of ranks that are joined over tasks.
 
         The comparable fields are this one's. A provenance field in which the two differ becomes
-        "mixed"; `depth` becomes the greater one, and `files` lists the files of both.
+        "mixed"; `depth` and `highest_grade` become the greater one, and `files` lists the files of
+        both.
 
         Raises
         ------
@@ -197,8 +205,8 @@ class Protocol:
             return self
         unlike = [name for name in PROVENANCE if getattr(self, name) != getattr(other, name)]
         changes: dict[str, Any] = dict.fromkeys(unlike, MIXED)
-        if "depth" in unlike:
-            changes["depth"] = max(self.depth or 0, other.depth or 0)
+        for name in _NUMBERS.keys() & unlike:
+            changes[name] = max(getattr(each, name) or _NUMBERS[name] for each in (self, other))
         if None in (self.candidates, other.candidates):  # Those of one were not named.
             changes["candidates"] = None
         return replace(self, **changes | {"files": self.files + other.files})
@@ -249,7 +257,7 @@ def _in_words(value: object) -> str:
     return str(value or "none")
 
 
-def fingerprint_of(data: bytes) -> str:
+def short_sha256(data: bytes) -> str:
     """Return the first 16 hex digits of a SHA-256."""
     import hashlib
 
@@ -290,9 +298,9 @@ class Origin:
     @property
     def number(self) -> int:
         """The number of the task in arrays, an int64, which tells it from others."""
-        return int(fingerprint_of(self.fingerprint.encode()), 16) - 2**63
+        return int(short_sha256(self.fingerprint.encode()), 16) - 2**63
 
     def renamed(self) -> Origin:
         """Return what tells it from others where its queries, and so its facts, are renamed."""
         text = f"{self.fingerprint} {self.digests}"
-        return replace(self, fingerprint=fingerprint_of(text.encode()))
+        return replace(self, fingerprint=short_sha256(text.encode()))

@@ -37,10 +37,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.saved_files import checked_fields, open_archive
-from ..errors import InputValueError, Option
+from ..errors import InputValueError
 from ..inputs.array_likes import checked_weights
 from ..inputs.checks import check_range
 from ..naming import public
@@ -92,9 +93,8 @@ def load(path: str | os.PathLike[str]) -> Ranks:
     """
     named: Any = path
     if isinstance(named, (str, os.PathLike)) and str(path).lower().endswith(".json"):
-        way = Option("", effect="keeps them", call="report.ranks.save('ranks.npz')")
         problem = "JSON has the numbers of a report, and no ranks"
-        raise InputValueError("path", problem, place=str(path), remedies=[way])
+        raise InputValueError("path", problem, place=str(path))
     with open_archive("path", path, KIND, MEMBERS) as (header, members):
         types = {"labels": (dict,), "protocol": (dict,), "origins": (list,)}
         checked_fields("header", header, types)
@@ -115,6 +115,8 @@ def load(path: str | os.PathLike[str]) -> Ranks:
         if weights is not None:
             # A slice of weighted ranks may have only weights of 0, and is saved as it is.
             arrays["weights"] = checked_weights(weights, length=len(ranks))
+        if protocol.highest_grade is None and len(fields.get("gains", ())):  # In older files.
+            protocol = replace(protocol, highest_grade=arrays["gains"].max())
         origins = _origins(header["origins"], ranks)
         return ranks._with(arrays, protocol=protocol, origins=origins)
 

@@ -9,7 +9,7 @@ what is no `str` and no integer names nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -19,7 +19,7 @@ import numpy as np
 
 from .. import _core
 from ..errors import InputTypeError, InputValueError, Option
-from ..inputs.array_likes import as_array, device_of, index_array, refuse_mask
+from ..inputs.array_likes import as_array, device_name, index_array, refuse_mask
 from ..inputs.checks import (
     check_length,
     check_shape,
@@ -95,15 +95,6 @@ class Door:
             name = str(name)
         return next((role for role, names in self.roles.items() if name in names), None)
 
-    def heeded_names(self, names: Sequence[Any]) -> list[Any]:
-        """Return names, but None for a number that is of the other table of a log.
-
-        It has the exact name of that number, beside the exact name of one of its own.
-        """
-        is_log = self.kind in TREC and any(name in NUMBERS and name in self.roles for name in names)
-        others = set(NUMBERS).difference(self.roles) if is_log else ()
-        return [None if name in others else name for name in names]
-
     def way_to_name(self, width: int) -> Option:
         """Return the option that says which of so many columns are meant."""
         roles = list(self.needed_roles)
@@ -155,8 +146,7 @@ JUDGEMENTS = Door(
     },
     needed=2,
     forms="a path, a table with named columns, {query: {document: grade}}, {query: [documents]}, a "
-    "tuple of columns (queries, documents, grades), or a sparse matrix of grades; "
-    "dict(zip(queries, documents)) makes lists a mapping",
+    "tuple of columns (queries, documents, grades), or a sparse matrix of grades",
     mappings="{query: {document: grade}}, or {query: [documents]}",
     too_large=1000,  # Any year or time is.
 )
@@ -170,19 +160,19 @@ LISTS = Door(
     },
     needed=2,
     forms="a path, a table with named columns, {query: {id: score}}, {query: [ids, the best "
-    "first]}, or TopK(ids, scores); dict(zip(queries, lists)) makes lists a mapping",
+    "first]}, or TopK(ids, scores)",
     mappings="{query: {id: score}}, or {query: [ids, the best first]}",
 )
 
 
-def door_of_lists(roles: Mapping[str, str]) -> Door:
+def list_door(roles: Mapping[str, str]) -> Door:
     """Return the door of lists by key: `roles` are those of a key, and then that of what is listed.
 
     Each has the name of its vocabulary. A further column has a number as its role. A table calls it
     by that number or by the name of its vocabulary, as "3" or "time"; if the number is its only
     name, it may also be the one column whose name is unknown.
 
-    >>> door_of_lists({"relation": "relations", "tail": "entities", "head": "entities"}).mappings
+    >>> list_door({"relation": "relations", "tail": "entities", "head": "entities"}).mappings
     '{(relation, tail): {head: score}}, or {(relation, tail): [head, ...], the best first}'
     """
     numbers = {role: LISTS.roles[role] for role in ("score", "rank")}
@@ -222,8 +212,8 @@ def check_columns(columns: Any, door: Door) -> dict[str, str | int] | None:
             got = Option("columns", {role: column})
             raise InputTypeError("columns", expected=expected, got=got)
         checked[role] = column if isinstance(column, str) else int(column)
-    missing = [role for role in door.needed_roles if role not in checked]
-    if missing or len(set(checked.values())) < len(checked):
+    has_all = checked.keys() >= set(door.needed_roles)
+    if not has_all or len(set(checked.values())) < len(checked):
         expected += ", none twice"
         raise InputValueError("columns", expected=expected, got=Option("columns", checked))
     return checked
@@ -290,22 +280,22 @@ def find_columns(
     >>> find_columns("test", ["tail", "head", "relation"], 3, FACTS).places
     {'head': 1, 'relation': 2, 'tail': 0}
     """
-    heeded_names = names
-    if names is not None and columns is None:
-        heeded_names = door.heeded_names(names)
-    places = _find_places(heeded_names, width, door, columns)
-    without_role = sorted(set(range(width)).difference((places or {}).values()))
-    is_unknown = [not heeded_names or heeded_names[place] is not None for place in without_role]
-    has_unexplained = columns is None and not has_further and any(is_unknown)
-    if places is None or has_unexplained:
-        raise _wrong_columns(argument, door, width, columns, names)
+    # A number that is of the other table of a log, beside one of its own, stands for nothing.
+    of_other_table: set[str] = set()
+    is_log = door.kind in TREC and door.roles.keys() & set(NUMBERS).intersection(names or ())
+    if columns is None and is_log:
+        of_other_table = set(NUMBERS).difference(door.roles)
+    places = _find_places(names, width, door, columns, of_other_table)
     titles = list(map(str, names or map("column {}".format, range(width))))
-    if has_further:
-        roles = map(str, range(door.needed, width))
-        places.update(zip(roles, without_role, strict=False))
-        further = [] if names is None else [titles[place] for place in without_role]
-        return Form(width, names, places, further=tuple(further))
+    without_role = sorted(set(range(width)).difference((places or {}).values()))
     left_out = [titles[place] for place in without_role]
+    are_explained = columns is not None or has_further or of_other_table.issuperset(left_out)
+    if places is None or not are_explained:
+        raise _wrong_columns(argument, door, width, columns, names)
+    if has_further:
+        places.update(zip(map(str, range(door.needed, width)), without_role, strict=False))
+        further = () if names is None else tuple(left_out)
+        return Form(width, names, places, further=further)
     if {"score", "rank"} <= places.keys():  # Scores decide.
         left_out.append(titles[places["rank"]])
     return Form(width, names, places, left_out=tuple(left_out))
@@ -322,49 +312,38 @@ def refuse_left_out_numbers(
     if not door.mappings or not form.left_out or form.number_role:
         return
     names: Sequence[Any] = form.names or range(form.width)
-    elements_by_place = dict(columns)
-    left_out: list[Any] = [name for name in NUMBERS if name in names]
-    left_out += _find_number_of_trec(door, form, elements_by_place)
-    look_like_numbers = _look_like_scores if door.is_of_lists else _look_like_grades
-    for place, elements in elements_by_place.items():
-        if place not in form.places.values() and look_like_numbers(elements):
-            left_out.append(names[place])
+    trec = TREC.get(door.kind, NO_FORM)
+    is_trec = form.width == trec.width and form.places.items() <= trec.places.items()
+    trec_place = trec.places[trec.number_role] if is_trec and not form.names else -1
+    with_name = [name for name in NUMBERS if name in names]
+    alike = []  # They may be numbers of queries, or anything else.
+    for place, elements in columns:
+        if place in form.places.values():
+            continue
+        numbers = _distinct_numbers(elements)
+        are_scores = door.is_of_lists and any(number % 1 for number in numbers)
+        are_grades = not door.is_of_lists and {0} < numbers <= set(range(6))
+        has_no_years = max(numbers, default=0) < door.too_large
+        if place == trec_place and has_no_years:
+            with_name.append(names[place])
+        elif are_scores or are_grades:
+            alike.append(names[place])
+    left_out = sorted(with_name, key=lambda name: name not in door.roles) + alike
     if not left_out:
         return
-    roles_left_out = [name for name in left_out if name in door.roles]
-    number = (roles_left_out or left_out)[0]
+    number = left_out[0]
     role: str | None = "score" if door.is_of_lists else "relevance"
     if number in NUMBERS:
         role = door.role_of(number)
     ways = []
-    if role is not None:
-        effect = "reads it" if door.is_of_lists else "reads it (text has 0 and 1 for bools)"
-        ways = [Option("columns", {**form.columns, role: number}, effect)]
+    if with_name and role is not None:
+        ways = [Option("columns", {**form.columns, role: number}, "reads it")]
+    got = "one that is left out"
+    if not with_name:
+        kind = "fractions, like scores" if door.is_of_lists else "small integers, like grades"
+        got += f", of {kind}"
     expected = f"a table without column {number!r}"
-    raise InputValueError(argument, expected=expected, got="one that is left out", remedies=ways)
-
-
-def _find_number_of_trec(door: Door, form: Form, elements_by_place: Mapping[int, Any]) -> list[int]:
-    """Return the place of TREC's number in columns that are TREC's; none where it has years."""
-    trec = TREC.get(door.kind, NO_FORM)
-    has_places_of_trec = form.width == trec.width and form.places.items() <= trec.places.items()
-    if form.names or not has_places_of_trec:
-        return []
-    place = trec.places[trec.number_role]
-    numbers = np.asarray(elements_by_place.get(place, ()))
-    has_no_years = numbers.dtype.kind not in "iuf" or numbers.max(initial=0) < door.too_large
-    return [place] if has_no_years else []
-
-
-def _look_like_scores(elements: Any) -> bool:
-    """Return whether values are numbers, and some have a fraction."""
-    return any(number % 1 for number in _distinct_numbers(elements))
-
-
-def _look_like_grades(elements: Any) -> bool:
-    """Return whether values are bools or integers from 0 to 5: 0 and at least one other."""
-    numbers = _distinct_numbers(elements)
-    return 0 in numbers and len(numbers) > 1 and numbers <= set(range(6))
+    raise InputValueError(argument, expected=expected, got=got, remedies=ways)
 
 
 def _distinct_numbers(elements: Any) -> set[Any]:
@@ -393,10 +372,13 @@ def has_each_role(fields: Sequence[str], door: Door) -> bool:
 
 
 def _find_places(
-    names: Sequence[Any] | None, width: int, door: Door, columns: ColumnsOption
+    names: Sequence[Any] | None,
+    width: int,
+    door: Door,
+    columns: ColumnsOption,
+    ignored: Collection[str] = (),
 ) -> dict[str, int] | None:
     """Return the place of each role's column; None if one is missing, or there twice."""
-    needed_roles = door.needed_roles if columns is None else columns
     if columns is not None:
         pairs = [
             (role, place)
@@ -405,46 +387,37 @@ def _find_places(
             if column in (place, name)  # A name that is an int may be the number of another column.
         ]
     elif names is not None:
-        pairs = _places_by_name(names, door)
+        roles = [None if name in ignored else door.role_of(name) for name in names]
+        if door.unnamed and door.unnamed not in roles and roles.count(None) == 1:
+            roles[roles.index(None)] = door.unnamed
+        pairs = [(role, place) for place, role in enumerate(roles) if role is not None]
     else:
         pairs = list(zip(door.roles, range(width), strict=False))
-    place_of_role = dict(pairs)
-    is_role_twice = len(place_of_role) < len(pairs)
-    is_column_twice = len(set(place_of_role.values())) < len(place_of_role)
-    is_role_missing = not place_of_role.keys() >= set(needed_roles)
-    if is_role_twice or is_column_twice or is_role_missing:
+    places = dict(pairs)
+    has_each_once = len(pairs) == len(places) == len(set(places.values()))
+    if not has_each_once or not places.keys() >= set(columns or door.needed_roles):
         return None
-    return {role: place_of_role[role] for role in door.roles if role in place_of_role}
-
-
-def _places_by_name(names: Sequence[Any], door: Door) -> list[tuple[str, int]]:
-    """Return each role with each place whose name stands for it."""
-    roles = list(map(door.role_of, names))
-    if door.unnamed and door.unnamed not in roles and roles.count(None) == 1:
-        roles[roles.index(None)] = door.unnamed
-    return [(role, place) for place, role in enumerate(roles) if role is not None]
+    return {role: places[role] for role in door.roles if role in places}
 
 
 def _wrong_columns(
     argument: str, door: Door, width: int, columns: ColumnsOption, names: Sequence[Any] | None
 ) -> InputValueError:
     """Return the error for columns of which the roles are not all there, each once and alone."""
-    ways = []
     got = f"{width} columns without names"
     if names is not None:
         got = f"columns {first_names(names, 8)}"
     if columns is not None:
         named = ", ".join(map(repr, columns.values()))
         expected = f"each of these columns once, which were named: {named}"
-    else:
-        expected = f"columns {', '.join(door.roles)}"
-        if door.needed < len(door.roles):
-            expected += f" (the first {door.needed} at least)"
-        expected += ", each once and no others"
-        if width < door.needed:  # as in AnyBURL's predictions
-            expected += "; a row, or a line, for each entry"
-        else:
-            ways = [door.way_to_name(width)]
+        return InputValueError(argument, expected=expected, got=got)
+    expected = f"columns {', '.join(door.roles)}"
+    if door.needed < len(door.roles):
+        expected += f" (the first {door.needed} at least)"
+    expected += ", each once and no others"
+    if width < door.needed:  # as in AnyBURL's predictions
+        expected += "; a row, or a line, for each entry"
+    ways = [door.way_to_name(width)] if width >= door.needed else []
     return InputValueError(argument, expected=expected, got=got, remedies=ways)
 
 
@@ -531,8 +504,7 @@ def read_column(
     if isinstance(elements, np.ndarray) or not elements:
         return Column(index_array(name, elements))
     kinds = _core.types_of(elements)
-    kinds_of_labels = [kind for kind in kinds if issubclass(kind, str)]
-    if len(kinds_of_labels) == len(kinds):
+    if all(issubclass(kind, str) for kind in kinds):
         return Column(np.arange(len(elements)), elements, is_text)
     if all(map(is_integer_type, kinds)):
         return Column(index_array(name, elements))
@@ -540,52 +512,31 @@ def read_column(
     if isinstance(elements[0], str):
         is_wrong = [not isinstance(value, str) for value in elements]
     i = is_wrong.index(True)
-    if isinstance(elements[i], str) != isinstance(elements[0], str):
-        expected += ", all of one type"
     got = f"{elements[i]!r} {where(i)}"
-    remedy = _remedy_for_element(elements[i])
-    if remedy:
-        got += f" ({remedy})"
+    if isinstance(elements[i], str) or is_integer(elements[i]):  # Others are of another type.
+        expected += ", all of one type"
+        got += " (str(...) of each makes labels of all)"
+    else:
+        kind = _describe_element(elements[i])
+        got += f" ({kind})" if kind else ""
     raise InputTypeError(name, expected=expected, got=got, remedies=remedies)
 
 
-def _remedy_for_element(value: Any) -> str:
-    """Say what makes ids of elements like this one; "": nothing does."""
-    remedy = ""
-    is_float = isinstance(value, (float, np.floating))
-    is_nan = (is_float or isinstance(value, np.datetime64)) and value != value
-    if isinstance(value, str) or is_integer(value):  # Other elements are of another type.
-        remedy = "str(...) of each makes labels of all"
-    elif isinstance(value, Mapping):  # a hit of a search
-        score = "_score" if "_score" in value else "score"
-        other_keys = [key for key in value if key != score]
-        name = next((key for key in ("id", "_id", *other_keys) if key in value), "id")
-        remedy = f"{{x[{name!r}]: x[{score!r}] for x in ...}} makes a mapping of such dicts"
-    elif isinstance(value, (list, tuple)) and len(value) == 2 and is_number(value[1]):
-        remedy = "dict(...) makes a mapping of such pairs"
-    elif isinstance(value, (list, np.ndarray)):
-        remedy = "df.explode(...) makes a row of each"
-    elif is_nan or type(value).__name__ in _NONES:
-        remedy = (
-            "a missing value: df.dropna() leaves its row out; '' means none in a further column"
-        )
-    elif is_float:
-        if float(value).is_integer():
-            remedy = "pandas makes floats of ints if values are missing: df.dropna().astype(int)"
-    elif not isinstance(value, (bool, np.bool_, bytes)):
-        remedy = _way_to_label(value)
-    return remedy
-
-
-def _way_to_label(value: object) -> str:
-    """Say what makes a label of an object: of a document of a library it is an attribute."""
-    for name in ("id", "id_", "doc_id", "node_id"):
-        if isinstance(getattr(value, name, None), (str, int)):
-            return f"x.{name} is the label of each x"
-    has_text = type(value).__str__ is not object.__str__ and not hasattr(value, "metadata")
-    if hasattr(value, "__dict__") and not has_text:
-        return "an attribute of each x that is a str or an int, as x.name, makes a label of it"
-    return "str(...) makes a label of it"
+def _describe_element(value: Any) -> str:
+    """Say what an element is that names nothing; "": it shows so itself."""
+    is_float = isinstance(value, (float, np.floating, np.datetime64))
+    if isinstance(value, Mapping):  # a hit of a search
+        return f"a dict with keys {first_names(list(value), 8)}; a table has a row for each hit"
+    if isinstance(value, (list, tuple)) and len(value) == 2 and is_number(value[1]):
+        return "a pair; a table has a row for each, a mapping has each id once"
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return f"a list of {len(value)}, where one id stands"
+    if type(value).__name__ in _NONES or (is_float and value != value):
+        return "missing; pandas reads NA and null as missing, '' means none in a further column"
+    if isinstance(value, (float, np.floating)) and value.is_integer():
+        return "pandas makes floats of ints where values are missing"
+    is_plain = is_float or isinstance(value, (bool, np.bool_, bytes))
+    return "" if is_plain else f"of type {type(value).__name__}"
 
 
 def _read_elements(name: str, values: Any, expected: str) -> Any:
@@ -596,7 +547,7 @@ def _read_elements(name: str, values: Any, expected: str) -> Any:
     if isinstance(values, (str, bytes, Mapping)) or not is_iterable(values):
         raise InputTypeError(name, expected=expected, got=repr(values))
     check_length(name, values)
-    if not hasattr(values, "__array__") and not device_of(values):
+    if not hasattr(values, "__array__") and not device_name(values):
         return list(values)
     array = as_array(without_index(values), name, expected)
     check_shape(name, array.shape, 1, "a 1-D array")
@@ -660,7 +611,7 @@ def refuse_matrix_of_grades(argument: str, lengths: IntArray, column: Column) ->
     >>> rows = joined_rows("qrels", [[0, 1, 1], [0, 0, 2]], "ids")
     >>> refuse_matrix_of_grades("qrels", *rows)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    truerank.errors.InputValueError: qrels: expected a list of ids for each key, got lists of 3 ...
+    truerank.errors.InputValueError: qrels: expected a list of ids, or {id: grade}, ...
     """
     ids = column.ids
     if column.labels is not None or not len(ids) or (lengths != lengths[0]).any():
@@ -669,9 +620,9 @@ def refuse_matrix_of_grades(argument: str, lengths: IntArray, column: Column) ->
     are_below_width = ids.min() >= 0 and ids.max() < width
     has_repeat = (np.diff(np.sort(ids.reshape(-1, width))) == 0).any()
     if are_below_width and has_repeat:
-        got = f"lists of {width} integers below {width}, some twice, like rows of labels; "
-        got += "{key: np.nonzero(row)[0] for key, row in rows.items()} makes lists of ids"
-        raise InputValueError(argument, expected="a list of ids for each key", got=got)
+        got = f"lists of {width} integers below {width}, some twice, like rows of grades"
+        expected = "a list of ids, or {id: grade}, for each key"
+        raise InputValueError(argument, expected=expected, got=got)
 
 
 def first_names(names: Sequence[Name], number: int = 3) -> str:

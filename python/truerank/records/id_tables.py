@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .. import _core
-from ..arrays.input_files import is_npy, read_npy, state_of_file
+from ..arrays.input_files import file_state, is_npy, read_npy
 from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.array_likes import as_array, index_array
 from ..inputs.checks import (
     NUMBERED,
     check_size,
-    columns_of,
+    class_if_imported,
     is_frame,
     is_iterable,
-    kind_of,
+    named_columns,
     refuse_index,
 )
 from ..naming import format_count
@@ -39,7 +39,6 @@ from .columns import (
     NO_FORM,
     NUMBERS,
     PAIRS,
-    TREC,
     Column,
     Door,
     Form,
@@ -52,7 +51,15 @@ from .columns import (
     refuse_left_out_numbers,
     refuse_matrix_of_grades,
 )
-from .text import find_form, is_id, is_integer_text, is_path, line_of, number_of, read_rows
+from .text import (
+    find_form,
+    find_line_number,
+    is_id,
+    is_integer_text,
+    is_path,
+    parse_number,
+    read_rows,
+)
 from .vocabularies import MAX_IDS, Vocabulary, align
 
 if TYPE_CHECKING:
@@ -102,7 +109,7 @@ class IdTable:
         if self.form.has_comments:  # Comments and repeated rows are left out: a row is no line.
             return column
         has_header = self.form.header > 0
-        return f"{column} of line {line_of(self.path, row + has_header)}"
+        return f"{column} of line {find_line_number(self.path, row + has_header)}"
 
     def without_rows(self) -> IdTable:
         """Return what is known of the table as a whole."""
@@ -186,7 +193,7 @@ def _read_values(
         return IdTable(ids_by_role, title=title, form=form)
     numbers = {role: elements[place] for role, place in form.places.items() if role in NUMBERS}
     labels = {
-        role: _column_of_role(title, role, elements[place], door, names)
+        role: _find_column(title, role, elements[place], door, names)
         for role, place in form.places.items()
         if role not in NUMBERS
     }
@@ -214,14 +221,14 @@ def _read_text(
     argument: str, path: str, door: Door, form: Form, names: NameTables, progress: ProgressOption
 ) -> IdTable:
     """Read a file of text of a form."""
-    file = state_of_file(path)
+    file = file_state(path)
     title = f"{argument}: {path}"
     id_places = {role: place for role, place in form.places.items() if role not in NUMBERS}
-    names_by_place = {place: names_of_role(door, role, names) for role, place in id_places.items()}
+    names_by_place = {place: role_names(door, role, names) for role, place in id_places.items()}
     columns, numbers, n_comments = read_rows(argument, path, door, form, names_by_place, progress)
     labels = {role: columns[place] for role, place in id_places.items()}
     left_out = [place for place in columns if place not in names_by_place]
-    values = [(place, list(map(number_of, columns[place].listed))) for place in left_out]
+    values = [(place, list(map(parse_number, columns[place].listed))) for place in left_out]
     refuse_left_out_numbers(title, door, form, values)
     if n_comments:
         form = replace(form, left_out=(*form.left_out, format_count(n_comments, "comment")))
@@ -238,78 +245,74 @@ def _refuse_columns_by_role(argument: str, value: Any, door: Door) -> None:
     has_each_role = None not in roles and roles.issuperset(door.needed_roles)
     columns = list(value.values())
     if has_each_role and all(map(is_column, columns)) and len(set(map(len, columns))) == 1:
-        got = f"columns by name ({', '.join(value)}); pd.DataFrame(...) makes a table"
+        got = f"columns by name ({', '.join(value)}), which a table has; keys are queries"
         raise InputTypeError(argument, expected=door.forms, got=got)
-
-
-def _check_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> None:
-    """Refuse a mapping by query whose values are not all lists, or all mappings."""
-    n_mappings = sum(isinstance(listed, Mapping) for listed in value.values())
-    are_mixed = 0 < n_mappings < len(value)
-    for query, listed in value.items():
-        is_list = is_column(listed) and not (door.is_of_lists and isinstance(listed, Set))
-        if are_mixed or not (is_list or isinstance(listed, Mapping)):
-            got = f"{query!r}: {reprlib.repr(listed)}"
-            raise InputTypeError(argument, expected=f"{door.mappings} for all queries", got=got)
 
 
 def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTable:
     """Read {query: {document: number}}, or {query: [documents]}."""
-    _check_mapping(argument, value, door)
+    lists = list(value.values())
+    are_mappings = bool(lists) and isinstance(lists[0], Mapping)
+    for query, listed in value.items():
+        is_list = is_column(listed) and not (door.is_of_lists and isinstance(listed, Set))
+        if isinstance(listed, Mapping) != are_mappings or not (are_mappings or is_list):
+            got = f"{query!r}: {reprlib.repr(listed)}"
+            raise InputTypeError(argument, expected=f"{door.mappings} for all queries", got=got)
+    keys: Any = list(value)
     key_length = door.needed - 1
     if key_length > 1:
-        for key in value:
+        for key in keys:
             if not isinstance(key, tuple) or len(key) != key_length:
                 raise InputTypeError(argument, expected=door.mappings, got=f"the key {key!r}")
+    elif door.is_of_lists:
+        keys = checked_names(argument, keys)
     if door.is_of_lists:
-        keys = tuple(value) if key_length > 1 else checked_names(argument, list(value))
         queries = Column(np.arange(len(keys)), keys)
     else:
-        queries = _column_of_role(argument, "query", list(value), door, {})
-    lists = list(value.values())
+        queries = _find_column(argument, "query", keys, door, {})
     numbers: dict[str, Any] = {}
     documents: Any
-    if lists and isinstance(lists[0], Mapping):
+    if are_mappings:
         role_of_numbers = "score" if door.is_of_lists else "relevance"
         numbers[role_of_numbers] = list(chain.from_iterable(scored.values() for scored in lists))
         documents = list(chain.from_iterable(lists))
         lengths = np.array(list(map(len, lists)), np.int64)
     elif door.is_of_lists:
-        expected = "a list of ids, or {id: score}, such as dict(zip(ids, scores))"
+        expected = "a list of ids, or {id: score}"
         lengths, documents = joined_rows(argument, lists, expected, lambda i: f"for {keys[i]!r}")
     else:
         lengths, documents = joined_rows(argument, lists, "documents of each query")
         refuse_matrix_of_grades(argument, lengths, documents)
     columns = {
         "query": queries.select(np.repeat(np.arange(len(queries)), lengths)),
-        "document": _column_of_role(argument, "document", documents, door, {}),
+        "document": _find_column(argument, "document", documents, door, {}),
     }
     return IdTable(columns, numbers, argument, asked=queries)
 
 
-def _column_of_role(
+def _find_column(
     title: str, role: str, values: Any, door: Door, shared_names: NameTables
 ) -> Column:
     """Return a column of labels, which are numbered, or of integers as they came."""
     roles = door.needed_roles
     name = f"{roles.index(role)} ({role})" if role in roles else role
     expected = f"integers or labels in column {name}"
-    # Another column may hold weights.
-    ways = [] if role in roles else [door.way_to_name(door.needed)]
     column = values
     if not isinstance(column, Column):
+        # Another column may hold weights.
+        ways = [] if role in roles else [door.way_to_name(door.needed)]
         column = read_column(title, values, expected, "in row {}".format, remedies=ways)
-    if column.labels is None:
-        return column
     labels: Any = column.labels
+    if labels is None:
+        return column
     if role in roles and not door.is_of_lists and "" in labels:
         row = list(labels).index("")
         raise InputValueError(title, expected=expected, got=f"'' in row {row}")
-    names = names_of_role(door, role, shared_names)
+    names = role_names(door, role, shared_names)
     return Column(names.add(labels), names)
 
 
-def names_of_role(door: Door, role: str, names: NameTables) -> _core.Names:
+def role_names(door: Door, role: str, names: NameTables) -> _core.Names:
     """Return the names of a role; heads and tails share theirs."""
     return names.setdefault(door.vocabularies.get(role, role), _core.Names())
 
@@ -337,27 +340,29 @@ def read_columns(
     table = _without_stream(value)
     if isinstance(table, np.ndarray) and table.ndim == 1 and table.dtype.names:
         return [table[name] for name in table.dtype.names], list(table.dtype.names)
-    if isinstance(table, kind_of("pyarrow", "Table")):
-        return list(map(_plain_column, table.columns)), list(table.column_names)
+    if isinstance(table, class_if_imported("pyarrow", "Table")):
+        elements = []
+        for column in table.columns:
+            has_ints = column.null_count == 0 and "int" in str(column.type)
+            elements.append(np.asarray(column) if has_ints else column.to_pylist())
+        return elements, list(table.column_names)
     if is_frame(table):
-        elements = _columns_of_frame(table)
-        names = _names_of_frame(argument, table)
-        if names is not None:
+        elements = _split_frame(table)
+        names = list(table.columns)
+        if named_columns(argument, table) is not NUMBERED and names != list(range(len(names))):
             return elements, names
         if columns is None:
-            numbers = dict(zip(door.roles, range(len(elements)), strict=False))
-            way = Option("columns", numbers, "says which are which")
+            way = door.way_to_name(len(elements))
             got = "a frame whose columns are numbered"
             raise InputValueError(argument, expected="columns with names", got=got, remedies=[way])
     elif isinstance(table, tuple) and not hasattr(table, "_fields") and not door.is_of_lists:
-        elements = _columns_of_tuple(argument, table)
+        elements = _split_tuple(argument, table)
     elif door.mappings:
         raise wrong_form(argument, table, door)
     else:
-        elements = _columns_of_rows(argument, table, door)
+        elements = _split_rows(argument, table, door)
     is_filled = len(elements) > 0 and len(elements[0]) > 0
-    are_rows = is_filled and not door.mappings
-    if are_rows and not door.fits(len(elements), columns is not None):
+    if is_filled and not door.mappings and not door.fits(len(elements), columns is not None):
         expected = f"{door.expected}: a tuple is columns, a list of tuples is rows"
         raise InputValueError(argument, expected=expected, got=f"{len(elements)} columns")
     return elements, None
@@ -365,7 +370,9 @@ def read_columns(
 
 def _without_stream(value: Any) -> Any:
     """Return a stream of Arrow, such as a relation of DuckDB, as a table; others as they are."""
-    is_series = hasattr(value, "dtype") or isinstance(value, kind_of("pyarrow", "ChunkedArray"))
+    is_series = hasattr(value, "dtype") or isinstance(
+        value, class_if_imported("pyarrow", "ChunkedArray")
+    )
     if is_series or is_frame(value) or not hasattr(value, "__arrow_c_stream__"):
         return value
     try:
@@ -399,28 +406,17 @@ def read_keys(argument: str, keys: Any, roles: Sequence[str]) -> list[Any]:
 
 
 def wrong_form(argument: str, value: Any, door: Door) -> InputTypeError:
-    """Return the error for a value of a form that a door does not take, with the way out."""
+    """Return the error for a value of a form that a door does not take."""
     got = f"a {type(value).__name__}"
     shape = getattr(value, "shape", None)
-    has_frame = hasattr(value, "to_pandas")  # as a data set of Hugging Face
-    if isinstance(shape, tuple) and not has_frame:
+    if isinstance(shape, tuple):
         got = f"{type(value).__name__} of shape {shape}"
-    if has_frame:
-        got += ", whose .to_pandas() is one"
-    elif hasattr(value, "mapped_triples"):  # a factory of PyKEEN
-        got += ", whose .mapped_triples are ids, or .triples labels"
-    elif hasattr(value, "to_dict") and door.kind in TREC:  # of ranx's qrels and runs, of a Series
-        has_keys = getattr(getattr(value, "index", None), "nlevels", 1) > 1
-        got += f", whose .{'reset_index' if has_keys else 'to_dict'}() is one"
     elif isinstance(value, list) and value and isinstance(value[0], (Mapping, tuple)):
-        names = "" if isinstance(value[0], Mapping) else ", columns=[...]"
-        got += f" of {type(value[0]).__name__}s; pd.DataFrame(rows{names}) makes a table"
-    elif door is JUDGEMENTS and isinstance(shape, tuple) and shape[1:] == (2,):
-        got += "; of an index (query, document) tuple(x.T) makes columns"
+        got += f" of {type(value[0]).__name__}s; a table has a row for each"
     return InputTypeError(argument, expected=door.forms, got=got)
 
 
-def _columns_of_tuple(argument: str, value: tuple[Any, ...]) -> list[Any]:
+def _split_tuple(argument: str, value: tuple[Any, ...]) -> list[Any]:
     """Return columns without names; what is no column is refused.
 
     So are n tuples of n elements each, which could be rows or columns.
@@ -436,28 +432,20 @@ def _columns_of_tuple(argument: str, value: tuple[Any, ...]) -> list[Any]:
         raise InputValueError(argument, expected=expected, got=got)
     are_tuples = all(isinstance(column, tuple) for column in value)
     if are_tuples and len(value) == lengths[0]:
-        ways = "list(rows), tuple(map(list, columns)) or pd.DataFrame(rows, columns=[...])"
+        expected = "rows as a list of tuples, columns as a tuple of lists, or a table"
         got = f"{len(value)} tuples of {lengths[0]}, which may be rows or columns"
-        raise InputValueError(argument, expected=ways, got=got)
+        raise InputValueError(argument, expected=expected, got=got)
     return list(value)
 
 
-def _read_array_of_rows(argument: str, value: Any, door: Door) -> Any:
-    """Return rows that are no list as a 2-D array; what has a mask, which it loses, is refused."""
-    array = value
-    if type(value) is not np.ndarray:
-        has_mask = isinstance(value, np.ma.MaskedArray)
-        if has_mask or not hasattr(value, "shape") or hasattr(value, "to_pandas"):
-            raise wrong_form(argument, value, door)
-        array = as_array(value, argument, door.forms)
+def _split_array(argument: str, value: Any, door: Door) -> Any:
+    """Return the columns of rows that are an array of ints or of labels, perhaps as objects."""
+    has_mask = isinstance(value, np.ma.MaskedArray)  # The rows would lose it.
+    if has_mask or not hasattr(value, "shape") or hasattr(value, "to_pandas"):
+        raise wrong_form(argument, value, door)
+    array = as_array(value, argument, door.forms)
     if array.ndim != 2 or not 1 <= array.shape[1] <= MAX_COLUMNS:
         raise wrong_form(argument, value, door)
-    return array
-
-
-def _columns_of_array(argument: str, value: Any, door: Door) -> Any:
-    """Return the columns of rows that are an array of ints or of labels, perhaps as objects."""
-    array = _read_array_of_rows(argument, value, door)
     if not len(array):
         return [[]]
     if array.dtype.kind in "iu":
@@ -473,13 +461,11 @@ def _columns_of_array(argument: str, value: Any, door: Door) -> Any:
     return list(array.T)
 
 
-def _columns_of_rows(argument: str, value: Any, door: Door) -> Any:
+def _split_rows(argument: str, value: Any, door: Door) -> Any:
     """Return the columns of rows; without rows it is a single one, which is empty."""
     if not isinstance(value, list):
-        return _columns_of_array(argument, value, door)
-    if not value:
-        return [[]]
-    first_row = value[0]
+        return _split_array(argument, value, door)
+    first_row = value[0] if value else ()
     if isinstance(first_row, Mapping):
         raise wrong_form(argument, value, door)
     has_columns = isinstance(first_row, tuple) and any(map(is_column, first_row))
@@ -490,7 +476,7 @@ def _columns_of_rows(argument: str, value: Any, door: Door) -> Any:
         if len(row) != len(first_row):
             expected = f"{door.forms}, all of one length"
             raise InputValueError(argument, expected=expected, got=f"{row!r} in row {i}")
-    return list(zip(*value, strict=True))
+    return list(zip(*value, strict=True)) or [[]]
 
 
 def is_column(value: Any) -> bool:
@@ -502,52 +488,58 @@ def is_column(value: Any) -> bool:
     return len(getattr(value, "shape", (0,))) == 1
 
 
-def _columns_of_frame(frame: Any) -> list[Any]:
+def _split_frame(frame: Any) -> list[Any]:
     """Return the columns of a frame of pandas or polars, each of its own type."""
     if hasattr(frame, "iloc"):
         return [frame.iloc[:, j] for j in range(frame.shape[1])]
     return list(frame.get_columns())
 
 
-def _names_of_frame(argument: str, frame: Any) -> list[Any] | None:
-    """Return the names of the columns of a frame; None: they are only numbered."""
-    names = list(frame.columns)
-    is_numbered = columns_of(argument, frame) is NUMBERED or names == list(range(len(names)))
-    return None if is_numbered else names
-
-
-def _plain_column(column: Any) -> Any:
-    """Return a column of Arrow that numpy, or the reader of names, takes."""
-    if column.null_count == 0 and "int" in str(column.type):
-        return np.asarray(column)
-    return column.to_pylist()
-
-
 # -- what entries name -----------------------------------------------------------------------------
 
 
 def make_vocabulary(
-    argument: str, tables: Sequence[IdTable], roles: Sequence[str], *, text_has_ids: bool
+    argument: str,
+    tables: Sequence[IdTable],
+    roles: Sequence[str],
+    *,
+    text_has_ids: bool,
+    is_further: bool = False,
 ) -> Vocabulary:
     """Make the vocabulary that nobody gave: the labels in ascending order, or ids.
 
     `text_has_ids` says that integers in text are ids. Ids beside labels are refused, and so are
-    labels that are all numbers: in ascending order, "10" would come before "2".
+    labels that are all numbers: in ascending order, "10" would come before "2". Those of a further
+    column, as of times, have the order of these numbers, or each integer stays what it is.
     """
     columns = [table.columns[role] for table in tables for role in roles]
-    labels = sorted(_distinct_labels(columns))
+    # Labels that several columns share are read once.
+    listed = {id(column.labels): column.listed for column in columns if column.has_labels}
+    labels = sorted(set().union(*listed.values()))
+    are_all_integers = is_further and all(map(is_integer_text, labels))
+    if are_all_integers:
+        are_text = all(column.is_text for column in columns if column.has_labels)
+        if not labels or (text_has_ids and are_text):
+            return Vocabulary.unbounded(argument)
+        labels.sort(key=int)
     has_text = any(column.is_text and len(column) for column in columns)
-    if not labels or (text_has_ids and has_text):
-        return _make_vocabulary_of_ids(argument, tables, roles)
-    _refuse_ids_beside_labels(tables, roles)
-    if all(map(is_id, labels)):
-        remedy = "say how many ids there are, or give the labels in their order"
-        problem = f"all labels of {argument} are numbers, as {labels[0]!r}; {remedy}"
-        raise InputValueError(argument, problem)
-    return replace(Vocabulary.infer(argument, tuple(labels)), is_of_facts=True)
+    if not is_further and (not labels or (text_has_ids and has_text)):
+        return _make_id_vocabulary(argument, tables, roles)
+    for table, role in product(tables, roles):
+        if len(table) and not table.columns[role].has_labels:
+            got = f"ids {table.where(role, 0)}"
+            raise InputValueError(table.title, expected="labels, as other splits have", got=got)
+    if not is_further and all(map(is_id, labels)):
+        expected = "labels in the order of their ids, as those in the facts are all numbers"
+        ways = [Option(argument, ..., "gives their order", call=f"Task(..., {argument}=names)")]
+        if has_text:
+            ways.append(Option("ids", True, "says that text has ids", call="Task(..., {})"))
+        got = f"None, and {labels[0]!r} in facts"
+        raise InputValueError(argument, "", expected, got, remedies=ways)
+    return replace(Vocabulary.infer(argument, tuple(labels)), is_of_facts=not is_further)
 
 
-def _make_vocabulary_of_ids(
+def _make_id_vocabulary(
     argument: str, tables: Sequence[IdTable], roles: Sequence[str]
 ) -> Vocabulary:
     """Make the vocabulary of ids up to the largest; without any, each integer stays what it is."""
@@ -559,47 +551,15 @@ def _make_vocabulary_of_ids(
     return Vocabulary(min(1 + largest, MAX_IDS), None, argument)
 
 
-def make_further_vocabulary(
-    argument: str, tables: Sequence[IdTable], role: str, *, text_has_ids: bool
-) -> Vocabulary:
-    """Make the vocabulary of a further column, as of times, where each integer stays what it is.
-
-    Labels that are all integers have the order of these; in text they are ids if `text_has_ids`.
-    """
-    columns = [table.columns[role] for table in tables]
-    labels = sorted(_distinct_labels(columns))
-    if not labels:
-        return Vocabulary.unbounded(argument)
-    if all(map(is_integer_text, labels)):
-        labels.sort(key=int)
-        if text_has_ids and all(column.is_text for column in columns if column.has_labels):
-            return Vocabulary.unbounded(argument)
-    _refuse_ids_beside_labels(tables, [role])
-    return Vocabulary.infer(argument, tuple(labels))
-
-
-def _distinct_labels(columns: Sequence[Column]) -> set[str]:
-    """Return the labels of all columns; those that several columns share are read once."""
-    listed = {id(column.labels): column.listed for column in columns if column.has_labels}
-    return set().union(*listed.values())
-
-
-def _refuse_ids_beside_labels(tables: Sequence[IdTable], roles: Sequence[str]) -> None:
-    """Refuse the first column of ids, where others have labels."""
-    for table, role in product(tables, roles):
-        if len(table) and not table.columns[role].has_labels:
-            got = f"ids {table.where(role, 0)}"
-            raise InputValueError(table.title, expected="labels, as other splits have", got=got)
-
-
 def align_columns(
-    tables: Sequence[IdTable], roles: Sequence[str], vocabulary: Vocabulary
+    tables: Sequence[IdTable], roles: Sequence[str], vocabulary: Vocabulary, **options: Any
 ) -> dict[str, list[IntArray]]:
     """Return by role the ids of each table; labels that columns share are looked up once."""
-    looked_up: dict[tuple[int, bool], IntArray] = {}  # `align` keeps here what labels stand for.
+    # `align` keeps here what labels stand for.
+    options["looked_up"] = {}
     ids: dict[str, list[IntArray]] = {}
     for table, role in product(tables, roles):
         where = partial(table.where, role)
-        aligned = align(table.title, table.columns[role], vocabulary, where, looked_up=looked_up)
+        aligned = align(table.title, table.columns[role], vocabulary, where, **options)
         ids.setdefault(role, []).append(aligned)
     return ids

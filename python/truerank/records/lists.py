@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..arrays.input_files import path_name, state_of_file
-from ..arrays.row_keys import codes_of, distinct
+from ..arrays.input_files import file_state, path_name
+from ..arrays.row_keys import distinct, factorize
 from ..arrays.saved_files import replace_text
 from ..counting.lists import PAD, TopK, as_lists, best_rows
 from ..counting.orders import describe_rising_ranks
@@ -26,7 +26,7 @@ from ..errors import InputError, InputTypeError, InputValueError, Option, Unknow
 from ..inputs.array_likes import as_array, index_array, read_only, refuse_rounded, widen_bfloat16
 from ..inputs.checks import choice, distinct_names, is_number, is_sparse, without_index
 from ..inputs.rules import PLAIN
-from ..inputs.selection import indptr_of
+from ..inputs.selection import lengths_to_indptr
 from ..naming import public
 from .columns import (
     FIRST_ROWS,
@@ -35,16 +35,15 @@ from .columns import (
     Column,
     check_columns,
     checked_names,
-    door_of_lists,
+    list_door,
 )
 from .id_tables import NO_TABLE, IdTable, read_table
-from .text import fields_of, is_path, text_lines
+from .text import is_path, parse_number, split_fields, text_lines
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
-    from ..counting.lists import CandidateLists
     from ..inputs.progress_listeners import Listener, Progress
     from ..inputs.rules import Rules
     from .columns import Form, Name, Names
@@ -148,7 +147,7 @@ def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgement
     if isinstance(value, Judgements):
         return replace(value, title=argument)
     if is_sparse(value):
-        return _judgements_of_matrix(argument, value)
+        return _read_judgement_matrix(argument, value)
     table = read_table(argument, value, JUDGEMENTS, columns=columns)
     if "relevance" in table.values:
         grades = read_grades(table.title, table.values["relevance"])
@@ -159,11 +158,11 @@ def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgement
             expected = "whole grades in column 'score', as BEIR has, no scores of a run"
             raise InputValueError(table.title, expected=expected, got="fractions", remedies=[way])
     if is_path(value):
-        return _judgements_of_file(argument, table)
+        return _read_judgement_file(argument, table)
     return Judgements(**vars(table))
 
 
-def _judgements_of_matrix(argument: str, matrix: Any) -> Judgements:
+def _read_judgement_matrix(argument: str, matrix: Any) -> Judgements:
     """Return the stored entries of a sparse matrix, whose rows and columns are positions."""
     csr = matrix.tocsr()
     if not csr.has_canonical_format:
@@ -179,7 +178,7 @@ def _judgements_of_matrix(argument: str, matrix: Any) -> Judgements:
     return Judgements(columns, values, argument, asked=rows)
 
 
-def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
+def _read_judgement_file(argument: str, table: IdTable) -> Judgements:
     """Return the judgements of a file, each once, with grades of 1 where it has none."""
     grades = table.values.get("relevance", np.ones(len(table), np.int64))
     if "iteration" in table.columns:  # The file has four columns without names.
@@ -207,14 +206,13 @@ def _refuse_other_than_trec(argument: str, table: IdTable, grades: npt.NDArray[A
     """Refuse four columns without names whose second one does not look like TREC's iteration."""
     # Each column lists its values once.
     iterations, documents = (table.columns[role].listed for role in ("iteration", "document"))
+    has_years = grades.max(initial=0) >= JUDGEMENTS.too_large
     if len(iterations) > 1:
-        is_of_trec = len(iterations) < len(documents) and grades.max() < JUDGEMENTS.too_large
-    elif len(table) == 1:
-        is_of_trec = iterations[0] in ("0", "Q0")
+        is_of_trec = len(iterations) < len(documents) and not has_years
     else:
-        is_of_trec = True
+        is_of_trec = len(table) != 1 or iterations[0] in ("0", "Q0")
     if not is_of_trec:
-        ways = _ways_of_four_columns(documents, grades)
+        ways = _four_column_ways(documents, has_years=has_years)
         problem = "four columns are TREC's (query, iteration, document, relevance) if the second "
         problem += "has one value, or fewer than the third"
         raise InputValueError(argument, problem, place=table.path, remedies=ways)
@@ -232,25 +230,24 @@ def _refuse_unlike_grades(argument: str, table: IdTable, first: int, second: int
     raise InputValueError(argument, problem, place=table.path)
 
 
-def _ways_of_four_columns(thirds: Sequence[str], fourths: npt.NDArray[Any]) -> list[Option]:
+def _four_column_ways(thirds: Sequence[str], *, has_years: bool) -> list[Option]:
     """Return the options that say which of four columns are meant, by what the last two hold."""
 
     def place_columns(effect: str, **places: int) -> Option:
         return Option("columns", {"query": 0, **places}, effect)
 
-    is_third_iteration = thirds in (("0",), ("Q0",))
-    are_fourths_times = fourths.min() >= JUDGEMENTS.too_large
-    if is_third_iteration:
+    if thirds in (("0",), ("Q0",)):  # It is TREC's iteration.
         return [place_columns("says that the third is left out", document=1, relevance=3)]
-    if are_fourths_times:  # The third has sessions, or ratings.
-        return [
-            place_columns("says that the third has documents", document=2),
-            place_columns("says that it has grades", document=1, relevance=2),
-        ]
-    return [
-        place_columns("says that these four are", document=2, relevance=3),
-        place_columns("says that the fourth is left out", document=1, relevance=2),
-    ]
+    numbers = {parse_number(field) for field in thirds}
+    has_grades = None not in numbers
+    ways = []
+    if has_years and not numbers <= set(range(6)):
+        ways = [place_columns("says that the third has documents", document=2)]
+    elif not has_years:
+        ways = [place_columns("says that these four are", document=2, relevance=3)]
+    if has_grades:
+        ways.append(place_columns("says that the third has grades", document=1, relevance=2))
+    return ways
 
 
 def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
@@ -262,9 +259,7 @@ def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
     (array([ 2, -1]), array([1. , 0.1]))
     """
     expected = "grades that are finite numbers"
-    array = _array_of_column(argument, values, expected)
-    if array.dtype.kind not in "biuf" or array.ndim != 1:
-        _refuse_elements(argument, values, expected)
+    array = _read_numbers(argument, values, "biuf", expected)
     if array.dtype.kind in "bi":
         return array.astype(np.int64, copy=False)
     grades = array.astype(np.float64)
@@ -276,14 +271,26 @@ def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
     return grades.astype(np.int64) if is_whole.all() else grades
 
 
-def _refuse_elements(argument: str, values: Any, expected: str) -> None:
-    """Refuse the first element of a column that is no number, or has more than 64 bits."""
+def _read_numbers(argument: str, values: Any, kinds: str, expected: str) -> npt.NDArray[Any]:
+    """Read a column of numbers of some kinds of dtype."""
+    array = _column_to_array(argument, values, expected)
+    if not len(array):
+        return np.zeros(0, np.int64)
+    if array.dtype.kind in kinds and array.ndim == 1:
+        return array
     for row, value in enumerate(values):
         if not is_number(value):
             raise InputTypeError(argument, expected=expected, got=f"{value!r} in row {row}")
         if not -(1 << 63) <= value < 1 << 63:  # numpy has no integers as large.
             expected += " of at most 64 bits"
             raise InputValueError(argument, expected=expected, got=f"{value} in row {row}")
+    raise InputTypeError(argument, expected=expected, got=f"a column of {array.dtype}")
+
+
+def _column_to_array(argument: str, values: Any, expected: str) -> npt.NDArray[Any]:
+    """Return a column as an array; one of objects holds Python's numbers."""
+    array = as_array(without_index(values), argument, expected)
+    return as_array(array.tolist(), argument, expected) if array.dtype.kind == "O" else array
 
 
 def first_of_equal(
@@ -294,7 +301,7 @@ def first_of_equal(
     >>> first_of_equal(np.array([7, 8, 7]), np.array([1, 0, 2]))
     (array([0, 1]), (0, 2))
     """
-    codes = codes_of(keys)
+    codes = factorize(keys)
     first = codes.first()
     first_of_row = first[codes.codes]
     is_unlike = values != values[first_of_row]
@@ -468,13 +475,13 @@ def read_lists(
     best first]}``; or a table. Without scores, a column of ranks, or else the order of rows, says
     all. `duplicates` are as in `read_run`; None: they are an error, and the caller has no such
     option. The `rules` say which scores are the best. `roles` are those of a query, whose key is a
-    tuple if there are several, and then that of what is listed, as `door_of_lists` takes them.
+    tuple if there are several, and then that of what is listed, as `list_door` takes them.
     Lists of the file of `answers`, the table of right answers, are refused.
 
     >>> read_lists("ids", {"q1": {"d7": 2.5, "d3": 1.5}})["q1"]
     {'d7': 2.5, 'd3': 1.5}
     """
-    door = LISTS if "query" in roles else door_of_lists(roles)
+    door = LISTS if "query" in roles else list_door(roles)
     columns = check_columns(columns, door)
     if isinstance(value, Lists) and len(roles) == 2:
         if value.has_greatest and rules.is_ascending:
@@ -485,7 +492,7 @@ def read_lists(
     try:
         table = read_table(argument, value, door, columns=columns, progress=progress)
     except InputError:  # Lines of right answers may have another form, as those of TREC.
-        if is_path(value) and state_of_file(value) == answers.file:
+        if is_path(value) and file_state(value) == answers.file:
             _refuse_answers(argument, replace(answers, path=os.fsdecode(value)), answers)
         raise
     _refuse_answers(argument, table, answers)
@@ -493,11 +500,16 @@ def read_lists(
     *key_roles, listed_role = _ROLES if "query" in table.columns else roles
     queries = _number_keys(table, key_roles)
     documents = _number_names(table, listed_role)
-    values = _read_numbers(argument, value, table)
-    ranks = _ranks_beside_scores(argument, table, queries.ids) if "score" in values else None
+    values = _read_orders(argument, value, table)
     contradiction = ""
-    if ranks is not None:
-        contradiction = describe_rising_ranks(queries.ids, values["score"], ranks)
+    if "score" in values:
+        ranks = table.values.get("rank")
+        if table.path:  # The numbers of lines stand for ranks that rise with them.
+            ranks = np.arange(len(table)) if _first_ranks_rise(table, queries.ids) else None
+        elif ranks is not None:
+            ranks = _column_to_array(argument, ranks, "ranks")
+        if ranks is not None:
+            contradiction = describe_rising_ranks(queries.ids, values["score"], ranks)
     table = replace(table, columns={"query": queries, "document": documents}, values=values)
     facts = {"contradiction": contradiction, "pooled": _describe_pooled(table)}
     return _group_by_query(argument, table, duplicates, rules, **facts)
@@ -524,65 +536,45 @@ def _number_keys(table: IdTable, roles: Sequence[str]) -> Column:
     columns = [_number_names(table, role) for role in roles]
     if len(columns) == 1:
         return columns[0]
-    codes = codes_of(*[column.ids.astype(np.int64) for column in columns])
+    codes = factorize(*[column.ids.astype(np.int64) for column in columns])
     names = [column.select(codes.first()).entries() for column in columns]
     return Column(codes.codes, tuple(zip(*names, strict=True)))
 
 
 def _number_names(table: IdTable, role: str) -> Column:
     """Number the names of a column, str or int, by their first appearance."""
-    column = table.columns.get(role)
-    if column is None:  # The file has no lines.
-        return Column(np.zeros(0, np.int64), ())
+    column = table.columns.get(role, Column(np.zeros(0, np.int64)))  # A file may have no lines.
     if column.labels is not None:
         return Column(column.ids, tuple(column.listed))
-    codes = codes_of(column.ids)
+    codes = factorize(column.ids)
     first_rows = codes.first()
-    codes_in_order = np.argsort(first_rows)  # of first appearance
-    number_of_code = np.empty_like(codes_in_order)
-    number_of_code[codes_in_order] = np.arange(len(codes_in_order))
-    names = column.ids[first_rows[codes_in_order]].tolist()
-    return Column(number_of_code[codes.codes], tuple(names))
+    order = np.argsort(first_rows)  # of first appearance
+    number_of_code = np.empty_like(order)
+    number_of_code[order] = np.arange(len(order))
+    return Column(number_of_code[codes.codes], tuple(column.ids[first_rows[order]].tolist()))
 
 
-def _read_numbers(argument: str, value: Any, table: IdTable) -> dict[str, Any]:
+def _read_orders(argument: str, value: Any, table: IdTable) -> dict[str, Any]:
     """Return the numbers that order lists by their role: scores, or else ranks, if any."""
     scores = table.values.get("score")
     ranks = table.values.get("rank")
-    if scores is not None:
-        return {"score": scores if table.path else _read_scores(argument, value, scores)}
-    if ranks is None:
+    if scores is None and ranks is None:
         return {}
     if table.path:
-        return {"rank": read_grades(argument, ranks)}
-    ranks = _numbers(argument, ranks, "iu", "integers as ranks")
-    return {"rank": ranks.astype(np.int64)}
-
-
-def _ranks_beside_scores(argument: str, table: IdTable, queries: IntArray) -> Any:
-    """Return the ranks that a table has beside its scores; None: it has none, or none that rise.
-
-    Of a file the numbers of lines stand for ranks that rise with them.
-    """
-    if table.path:
-        return np.arange(len(table)) if _first_ranks_rise(table, queries) else None
-    ranks = table.values.get("rank")
-    return None if ranks is None else _array_of_column(argument, ranks, "ranks")
-
-
-def _read_scores(argument: str, value: Any, scores: Any) -> npt.NDArray[Any]:
-    """Return scores of a table, or of a mapping, whose elements are checked one by one."""
+        return {"rank": read_grades(argument, ranks)} if scores is None else {"score": scores}
+    if scores is None:
+        ranks = _read_numbers(argument, ranks, "iu", "integers as ranks")
+        return {"rank": ranks.astype(np.int64)}
     expected = "numbers as scores"
-    if not isinstance(value, Mapping):
-        return _numbers(argument, scores, "iuf", expected)
-    if _core.types_of(scores) != {float}:
-        for query, scores_by_name in value.items():
-            if not all(map(is_number, scores_by_name.values())):
-                got = f"{query!r}: {reprlib.repr(dict(scores_by_name))}"
+    if isinstance(value, Mapping) and _core.types_of(scores) != {float}:
+        for query, scored in value.items():
+            if not all(map(is_number, scored.values())):
+                got = f"{query!r}: {reprlib.repr(dict(scored))}"
                 raise InputTypeError(argument, expected=expected, got=got)
-    array = _numbers(argument, scores, "iuf", expected)
-    refuse_rounded(argument, scores, array)
-    return array
+    array = _read_numbers(argument, scores, "iuf", expected)
+    if isinstance(value, Mapping):
+        refuse_rounded(argument, scores, array)
+    return {"score": array}
 
 
 def _group_by_query(
@@ -595,46 +587,43 @@ def _group_by_query(
     and a rank that a query has twice is refused. The `facts` are further fields of the lists.
     """
     queries, names = (table.columns[role].listed for role in _ROLES)
-    entries = _sort_by_query(table)
-    indptr = indptr_of(np.bincount(entries.columns["query"].ids, minlength=len(queries)))
+    ranks = table.values.get("rank")
+    rows_of_queries = table.columns["query"].ids
+    entries = table
+    if ranks is not None:
+        entries = table.select(np.lexsort((ranks, rows_of_queries)))
+    elif (rows_of_queries[1:] < rows_of_queries[:-1]).any():
+        entries = table.select(np.argsort(rows_of_queries, kind="stable"))
+    indptr = lengths_to_indptr(np.bincount(rows_of_queries, minlength=len(queries)))
     has_greatest = False
     if _first_repeated(indptr, entries.columns["document"].ids, len(names)) is not None:
-        rows, are_unlike = _rows_once(argument, entries, duplicates, rules)
+        # Two lists of each query, one behind the other, are no list with passages.
+        n_blocks = np.count_nonzero(np.diff(rows_of_queries)) + 1
+        n_queries = len(distinct(rows_of_queries))
+        are_joined = bool(n_blocks > n_queries and n_blocks % n_queries == 0)
+        rows, are_unlike = _rows_once(argument, entries, duplicates, rules, are_joined=are_joined)
         has_greatest = are_unlike and "score" in entries.values and not rules.is_ascending
         entries = entries.select_once(rows)
-        indptr = indptr_of(np.bincount(entries.columns["query"].ids, minlength=len(queries)))
-    _refuse_equal_ranks(argument, entries)
+        indptr = lengths_to_indptr(
+            np.bincount(entries.columns["query"].ids, minlength=len(queries))
+        )
+    if ranks is not None:
+        sorted_queries, sorted_ranks = entries.columns["query"], entries.values["rank"]
+        is_repeat = (np.diff(sorted_queries.ids) == 0) & (np.diff(sorted_ranks) == 0)
+        if is_repeat.any():
+            i = int(is_repeat.argmax())
+            problem = (
+                f"the list of {sorted_queries.entry(i)!r} has the rank {sorted_ranks[i]} twice"
+            )
+            problem += _describe_other_lists(entries)
+            raise InputValueError(argument, problem, place=entries.path)
     documents, scores = entries.columns["document"].ids, entries.values.get("score")
     facts |= {"path": table.path, "source": entries.source, "file": table.file, "form": table.form}
     return Lists(queries, names, indptr, documents, scores, has_greatest=has_greatest, **facts)
 
 
-def _sort_by_query(table: IdTable) -> IdTable:
-    """Sort rows by query, and those of one query by rank if they have ranks."""
-    queries = table.columns["query"].ids
-    if "rank" in table.values:
-        return table.select(np.lexsort((table.values["rank"], queries)))
-    if (queries[1:] < queries[:-1]).any():
-        return table.select(np.argsort(queries, kind="stable"))
-    return table
-
-
-def _refuse_equal_ranks(argument: str, entries: IdTable) -> None:
-    """Refuse lists, sorted by rank if they have ranks, of which one has a rank twice."""
-    ranks = entries.values.get("rank")
-    if ranks is None:
-        return
-    queries = entries.columns["query"]
-    is_repeat = (queries.ids[1:] == queries.ids[:-1]) & (ranks[1:] == ranks[:-1])
-    if is_repeat.any():
-        i = int(is_repeat.argmax())
-        problem = f"the list of {queries.entry(i)!r} has the rank {ranks[i]} twice"
-        way_out, ways = _way_to_select(entries, i)
-        raise InputValueError(argument, problem + way_out, place=entries.path, remedies=ways)
-
-
 def _rows_once(
-    argument: str, entries: IdTable, duplicates: str | None, rules: Rules
+    argument: str, entries: IdTable, duplicates: str | None, rules: Rules, *, are_joined: bool
 ) -> tuple[IntArray, bool]:
     """Return the row at which each entry counts, and whether any two rows of one were unlike."""
     pairs = _pair_keys(entries)
@@ -643,43 +632,48 @@ def _rows_once(
     numbers = entries.values.get("rank", row_numbers) if scores is None else scores
     rows, unlike_rows = first_of_equal(pairs, numbers)
     if unlike_rows is not None and duplicates != "first":
-        _refuse_repeated(argument, entries, duplicates, *unlike_rows)
+        _refuse_repeated(argument, entries, duplicates, *unlike_rows, are_joined=are_joined)
     if scores is not None:
         rows = best_rows(pairs, scores, rules)
     return rows, unlike_rows is not None
 
 
 def _refuse_repeated(
-    argument: str, entries: IdTable, duplicates: str | None, first: int, second: int
+    argument: str,
+    entries: IdTable,
+    duplicates: str | None,
+    first: int,
+    second: int,
+    *,
+    are_joined: bool,
 ) -> None:
     """Refuse two rows of one list that have one document, and say what may be meant."""
     query, name = (entries.columns[role].entry(first) for role in _ROLES)
     problem = f"the list of {query!r} has {name!r} twice"
     for numbers in entries.values.values():  # Lists have scores, or ranks, or neither.
         problem += f", with {numbers[first]} and {numbers[second]}"
-    way_out, ways = _way_to_select(entries, first)
-    problem += way_out
-    has_scores = "score" in entries.values
+    other_lists = _describe_other_lists(entries)
+    if are_joined and not other_lists:
+        other_lists = "; rows of a query stand apart, as of lists that were joined"
+    ways = []
     if name in (PAD, str(PAD)):
-        problem += "; leave out padding, as ids[ids >= 0] does"
-    elif duplicates is not None and has_scores and not way_out:
-        ways.append(Option("duplicates", "first", "counts each at its best score"))
-    if isinstance(query, tuple) and not way_out:  # Lists of two triples may have been joined.
-        call = f"TopK(ids, {'scores' if has_scores else 'None'})"
-        effect = "takes lists of triples: positions, a row for each"
-        ways.append(Option("", effect=effect, call=call))
+        problem += "; lists are of unlike lengths, without padding"
+    elif duplicates is not None and not other_lists:
+        effect = "counts each at its best score"
+        if "score" not in entries.values:
+            effect = "counts each where it stands first"
+        ways = [Option("duplicates", "first", effect)]
+    problem += other_lists
     raise InputValueError(argument, problem, place=entries.path, remedies=ways)
 
 
-def _way_to_select(entries: IdTable, row: int) -> tuple[str, list[Option]]:
-    """Say which column without a role tells lists of one query apart, and what selects a row's."""
+def _describe_other_lists(entries: IdTable) -> str:
+    """Say which column without a role tells lists of one query apart, which are to be one."""
     for name, column in sorted(entries.others.items(), key=lambda item: len(item[1].listed)):
         if _separates_lists(column, entries):
-            value = repr(column.entry(row))
-            words = f"; column {name!r} tells them apart: select the rows of one value, as {value}"
-            way = Option("", effect="selects them", call=f"df[df[{name!r}] == {value}]")
-            return words, [] if entries.path else [way]
-    return "", []
+            n_values = len(column.listed)
+            return f"; column {name!r} tells them apart: each of {n_values} values has its own list"
+    return ""
 
 
 def _separates_lists(column: Column, entries: IdTable) -> bool:
@@ -688,11 +682,11 @@ def _separates_lists(column: Column, entries: IdTable) -> bool:
     A column of times, or of places in the list, has another value in every row.
     """
     queries, documents = (entries.columns[role] for role in _ROLES)
-    lists = codes_of(queries.ids.astype(np.int64), column.ids.astype(np.int64))
+    lists = factorize(queries.ids.astype(np.int64), column.ids.astype(np.int64))
     n_lists = len(lists.distinct)
     have_most_queries = 2 * n_lists > len(queries.listed) * len(column.listed)
     have_two_rows = len(entries) >= 2 * n_lists  # on average
-    n_documents = len(codes_of(lists.codes, documents.ids.astype(np.int64)).distinct)
+    n_documents = len(factorize(lists.codes, documents.ids.astype(np.int64)).distinct)
     return have_most_queries and have_two_rows and n_documents == len(entries)
 
 
@@ -706,29 +700,21 @@ def _describe_pooled(table: IdTable) -> str:
     for name, column in table.others.items():
         values = column.ids.astype(np.int64)
         n_values = len(column.listed)
-        n_rows = _rows_of_each_value(queries, values, n_values)
-        if not n_rows:
+        in_first_list = np.bincount(values[queries == queries[0]], minlength=n_values)
+        n_rows = int(in_first_list[0])
+        # The first list ends the search of most columns.
+        if n_values < 2 or n_rows < 2 or (in_first_list != n_rows).any():
             continue
+        counts = factorize(queries, values).counts()
+        has_all_values = len(counts) == n_values * len(distinct(queries))
         n_documents = len(distinct(documents))
-        has_one_value_each = len(codes_of(documents, values).distinct) == n_documents
+        has_one_value_each = len(factorize(documents, values).distinct) == n_documents
         has_repeats = n_documents < len(table)
-        if has_one_value_each and has_repeats:
-            continue
-        column_name = repr(name) if isinstance(name, str) else f"column {name}"
-        return f"each list has {n_rows:,} rows of each of {n_values:,} values of {column_name}"
+        are_runs = has_all_values and not (has_one_value_each and has_repeats)
+        if are_runs and (counts == n_rows).all():
+            column_name = repr(name) if isinstance(name, str) else f"column {name}"
+            return f"each list has {n_rows:,} rows of each of {n_values:,} values of {column_name}"
     return ""
-
-
-def _rows_of_each_value(queries: IntArray, values: IntArray, n_values: int) -> int:
-    """Return how many rows each list has of each of some values; 0: one row, or not all as many."""
-    counts = np.bincount(values[queries == queries[0]], minlength=n_values)
-    n_rows = int(counts[0])
-    # The first list ends the search of most columns.
-    if n_values < 2 or n_rows < 2 or (counts != n_rows).any():
-        return 0
-    counts = codes_of(queries, values).counts()
-    has_all_values = len(counts) == n_values * len(distinct(queries))
-    return n_rows if has_all_values and (counts == n_rows).all() else 0
 
 
 def _first_ranks_rise(table: IdTable, queries: IntArray) -> bool:
@@ -742,7 +728,7 @@ def _first_ranks_rise(table: IdTable, queries: IntArray) -> bool:
         return False
     lines = text_lines(table.path, table.path, has_comments=form.has_comments)
     first_lines = islice(lines, 1 if form.header else 0, FIRST_ROWS)
-    fields = [fields_of(line, form.between)[place] for _, line in first_lines]
+    fields = [split_fields(line, form.between)[place] for _, line in first_lines]
     if not all(field.isdecimal() and len(field) <= _LONGEST_RANK for field in fields):
         return False
     ranks = np.array(list(map(int, fields)), np.int64)
@@ -750,22 +736,6 @@ def _first_ranks_rise(table: IdTable, queries: IntArray) -> bool:
     is_same_query = first_queries[1:] == first_queries[:-1]
     steps = np.diff(ranks)[is_same_query]
     return bool(len(steps) and (steps > 0).all())
-
-
-def _numbers(argument: str, values: Any, kinds: str, expected: str) -> npt.NDArray[Any]:
-    """Return a column of numbers of some kinds of dtype."""
-    array = _array_of_column(argument, values, expected)
-    if array.dtype.kind not in kinds or array.ndim != 1:
-        raise InputTypeError(argument, expected=expected, got=f"a column of {array.dtype}")
-    return array
-
-
-def _array_of_column(argument: str, values: Any, expected: str) -> npt.NDArray[Any]:
-    array = as_array(without_index(values), argument, expected)
-    if not len(array):
-        return np.zeros(0, np.int64)
-    # A column of objects holds Python's numbers.
-    return as_array(array.tolist(), argument, expected) if array.dtype.kind == "O" else array
 
 
 def _first_repeated(indptr: IntArray, ids: npt.NDArray[Any], size: int) -> int | None:
@@ -846,18 +816,15 @@ def write_run(
     if len(lists.ids) and int(lists.ids.min()) < 0:
         expected = f"ids from 0 on, and pads ({PAD}) at the end of a row"
         raise InputValueError("ids", expected=expected, got=int(lists.ids.min()))
-    query_names = _query_fields(queries, len(lists.indptr) - 1)
-    size = int(lists.ids.max(initial=-1)) + 1
-    entity_names: Sequence[Any] = range(size)
-    if entities is not None:
-        entity_names = _run_fields("entities", entities)
-        if len(entity_names) < size:
-            expected = f"a name for every id, up to {size - 1}"
-            raise InputValueError("entities", expected=expected, got=f"{len(entity_names)} names")
+    query_names = _run_names("queries", queries, len(lists.indptr) - 1)
+    entity_names = _run_names("entities", entities, int(lists.ids.max(initial=-1)) + 1)
     if not isinstance(tag, str):
         raise InputTypeError("tag", expected="str", got=type(tag).__name__)
     _run_fields("tag", [tag])
-    _refuse_repeats(lists, query_names, entity_names)
+    entry = _first_repeated(lists.indptr, lists.ids, len(entity_names))
+    if entry is not None:
+        query, name = query_names[lists.place(entry)[0]], entity_names[lists.ids[entry]]
+        raise InputValueError("top", f"the list of {str(query)!r} has {name!r} twice")
     scores = None if lists.scores is None else _plain_scores(lists.scores)
     with replace_text(path) as file:
         for query, first, last in zip(query_names, lists.indptr, lists.indptr[1:], strict=False):
@@ -870,34 +837,22 @@ def write_run(
             file.write("".join(lines).encode())
 
 
-def _refuse_repeats(lists: CandidateLists, queries: Sequence[str], names: Sequence[Any]) -> None:
-    """Refuse lists of a run that have a name twice."""
-    entry = _first_repeated(lists.indptr, lists.ids, len(names))
-    if entry is not None:
-        query = queries[lists.place(entry)[0]]
-        raise InputValueError("top", f"the list of {query!r} has {names[lists.ids[entry]]!r} twice")
-
-
-def _query_fields(queries: Any, number: int) -> tuple[str, ...]:
-    """Return the names of the queries of a run; by default their numbers."""
-    if queries is None:
-        queries = range(number)
-    names = _run_fields("queries", queries)
-    if len(names) != number:
-        raise InputValueError("queries", expected=f"{number} names", got=len(names))
-    for i, name in enumerate(names):
-        if name.startswith("#"):
-            expected = "names that do not begin with #, as comments do"
-            raise InputValueError("queries", expected=expected, got=f"{name!r} at position {i}")
-    return names
-
-
 def _plain_scores(scores: _core.Scores) -> npt.NDArray[Any]:
     """Return scores as an array of numbers that a float64 holds."""
     array = widen_bfloat16(scores.array) if scores.dtype == "bfloat16" else scores.array
     if array.dtype.kind != "f" and array.tolist() != array.astype(np.float64).tolist():
         raise InputValueError("scores", expected="integers that a float64 holds", got="others")
     return array
+
+
+def _run_names(argument: str, values: Any, number: int) -> Sequence[Any]:
+    """Return the names of queries, or of entities, of which there may be more; else numbers."""
+    if values is None:
+        return range(number)
+    names = _run_fields(argument, values)
+    if len(names) < number or (argument == "queries" and len(names) > number):
+        raise InputValueError(argument, expected=f"{number} names", got=len(names))
+    return names
 
 
 def _run_fields(argument: str, values: Any) -> tuple[str, ...]:
@@ -911,5 +866,8 @@ def _run_fields(argument: str, values: Any) -> tuple[str, ...]:
         is_utf8 = field.isprintable() or field.encode(errors="ignore").decode() == field
         if not is_one_word or not is_utf8 or field.startswith("\ufeff"):
             expected = "names without blanks, at least one character each, in UTF-8"
+            raise InputValueError(argument, expected=expected, got=f"{field!r} at position {i}")
+        if argument == "queries" and field.startswith("#"):
+            expected = "names that do not begin with #, as comments do"
             raise InputValueError(argument, expected=expected, got=f"{field!r} at position {i}")
     return fields

@@ -6,6 +6,7 @@ is asked.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -13,21 +14,20 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
-from ..arrays.row_keys import RowKeys, codes_of, first_equals, look_up, occurrences_of
+from ..arrays.row_keys import RowKeys, count_values, factorize, first_equals, look_up
 from ..errors import InputTypeError, InputValueError, Option, warn_user
-from ..inputs.checks import choice, flag, is_frame, kind_of
+from ..inputs.checks import choice, class_if_imported, flag, is_frame
 from ..inputs.rules import LISTED
 from ..naming import format_count, printable
-from .columns import Column, Door, check_columns
+from .columns import FIRST_ROWS, Column, Door, check_columns
 from .id_tables import (
     NO_TABLE,
     IdTable,
     align_columns,
-    make_further_vocabulary,
     make_vocabulary,
     read_table,
 )
-from .text import is_integer_text, is_path, unsaid_header
+from .text import is_integer_text, is_path, parse_number, refuse_unsaid_headers, unsaid_header
 from .vocabularies import Vocabulary
 
 if TYPE_CHECKING:
@@ -45,13 +45,14 @@ FindingParts: TypeAlias = tuple[str, int, str]
 # These words have a meaning in every protocol, so no split may be named like them.
 CANDIDATE_WORDS = ("all", LISTED)
 WHOLE = ""  # The evaluated split as a whole, of which a sample is ranked: no user names one so.
+TRAIN = "train"  # A model was trained on the known split of this name.
 UNNAMED = "known_"  # Known splits that the user did not name are called so, and have numbers.
 RULES = ("keep", "drop", "raise")
 MAX_EXAMPLES = 3
 NOTHING = "none"  # Findings of nothing say so.
 _OUTCOMES = {"keep": ", kept", "drop": ", dropped"}
 _LEAST_KNOWN = 100  # Of fewer known facts, none may well have a query of the test.
-_LEAST_LINES = 10  # Shorter files are not asked whether their first line is a header.
+_LEAST_LINES = 3  # Shorter files are not asked whether their first line is a header.
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,7 @@ def read_tables(
     has_further: bool = False,
     refuses_further: bool = False,
     has_ids: bool = False,
+    unseen: str | None = None,
 ) -> SplitTables:
     """Read facts or pairs of any form as ids: the one door of splits.
 
@@ -146,7 +148,8 @@ def read_tables(
     `Vocabulary.read` takes them; None: the labels in ascending order, or ids from 0 to the largest.
     Columns that `columns` does not name are read where the splits `has_further`; it
     `refuses_further` unless they have one value in all splits, and leaves these out. With
-    `has_ids`, integers in text are ids, whatever the labels are.
+    `has_ids`, integers in text are ids, whatever the labels are. With `unseen` "drop", facts that
+    have a name without an id are left out; None: that is no way out.
 
     >>> from truerank.records.columns import PAIRS
     >>> splits = {"test": ("test", [("a", 7), ("b", 3)]), "train": ("train", (["c"], [5]))}
@@ -163,16 +166,17 @@ def read_tables(
         for argument, order in orders.items()
         if order is not None
     }
-    for table in tables:
-        if table.path and header is None and not table.form.header and len(table) >= _LEAST_LINES:
-            _refuse_undeclared_header(table, tables, door, given)
+    if header is None:
+        _refuse_undeclared_headers(tables, door, given)
     roles = list(tables[0].columns)
-    findings = _findings_of_files(tables)
+    findings = _file_findings(tables)
     if refuses_further:
         left_out = [_leave_out_column(tables, role) for role in roles[door.needed :]]
         findings = left_out + findings
         roles = roles[: door.needed]
     vocabularies, ids = _align_roles(tables, roles, door, orders, given, has_ids=has_ids)
+    for i, split in enumerate(splits):
+        findings += _check_names(split, tables[i], i, vocabularies, ids, unseen)
     answers = tables[0].without_rows()
     return SplitTables.join(splits, ids, vocabularies, findings, answers=answers)
 
@@ -191,27 +195,55 @@ def _align_roles(
     takes_ints = [argument for argument, vocabulary in given.items() if vocabulary.words is None]
     names_of_further = next((table.form.further for table in tables if table.form.further), ())
     name_of_role = dict(zip(roles[door.needed :], names_of_further, strict=False))
-    roles_of_argument: dict[str, list[str]] = {}
-    for role in roles:
-        roles_of_argument.setdefault(door.vocabularies.get(role, role), []).append(role)
     vocabularies: dict[str, Vocabulary] = {}
     ids: dict[str, list[IntArray]] = {}
-    for argument, sharing_roles in roles_of_argument.items():
-        if argument in given:
-            vocabulary = given[argument]
-        elif argument in orders:
+    for argument in dict.fromkeys(door.vocabularies.get(role, role) for role in roles):
+        sharing_roles = [role for role in roles if door.vocabularies.get(role, role) == argument]
+        vocabulary = given.get(argument)
+        if vocabulary is None:  # A further column has one of its own, and perhaps a name.
+            is_further = argument not in orders
             text_has_ids = has_ids or "entities" in takes_ints
-            vocabulary = make_vocabulary(argument, tables, sharing_roles, text_has_ids=text_has_ids)
-            vocabulary = replace(vocabulary, has_ids=has_ids)
-        else:  # A further column has a vocabulary of its own, and perhaps a name.
-            [role] = sharing_roles
-            name = name_of_role.get(role, role)
-            text_has_ids = has_ids or len(takes_ints) > 0
-            vocabulary = make_further_vocabulary(name, tables, role, text_has_ids=text_has_ids)
+            if is_further:
+                text_has_ids = has_ids or len(takes_ints) > 0
+            name = name_of_role.get(argument, argument)
+            vocabulary = make_vocabulary(
+                name, tables, sharing_roles, text_has_ids=text_has_ids, is_further=is_further
+            )
             vocabulary = replace(vocabulary, has_ids=has_ids)
         vocabularies |= dict.fromkeys(sharing_roles, vocabulary)
-        ids |= align_columns(tables, sharing_roles, vocabulary)
+        needs_all = not vocabulary.may_lack_names
+        ids |= align_columns(tables, sharing_roles, vocabulary, needs_all=needs_all)
     return {role: vocabularies[role] for role in roles}, {role: ids[role] for role in roles}
+
+
+def _check_names(
+    split: str,
+    table: IdTable,
+    number: int,
+    vocabularies: Mapping[str, Vocabulary],
+    ids: Mapping[str, list[IntArray]],
+    unseen: str | None,
+) -> list[FindingParts]:
+    """Refuse elements that stand for nothing in a split, or leave out and count their facts.
+
+    Only names may be others' than the model's, which knows all that it was trained on.
+    """
+    named = [role for role, each in vocabularies.items() if each.may_lack_names]
+    is_known = np.all([ids[role][number] >= 0 for role in named], axis=0)
+    may_leave_out = unseen is not None and split != TRAIN and is_known.any()
+    ways = [Option("unseen", "drop", "leaves such facts out")] if may_leave_out else []
+    if not may_leave_out or unseen != "drop":
+        for role in named:
+            column, where = table.columns[role], partial(table.where, role)
+            vocabularies[role].refuse_strangers(table.title, column, ids[role][number], where, ways)
+    if is_known.all():
+        return []
+    rows = np.flatnonzero(~is_known)
+    first = tuple(table.columns[role].entry(rows[0]) for role in ids)
+    for columns in ids.values():
+        columns[number] = columns[number][is_known]
+    words = f"{count_in_words(len(rows), [first])} with a name that no label is"
+    return [(f"left out of {table.title}", len(rows), words)]
 
 
 def _read_splits(
@@ -225,88 +257,81 @@ def _read_splits(
 
     Further columns have the same names in all splits, if any; a split without rows has them, too.
     """
+    if header is None:
+        files = {title: os.fsdecode(split) for title, split in splits.values() if is_path(split)}
+        refuse_unsaid_headers(files, door, columns)
+    options: dict[str, Any] = {"columns": columns, "header": header, "has_further": has_further}
     names: dict[str, _core.Names] = {}
     tables: list[IdTable] = []
-    further: tuple[str, ...] = ()
-    width = door.needed
     for title, split in splits.values():
         if isinstance(split, IdTable) and list(split.columns) == door.needed_roles:
             tables.append(replace(split, title=title))
-            continue
-        table = read_table(
-            title,
-            split,
-            door,
-            columns=columns,
-            header=header,
-            has_further=has_further,
-            shared_names=names,
-        )
-        tables.append(table)
-        width = max(width, len(table.columns))
-        further = further or table.form.further
-        if table.form.further and table.form.further != further:
+        else:
+            tables.append(read_table(title, split, door, shared_names=names, **options))
+    width = max(door.needed, *(len(table.columns) for table in tables))
+    further = next((table.form.further for table in tables if table.form.further), ())
+    for table in tables:
+        if len(table.columns) not in (0, width):
+            expected = f"{width} columns, as in another split"
+            raise InputValueError(table.title, expected=expected, got=len(table.columns))
+        if table.form.further not in ((), further):
             expected = f"further columns {', '.join(further)}, as another split has"
             got = ", ".join(table.form.further)
             raise InputValueError(table.title, expected=expected, got=got)
     numbers_of_further = map(str, range(door.needed, width))  # They are roles by their numbers.
     roles = [*door.needed_roles, *numbers_of_further]
     no_rows = dict.fromkeys(roles, Column(np.zeros(0, np.int64)))
-    tables = [table if table.columns else replace(table, columns=no_rows) for table in tables]
-    for table in tables:
-        if len(table.columns) != width:
-            expected = f"{width} columns, as in another split"
-            raise InputValueError(table.title, expected=expected, got=len(table.columns))
-    return tables
+    return [table if table.columns else replace(table, columns=no_rows) for table in tables]
 
 
-def _refuse_undeclared_header(
-    table: IdTable, tables: Sequence[IdTable], door: Door, given: Mapping[str, Vocabulary]
+def _refuse_undeclared_headers(
+    tables: Sequence[IdTable], door: Door, given: Mapping[str, Vocabulary]
 ) -> None:
-    """Refuse the first line of a file if it looks like a header of unknown names.
+    """Refuse the first line of files if it looks like a header of unknown names.
 
-    Most lines of the file share their second element, the relation of facts, with another line, but
+    Most lines of a file share their second element, the relation of facts, with another line, but
     the first one does not; and none of its fields is in a vocabulary that was given, or occurs
     below the first line of any file.
     """
-    second_role = door.needed_roles[1]
-    ids = table.columns[second_role].ids
-    if (ids[1:] == ids[0]).any():  # Most files end the search here.
-        return
-    counts = occurrences_of(ids).numbers
-    n_sharing = counts[counts > 1].sum()
-    if 2 * n_sharing <= len(ids):
-        return
-    for role, column in table.columns.items():
-        first_field = column.entry(0)
-        vocabulary = given.get(door.vocabularies.get(role, role))
-        if vocabulary is not None and vocabulary.find_labels([first_field], is_text=True)[0] >= 0:
-            return
-        if _occurs_elsewhere(column, tables):
-            return
-    line = "\t".join(column.entry(0) for column in table.columns.values())
-    raise unsaid_header(table.title, line, "its fields occur nowhere else")
+    files = [table for table in tables if table.path and len(table) and not table.form.header]
+    with_header = []
+    for table in files:
+        ids = table.columns[door.needed_roles[1]].ids
+        if len(ids) < _LEAST_LINES or (ids[1:] == ids[0]).any():  # Most files end the search here.
+            continue
+        counts = count_values(ids).numbers
+        do_most_share = 2 * counts[counts > 1].sum() > len(ids)
+        if do_most_share and not _is_first_known(table, tables, door, given):
+            with_header.append(table)
+    lines = {x.title: "\t".join(column.entry(0) for column in x.columns.values()) for x in files}
+    headers = [lines[table.title] for table in with_header]
+    others = [title for title, line in lines.items() if line not in headers]
+    for table in with_header:
+        raise unsaid_header(table.title, headers[0], "its fields occur nowhere else", others)
 
 
-def _occurs_elsewhere(column: Column, tables: Sequence[IdTable]) -> bool:
-    """Return whether a column's first element is in any table; first lines of files do not count.
+def _is_first_known(
+    table: IdTable, tables: Sequence[IdTable], door: Door, given: Mapping[str, Vocabulary]
+) -> bool:
+    """Return whether a field of the first line of a file is a label that occurs elsewhere.
 
-    All files may begin with the same header.
+    First lines of files do not count: all may begin with the same header.
     """
-    field = column.entry(0)
-    for table in tables:
-        first_row = 1 if table.path else 0
-        for other in table.columns.values():
-            shares_labels = other.labels is column.labels
-            has_ints = other.labels is None
-            if shares_labels:
-                id_of_field = int(column.ids[0])
-            elif has_ints and is_integer_text(field):
-                id_of_field = int(field)
-            else:
-                continue
-            if (other.ids[first_row:] == id_of_field).any():
-                return True
+    for role, column in table.columns.items():
+        field = column.entry(0)
+        vocabulary = given.get(door.vocabularies.get(role, role))
+        if vocabulary is not None and vocabulary.find_labels([field], is_text=True)[0] >= 0:
+            return True
+        for each in tables:
+            first_row = 1 if each.path else 0
+            for other in each.columns.values():
+                id_of_field = None
+                if other.labels is column.labels:
+                    id_of_field = int(column.ids[0])
+                elif other.labels is None and is_integer_text(field):
+                    id_of_field = int(field)
+                if id_of_field is not None and (other.ids[first_row:] == id_of_field).any():
+                    return True
     return False
 
 
@@ -316,7 +341,7 @@ def count_left_out(tables: Iterable[IdTable]) -> list[FindingParts]:
     return [(f"left out of {title}", 1, words) for title, words in left_out.items() if words]
 
 
-def _findings_of_files(tables: Sequence[IdTable]) -> list[FindingParts]:
+def _file_findings(tables: Sequence[IdTable]) -> list[FindingParts]:
     """Say what was left out of the files of splits, and which lines are headers."""
     findings = count_left_out(tables)
     titles: dict[str, list[str]] = {}
@@ -331,18 +356,18 @@ def _findings_of_files(tables: Sequence[IdTable]) -> list[FindingParts]:
 def _leave_out_column(tables: Sequence[IdTable], role: str) -> FindingParts:
     """Say that a further column is left out, as it has one value; refuse one of several values."""
     filled = [table for table in tables if len(table)]
-    name = f"column {role}"
-    for table in filled:
-        if table.form.names is not None:
-            name = repr(table.form.names[table.form.places[role]])
+    forms = [table.form for table in filled]
+    name = next((repr(x.columns[role]) for x in forms if x.names is not None), f"column {role}")
     columns = [table.columns[role] for table in filled]
     values = {column.entry(0) for column in columns}
     are_constant = all((column.ids == column.ids[0]).all() for column in columns)
     if len(values) > 1 or not are_constant:
-        ways = [
-            Option("keys", [3], "says that queries have it"),
-            Option("columns", {"head": 0, "relation": 1, "tail": 2}, "leaves it out"),
-        ]
+        without = {x: column for x, column in forms[0].columns.items() if not x.isdecimal()}
+        ways = [Option("columns", without, "leaves it out")]
+        numbers = [parse_number(str(entry)) for entry in columns[0].entries()[:FIRST_ROWS]]
+        has_fractions = any(number is not None and number % 1 for number in numbers)
+        if not has_fractions:  # They would be weights.
+            ways.append(Option("keys", [3], "says that queries have it"))
         expected = "3 columns (head, relation, tail)"
         got = f"{name}, as {columns[0].entry(0)!r} and others"
         raise InputValueError(filled[0].title, expected=expected, got=got, remedies=ways)
@@ -377,7 +402,9 @@ def name_known_splits(known: Any) -> dict[str, tuple[str, Any]]:
 
 def _has_rows(value: object) -> bool:
     """Return whether this has rows of its own, and is no row: a path, a table, a 2-d array."""
-    has_names = is_frame(value) or isinstance(value, (IdTable, kind_of("pyarrow", "Table")))
+    has_names = is_frame(value) or isinstance(
+        value, (IdTable, class_if_imported("pyarrow", "Table"))
+    )
     return has_names or is_path(value) or getattr(value, "ndim", None) == 2
 
 
@@ -408,8 +435,7 @@ def name_splits(
         whole[WHOLE] = others.pop(split)
     if split in others:
         expected = "a name that no known split has"
-        ways = [Option("", effect="ranks a sample of a split", call="Task(whole, ...)[positions]")]
-        raise InputValueError("split", expected=expected, got=repr(split), remedies=ways)
+        raise InputValueError("split", expected=expected, got=repr(split))
     for argument, names in (("split", [split]), ("known", others)):
         for name in CANDIDATE_WORDS:
             if name in names:
@@ -427,21 +453,19 @@ def count_in_words(count: int, examples: Sequence[Any]) -> str:
     >>> count_in_words(4, [("a", "likes", 7), "b", "c", "d"])
     '4 (a likes 7, b, c, ...)'
     """
-    parts = []
-    for example in examples[:MAX_EXAMPLES]:
-        words = example if isinstance(example, tuple) else (example,)
-        parts.append(printable(" ".join(map(str, words))))
-    if count > len(parts):
-        parts.append("...")
-    return f"{count:,} ({', '.join(parts)})"
+    return f"{count:,} ({_first_examples(count, examples)})"
 
 
 def list_examples(ids: IntArray, vocabulary: Vocabulary) -> str:
     """Write the labels of the first few of some ids."""
-    words = [printable(str(label)) for label in vocabulary.list_labels(ids[:MAX_EXAMPLES])]
-    if len(ids) > len(words):
-        words.append("...")
-    return ", ".join(words)
+    return _first_examples(len(ids), vocabulary.list_labels(ids[:MAX_EXAMPLES]))
+
+
+def _first_examples(count: int, examples: Sequence[Any]) -> str:
+    """Write the first few of so many labels, or tuples of them."""
+    rows = [x if isinstance(x, tuple) else (x,) for x in examples[:MAX_EXAMPLES]]
+    parts = [printable(" ".join(map(str, row))) for row in rows]
+    return ", ".join([*parts, "..."] if count > len(parts) else parts)
 
 
 def check_rules(**rules: str) -> dict[str, str]:
@@ -511,7 +535,7 @@ def audit_split(
 def _rows_in_words(splits: SplitTables, first: IntArray, mask: Mask) -> str:
     """Write the number of rows of a mask, and as examples a few that differ."""
     rows = np.flatnonzero(mask)
-    examples = np.sort(codes_of(first[rows]).first())[:MAX_EXAMPLES]
+    examples = np.sort(factorize(first[rows]).first())[:MAX_EXAMPLES]
     return count_in_words(len(rows), splits.labels_of(rows[examples]))
 
 
@@ -552,24 +576,17 @@ def count_shared_queries(splits: SplitTables, noun: str, is_asked: Mask) -> list
     return findings
 
 
-def warn_of_unused(splits: SplitTables, is_filtering: Mask, used: Sequence[str] = ()) -> None:
+def warn_about_unused(splits: SplitTables, is_filtering: Mask, used: Sequence[str] = ()) -> None:
     """Warn of known splits that filter nothing, but for those that are used otherwise."""
-    unused = [x for x in splits.known if x not in used and not is_filtering[splits.bounds[x]].any()]
-    ways = []
-    if unused == splits.known:  # Without `known` the answers of the test would not filter, either.
-        ways.append(Option("known", {}, "leaves out only the other answers of the test"))
-    for name in unused:
-        warn_of_strangers(name, splits.sizes[name], False, ways)
+    for name in splits.known:
+        if name not in used:
+            warn_about_strangers(name, splits.sizes[name], is_filtering[splits.bounds[name]].any())
 
 
-def warn_of_strangers(
-    name: str, size: int, is_asked: np.bool_ | bool, ways: Sequence[Option] = ()
-) -> None:
+def warn_about_strangers(name: str, size: int, is_asked: np.bool_ | bool) -> None:
     """Warn of a known split of many facts, unless some of their queries are asked."""
     if size >= _LEAST_KNOWN and not is_asked:
-        problem = "it has no fact with a query of the test, and filters nothing"
-        problem += "; leave it out of the known splits if that is right"
-        warn_user(name, problem, ways)
+        warn_user(name, "it has no fact with a query of the test, and filters nothing")
 
 
 def find_leaks(
@@ -609,11 +626,8 @@ def _describe_leaks(
         effect = "gives the others by name"
         if allows_whole:
             effect += f", and {split} only if this is a sample of it"
-        return description, [Option("", effect=effect, call='known={"train": ..., "valid": ...}')]
+        return description, [Option("known", {"train": "...", "valid": "..."}, effect)]
+    effect = "says that it is the evaluated split, not a known one"
     if allows_whole:
         effect = "says that it is the evaluated split, or the whole of it"
-        call = f"Task({name}, ...)[positions]"
-        sample = Option("", effect="ranks a sample of it", call=call)
-        return description, [Option("split", name, effect), sample]
-    effect = "says that it is the evaluated split, not a known one"
     return description, [Option("split", name, effect)]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from .. import _core
-from ..arrays.input_files import GZIP, describe_format, open_input
+from ..arrays.input_files import GZIP, describe_format, is_npy, open_input
 from ..errors import InputValueError, Option
 from ..inputs.progress_listeners import Progress, as_listener
 from ..naming import printable
@@ -61,14 +61,10 @@ _COMMENT = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 _EXACT = 1 << 53  # Every integer below it is a float64.
 
 _LINES = {
-    LISTS.kind: "lines of TREC (query, Q0, document, rank, a number as the score, tag), one for "
-    "each document",
-    JUDGEMENTS.kind: "lines of TREC (query, iteration, document, a number as the relevance), one "
-    "for each document",
+    LISTS.kind: "query, Q0, document, rank, a number as the score, tag",
+    JUDGEMENTS.kind: "query, iteration, document, a number as the relevance",
 }
-_BETWEEN = "tabs or blanks stand between fields, in .csv commas"
 _WIDTH = "expected another number of fields"  # The core says it in the same words.
-_NO_NUMBER = "expected a number as the score"
 _JSON_BEGINS = ('{"', '["', "[{", "[[")
 
 without_blanks: Callable[[str], str] = methodcaller("strip", BLANKS)
@@ -91,8 +87,7 @@ def find_form(
     Files that end in .csv have commas between their fields, with csv's quoting; other facts and
     pairs have tabs. Judgements and lists are those of TREC, unless a header or the user says what
     their columns are; then tabs stand between fields if the first line has one, otherwise blanks.
-    `header` says whether the first line of facts or pairs names the columns. None: it does not, and
-    is refused if it has names of the door's roles.
+    `header` says whether the first line of facts or pairs names the columns.
     """
     title = f"{argument}: {path}"
     has_comments = door.kind in TREC
@@ -102,28 +97,31 @@ def find_form(
     if first_line is None:
         return TREC.get(door.kind)
     number, line = first_line
-    between = separator_of(path, line, may_be_blanks=has_comments)
-    fields = fields_of(line, between, title, number)
-    refuse_other_marks(f"{title}: line {number}", fields)
+    between = find_separator(path, line, may_be_blanks=has_comments)
+    fields = split_fields(line, between, title, number)
+    # It may be JSON, too.
+    marks = [mark for mark in ";," if mark in fields[0] and not fields[0].startswith(("{", "["))]
+    if len(fields) == 1 and marks:
+        expected = "tabs between columns, in a file whose name ends in .csv commas, in judgements "
+        expected += "and lists also blanks"
+        got = f"{marks[0]!r} in {shown(fields[0])}"
+        raise InputValueError(f"{title}: line {number}", expected=expected, got=got)
     if door.counted and len(fields) == 1 and is_integer_text(fields[0]):
         names = list(door.counted)
         form = find_columns(title, names, len(names), door, columns, has_further=has_further)
         description = f"the first line is a count, as OpenKE has: of {', '.join(names)}"
         return replace(form, description=description, header=number, count=int(fields[0]))
 
-    has_names = any(isinstance(column, str) for column in (columns or {}).values())
     if door.mappings:
+        has_names = any(isinstance(column, str) for column in (columns or {}).values())
         is_header = has_names or _are_names_of_columns(fields, door)
         if has_comments and not is_header and columns is None:
             return _find_trec_form(argument, path, number, line, door)
         title = f"{title}: line {number}"
     else:
         is_header = bool(header)
-        if header is None and (has_names or has_each_role(fields, door)):
-            raise unsaid_header(title, line, "it names the columns")
         if not door.fits(len(fields), is_header or columns is not None):
-            remedy = "pandas.DataFrame(json.load(file)) is a table"
-            refuse_json(argument, path, number, line, remedy)
+            refuse_json(argument, path, number, line)
             raise _wrong_row(title, door, between, number, line)
     column_names = fields if is_header else None
     form = find_columns(title, column_names, len(fields), door, columns, has_further=has_further)
@@ -142,40 +140,53 @@ def _are_names_of_columns(fields: Sequence[str], door: Door) -> bool:
     The roles of further columns, which are numbers, are not needed: they may have any names.
     """
     other_fields = [field for field in fields if door.role_of(field) is None]
-    has_number = any(number_of(field) is not None for field in other_fields)
+    has_number = any(parse_number(field) is not None for field in other_fields)
     needed_roles = filter(str.isalpha, door.needed_roles)
     return not has_number and set(map(door.role_of, fields)).issuperset(needed_roles)
 
 
-def unsaid_header(title: str, line: str, why: str) -> InputValueError:
-    """Return the error for the first line of facts or pairs that may be a header."""
+def refuse_unsaid_headers(files: Mapping[str, str], door: Door, columns: ColumnsOption) -> None:
+    """Refuse files of facts or pairs that begin with names of the columns, as nobody said so.
+
+    `files` are paths by their argument.
+    """
+    named = {column for column in (columns or {}).values() if isinstance(column, str)}
+    headers: dict[str, str] = {}
+    others = []
+    for argument, path in files.items():
+        title = f"{argument}: {path}"
+        first_lines = () if is_npy(path) else islice(text_lines(argument, path, blanks=" "), 1)
+        for number, line in first_lines:
+            between = find_separator(path, line, may_be_blanks=False)
+            fields = split_fields(line, between, title, number)
+            if named.issubset(fields) if named else has_each_role(fields, door):
+                headers[title] = line
+            else:
+                others.append(title)
+    for title, line in headers.items():
+        raise unsaid_header(title, line, "it names the columns", others)
+
+
+def unsaid_header(title: str, line: str, why: str, others: Sequence[str]) -> InputValueError:
+    """Return the error for the first line of facts or pairs that may be a header.
+
+    The option is of all files: it helps only if no `others` begin without a header.
+    """
+    problem = f"the first line may be a header, as {why}; it reads {shown(line)}"
+    if others:
+        problem += f"; all files have a header, or none has, and that of {others[0]} has none"
+        return InputValueError(title, problem)
     effects = {True: "says that it is one", False: "says that it is a row"}
     ways = [Option("header", value, effect) for value, effect in effects.items()]
-    problem = f"the first line may be a header, as {why}; it reads {shown(line)}"
     return InputValueError(title, problem, remedies=ways)
 
 
-def refuse_other_marks(title: str, fields: Sequence[str]) -> None:
-    """Refuse the only field of a first line if it has commas or semicolons, and is no JSON."""
-    line = fields[0] if len(fields) == 1 else ""
-    marks = [mark for mark in ";," if mark in line and not line.startswith(("{", "["))]
-    if marks:
-        expected = "tabs between columns, in a file whose name ends in .csv commas, in judgements "
-        expected += f"and lists also blanks (`tr '{marks[0]}' '\\t'` makes tabs in a pipe)"
-        raise InputValueError(title, expected=expected, got=f"{marks[0]!r} in {shown(line)}")
-
-
-def refuse_json(argument: str, path: str, number: int, line: str, way_out: str) -> None:
-    """Refuse a line that is of no form if it is JSON, and say what hands it over."""
+def refuse_json(argument: str, path: str, number: int, line: str) -> None:
+    """Refuse a line that is of no form if it is JSON."""
     begins = ("{", "[") if ".json" in path.lower() else _JSON_BEGINS
-    if not line.lstrip().startswith(begins):
-        return
-    _, second_line = next(islice(text_lines(argument, path), 1, None), (0, ""))
-    has_value_in_each_line = line.rstrip().endswith(("}", "]")) and second_line[:1] == line[:1]
-    if has_value_in_each_line or ".jsonl" in path.lower():
-        way_out = "pandas.read_json(path, lines=True, dtype=False) makes a table of it"
-    problem = f"this is JSON: {way_out}; it reads {shown(line)}"
-    raise InputValueError(argument, problem, place=f"{path}: line {number}")
+    if line.lstrip().startswith(begins):
+        problem = f"this is JSON, which no reader of text takes; it reads {shown(line)}"
+        raise InputValueError(argument, problem, place=f"{path}: line {number}")
 
 
 def _describe(form: Form, door: Door) -> str:
@@ -195,13 +206,17 @@ def _find_trec_form(argument: str, path: str, number: int, line: str, door: Door
     form = TREC[door.kind]
     if is_csv(path):
         form = replace(form, between="commas")
-    fields = fields_of(line, form.between)
-    if len(fields) == form.width and number_of(fields[form.places[form.number_role]]) is not None:
+    fields = split_fields(line, form.between)
+    if (
+        len(fields) == form.width
+        and parse_number(fields[form.places[form.number_role]]) is not None
+    ):
         return form
     place = f"{path}: line {number}"
-    refuse_json(argument, path, number, line, "json.load(file) is the mapping to hand over")
-    header = f"a header line with query, document, {form.number_role} on top"
-    expected = f"{_LINES[door.kind]}, or {header}; {_BETWEEN}"
+    refuse_json(argument, path, number, line)
+    expected = f"lines of TREC ({_LINES[door.kind]}), one for each document, or a header line with "
+    expected += f"query, document, {form.number_role} on top; tabs or blanks stand between fields, "
+    expected += "in .csv commas"
     way = door.way_to_name(form.width)
     raise InputValueError(argument, expected=expected, got=shown(line), place=place, remedies=[way])
 
@@ -240,32 +255,31 @@ def read_rows(
         tab_lines=form.between == "commas" or not form.has_comments,
     )
     tables = list(names_by_place.values())
+    _, codes, numbers = _core.read_rows("", row_form, tables)
+    blocks = [[*codes, numbers]]  # So a file without lines has columns, too.
     n_comments = 0
-
-    def read_lines(text: str, first_line: int) -> tuple[Fault | None, list[npt.NDArray[Any]]]:
-        nonlocal n_comments
-        if form.has_comments and "#" in text:  # This is far faster than a regular expression.
-            fault = _find_row_like_comment(text, form)
+    for first_line, text in text_blocks(argument, path, progress, header=form.header):
+        rows = text
+        fault = _find_other_lines(text, form) if form.has_comments else None
+        if fault is None:
+            if form.has_comments and "#" in text:  # This is far faster than a regular expression.
+                rows, count = _COMMENT.subn("", text)
+                n_comments += count
+            separated = _with_tabs(title, first_line, rows) if form.between == "commas" else rows
+            fault, codes, numbers = _core.read_rows(separated, row_form, tables)
+            blocks.append([*codes, numbers])
             if fault is not None:
-                return fault, []
-            text, count = _COMMENT.subn("", text)
-            n_comments += count
-        separated = text
-        if form.between == "commas":
-            separated = _with_tabs(title, first_line, text)
-        core_fault, codes, numbers = _core.read_rows(separated, row_form, tables)
-        fault = None
-        if core_fault is not None:
-            line, problem = core_fault
+                fault = fault[0], _name_roles(fault[1], door, form)
+            elif number_place is not None:
+                fault = first_rounded(rows, number_place, numbers, form.between)
+        if fault is not None:
+            line = text.split("\n")[fault[0]]
+            number = first_line + fault[0]
             if not door.mappings:
-                wrong = text.split("\n")[line]
-                raise _wrong_row(title, door, form.between, first_line + line, wrong)
-            fault = line, _name_roles(problem, door, form)
-        elif number_place is not None:
-            fault = first_rounded(text, number_place, numbers, form.between)
-        return fault, [*codes, numbers]
-
-    *codes, numbers = read_blocks(argument, path, progress, read_lines, form)
+                raise _wrong_row(title, door, form.between, number, line)
+            problem = f"line {number}: {fault[1]}; it reads {shown(line)}"
+            raise InputValueError(argument, problem, place=path)
+    *codes, numbers = map(np.concatenate, zip(*blocks, strict=True))
     if form.count not in (None, len(codes[0])):
         expected = f"{form.count} rows, as the first line counts"
         raise InputValueError(title, expected=expected, got=len(codes[0]))
@@ -279,9 +293,8 @@ def _name_roles(problem: str, door: Door, form: Form) -> str:
     if problem == _WIDTH:
         needed = " and ".join(f"a {role}" for role in door.needed_roles)
         problem = f"expected {form.width} fields, with {needed}"
-    elif problem == _NO_NUMBER:
-        problem = f"expected a number as the {form.number_role}"
-    return f"{problem} ({form.description})"
+    words = problem.replace("the score", f"the {form.number_role}")
+    return f"{words} ({form.description})"
 
 
 def _find_columns_to_check(title: str, path: str, door: Door, form: Form) -> list[int]:
@@ -295,37 +308,39 @@ def _find_columns_to_check(title: str, path: str, door: Door, form: Form) -> lis
     lines = text_lines(title, path, has_comments=form.has_comments)
     n_lines = FIRST_ROWS if door.is_of_lists else 2
     first_lines = islice(lines, 1 if form.header else 0, n_lines)
-    rows = [fields_of(line, form.between, title, number) for number, line in first_lines]
+    rows = [split_fields(line, form.between, title, number) for number, line in first_lines]
     lacks_numbers = form.left_out and not form.number_role
     places = []
     for place, fields in enumerate(zip(*rows, strict=False)):
         if place in form.places.values():
             continue
-        may_be_numbers = lacks_numbers and number_of(fields[0]) is not None
+        may_be_numbers = lacks_numbers and parse_number(fields[0]) is not None
         may_name_lists = door.is_of_lists and fields[0] != "Q0" and have_few_values(fields)
         if may_be_numbers or may_name_lists:
             places.append(place)
     return places
 
 
-def _find_row_like_comment(text: str, form: Form) -> Fault | None:
-    """Return the first comment that has the fields of a row, if any, and what is wrong with it.
+def _find_other_lines(text: str, form: Form) -> Fault | None:
+    """Return the first line that begins with a byte order mark, or is a comment like a row.
 
-    It may be a row whose first name begins with #, unless a blank stands behind the #.
+    A mark at the beginning of another line than the first, where files were joined, would make
+    another name of the first field. A comment may be a row whose first name begins with #, unless a
+    blank stands behind the #.
     """
+    lines_before, mark, _ = f"\n{text}".partition("\n\ufeff")
+    if mark:
+        return lines_before.count("\n"), "it begins with a byte order mark: leave it out"
     number_places = [form.places[role] for role in NUMBERS if role in form.places]
-    for comment in _COMMENT.finditer(text):
+    for comment in _COMMENT.finditer(text) if "#" in text else ():
         line = comment[0].lstrip(" \t")
         if line[1:2] in ("", " ", "\t"):
             continue
-        if form.between == "commas":  # In a comment quotes need not be closed.
-            fields = line.split(",")
-        else:
-            fields = fields_of(line, form.between)
+        # In a comment quotes need not be closed.
+        fields = line.split(",") if form.between == "commas" else split_fields(line, form.between)
         has_width = len(fields) == form.width
-        if has_width and all(number_of(fields[place]) is not None for place in number_places):
-            problem = "it has the fields of a row, and begins with # like a comment: rename the "
-            problem += "first field, or write a blank after the #"
+        if has_width and all(parse_number(fields[place]) is not None for place in number_places):
+            problem = "it has the fields of a row, and begins with # like a comment"
             return text.count("\n", 0, comment.start()), problem
     return None
 
@@ -338,7 +353,7 @@ def _with_tabs(title: str, first: int, text: str) -> str:
     for number, line in enumerate(text.split("\n"), first):
         fields = csv_fields(title, number, line)
         if "\t" in "".join(fields):
-            expected = "fields without tabs, or the table that pd.read_csv makes of the file"
+            expected = "fields without tabs"
             raise InputValueError(title, expected=expected, got=repr(line), place=f"line {number}")
         lines.append("\t".join(fields))
     return "\n".join(lines)
@@ -348,10 +363,7 @@ def _wrong_row(title: str, door: Door, between: str, number: int, line: str) -> 
     """Return the error for a line with empty fields, or with another number of them."""
     columns = f"{door.expected}, as many in all lines"
     if between == "blanks":  # Of facts and pairs only what begins with a count has them.
-        columns = (
-            f"3 columns ({', '.join(door.counted)}) below a line that counts rows (for other files "
-        )
-        columns += "pd.read_csv(path, sep=r'\\s+', skiprows=1, names=[...]) makes a table)"
+        columns = f"3 columns ({', '.join(door.counted)}) below a line that counts rows"
     where = "tabs (in .csv commas)" if between == "tabs" else between
     expected = f"{columns}, with {where} between them and none empty"
     return InputValueError(title, expected=expected, got=repr(line), place=f"line {number}")
@@ -360,14 +372,14 @@ def _wrong_row(title: str, door: Door, between: str, number: int, line: str) -> 
 # -- fields ----------------------------------------------------------------------------------------
 
 
-def fields_of(line: str, between: str, title: str = "", number: int = 0) -> list[str]:
+def split_fields(line: str, between: str, title: str = "", number: int = 0) -> list[str]:
     """Return the fields of a line between "commas", "tabs" alone or "blanks" (and tabs).
 
     Blanks at the ends of a field are left out, and only tabs alone may have empty ones between.
 
     Examples
     --------
-    >>> fields_of(" q1 0\\td3  1", "blanks"), fields_of("new york \\t\\td3", "tabs")
+    >>> split_fields(" q1 0\\td3  1", "blanks"), split_fields("new york \\t\\td3", "tabs")
     (['q1', '0', 'd3', '1'], ['new york', '', 'd3'])
     """
     if between == "blanks":
@@ -395,7 +407,7 @@ def is_csv(path: str) -> bool:
     return path.lower().removesuffix(".gz").endswith(".csv")
 
 
-def separator_of(path: str, line: str, *, may_be_blanks: bool = True) -> str:
+def find_separator(path: str, line: str, *, may_be_blanks: bool = True) -> str:
     """Return what stands between the fields of a file, of which this is a line."""
     if is_csv(path):
         return "commas"
@@ -460,13 +472,13 @@ def first_rounded(
     lines = text.split("\n")
     filled = [i for i, line in enumerate(lines) if line.strip(" \t")]
     for i in np.array(filled)[may_be_rounded].tolist():
-        number = exact_number(fields_of(lines[i], between)[column])
+        number = exact_number(split_fields(lines[i], between)[column])
         if isinstance(number, str):
             return i, f"expected a score that a float64 holds, got {number}"
     return None
 
 
-def number_of(text: str) -> float | None:
+def parse_number(text: str) -> float | None:
     """Return a number, as the core reads them, or a bool; None: it is neither."""
     words = {"false": False, "true": True}
     if "_" in text or not text.isascii() or text.lower() in words:
@@ -496,7 +508,7 @@ def text_lines(
                 yield number, line
 
 
-def line_of(path: str, row: int) -> int:
+def find_line_number(path: str, row: int) -> int:
     """Return the number of the line, from 1, of a row of a file's columns.
 
     It reads the file again: only messages need it, and readers do not count lines.
@@ -507,33 +519,6 @@ def line_of(path: str, row: int) -> int:
 def shown(line: str) -> str:
     """Return a line as messages show it."""
     return repr(f"{line[:200]}..." if len(line) > 200 else line)
-
-
-def read_blocks(
-    argument: str, path: str, progress: bool | Listener | None, read_lines: ReadLines, form: Form
-) -> list[npt.NDArray[Any]]:
-    """Read a file block by block with the core, and join the columns of all blocks.
-
-    `read_lines` takes a block and the number of its first line; it returns the fault of the block,
-    if it has one, and its columns. The line that is the header of the form is left out.
-
-    A byte order mark at the beginning of another line than the first, where files were joined,
-    would make another name of the first field: it is refused where a file may have comments.
-    """
-    blocks = [read_lines("", 1)[1]]  # So a file without lines has columns, too.
-    for first_line, text in text_blocks(argument, path, progress, header=form.header):
-        fault, columns = read_lines(text, first_line)
-        if form.has_comments:
-            lines_before, mark, _ = f"\n{text}".partition("\n\ufeff")
-            if mark:
-                fault = lines_before.count("\n"), "it begins with a byte order mark: leave it out"
-        if fault is not None:
-            line, problem = fault
-            wrong = text.split("\n")[line]
-            problem = f"line {first_line + line}: {problem}; it reads {shown(wrong)}"
-            raise InputValueError(argument, problem, place=path)
-        blocks.append(columns)
-    return [np.concatenate(column) for column in zip(*blocks, strict=True)]
 
 
 def text_blocks(
@@ -602,9 +587,7 @@ def _decode(title: str, block: bytes, first_line: int) -> str:
         if known_format:
             raise InputValueError(title, expected="text", got=known_format) from None
         number = first_line + block.count(b"\n", 0, error.start)
-        problem = f"line {number} is not in UTF-8 ({error}); if the file is in Latin-1, "
-        problem += "`iconv -f latin1 -t utf-8 FILE > NEW` makes UTF-8 of it"
-        raise InputValueError(title, problem) from None
+        raise InputValueError(title, f"line {number} is not in UTF-8 ({error})") from None
     if "\r" in text:
         text = text.replace("\r\n", "\n").removesuffix("\r")
         if "\r" in text:

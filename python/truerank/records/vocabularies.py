@@ -6,7 +6,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import _core
 from ..arrays.input_files import is_npy, read_npy
-from ..arrays.row_keys import distinct, look_up, occurrences_of, sorted_with_order
+from ..arrays.row_keys import count_values, distinct, look_up, sorted_with_order
 from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.checks import (
     are_unlike,
@@ -30,18 +30,20 @@ from ..inputs.selection import refuse_mask_of_integers
 from ..ranks.labels import Labels, labels_of_codes
 from .columns import Column, at_position, read_column
 from .text import (
-    fields_of,
+    find_separator,
     first_like_an_integer,
     is_id,
     is_integer_text,
     is_path,
     refuse_json,
-    separator_of,
+    split_fields,
     text_lines,
     without_blanks,
 )
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..arrays.types import IntArray
     from .columns import Where
 
@@ -149,7 +151,7 @@ class Vocabulary:
                 refuse_repeated(name, names)
                 vocabulary._refuse_alike(vocabulary._bare_words)
             return vocabulary
-        ints, numbers = occurrences_of(column.ids)
+        ints, numbers = count_values(column.ids)
         if len(ints) < len(column):
             repeated = ints[numbers > 1][0]
             raise InputValueError(name, f"{repeated} occurs twice")
@@ -174,8 +176,7 @@ class Vocabulary:
         for label, writing in zip(self.words or (), plain, strict=True):
             other = label_of.setdefault(writing, label)
             if other != label:
-                expected = "no labels that differ only in blanks at their ends or Unicode form "
-                expected += "(unicodedata.normalize('NFC', label.strip()) makes them equal)"
+                expected = "no labels that differ only in blanks at their ends or Unicode form"
                 raise InputValueError(self.of, expected=expected, got=f"{other!a} and {label!a}")
 
     def find_other_spellings(
@@ -198,32 +199,40 @@ class Vocabulary:
         text += f"ends or in Unicode form: {first_pairs}"
         return [("spellings", len(pairs), text)] if pairs else []
 
-    def find_keys(self, argument: str, ids: IntArray, size: int) -> IntArray:
-        """Return for each id the position of the entity that has it as label; -1: none has.
+    def find_keys(self, argument: str, keys: npt.NDArray[Any], size: int) -> IntArray:
+        """Return for each key the position of the entity that has it as label; -1: none has.
 
-        Labels in text are ints if all are written as one. Ids have any shape. If none of them is
-        the label of one of so many entities, they are refused, unless all are -1, which pads lists.
+        An integer is a label that is written as Python writes it, and never a position. Keys have
+        any shape. If none of them is the label of one of so many entities, they are refused, unless
+        all are -1 or empty, which pads lists.
 
-        >>> Vocabulary.read("entities", ["7", "8", "9"]).find_keys("ids", np.array([[9, 6]]), 3)
-        array([[ 2, -1]])
+        >>> Vocabulary.read("entities", ["7", "8", "a"]).find_keys("ids", np.array([[8, 1]]), 3)
+        array([[ 1, -1]])
         """
         if self.size != size:
             expected = f"a label for each of {size:,} entities"
             raise InputValueError(self.of, expected=expected, got=f"{self.size:,}")
-        keys = self
-        if self.words is not None and all(map(is_integer_text, self.words)):
-            keys = replace(self, names=tuple(map(int, self.words)))
-        positions = align(argument, ids.ravel(), keys, needs_all=False)
-        is_stranger = (ids.ravel() != -1) & (positions < 0)
-        if (positions < 0).all() and is_stranger.any():
-            got = ids.ravel()[is_stranger][0]
-            raise InputValueError(argument, expected=keys.expected, got=got)
-        return positions.reshape(ids.shape)
+        flat = keys.ravel()
+        texts = flat.astype("U")
+        if flat.dtype.kind == "U" or self.words is not None:
+            positions = self.find_labels(texts.tolist(), is_text=True)
+        else:
+            positions = self.find_ints(flat.astype(np.int64))
+        strangers = flat[(texts != "") & (texts != "-1")]
+        if (positions < 0).all() and len(strangers):
+            expected = f"labels of {self.of}, as {self.label_of(0)!r:.80}"
+            raise InputValueError(argument, expected=expected, got=strangers[0])
+        return positions.reshape(keys.shape)
 
     @cached_property
     def holds_ints(self) -> bool:
         """Whether the labels are int."""
         return bool(self.names) and self.words is None
+
+    @property
+    def may_lack_names(self) -> bool:
+        """Whether facts may have names that are no labels, and no ids either."""
+        return bool(self.names) and not self.has_ids
 
     @property
     def is_unbounded(self) -> bool:
@@ -269,8 +278,8 @@ class Vocabulary:
         if self.is_unbounded:
             return f"integers, as no labels of {self.of} are given"
         ids = f"from 0 to {self.size - 1}"
-        if not self.has_size:
-            ids = "from 0 to 2**36 - 1 (str(...) makes labels of others)"
+        if not (self.has_size or self.words):
+            return f"integers, the ids of {self.of}"
         if self.has_ids:
             return f"ids of {self.of} {ids}, as text has ids here"
         if not self.names:
@@ -288,49 +297,50 @@ class Vocabulary:
         if not self.words or self.has_ids:
             return ""
         if not self.has_order:
-            words = "whose order is not given (str(...) makes a label of an int)"
-            return f"labels of {self.of}, as {self.words[0]!r}, {words}"
+            return f"labels of {self.of}, as {self.words[0]!r}, whose order is not given"
         label = first_like_an_integer(self.words)
         if label is None:
             return ""
         reason = "an int could be a position, or the label with its digits"
-        remedies = f"give str(...) for labels, or {self.of}={self.size} for positions"
-        return f"labels of {self.of}, as {label!r} ({reason}: {remedies})"
+        return f"labels of {self.of}, as {label!r} ({reason})"
 
-    def expected_for_label(self, label: str) -> str:
+    @property
+    def expected_for_label(self) -> str:
         """What messages expect in place of a label of Python that is refused."""
         expected = self.expected
         if not self.is_unbounded and not self.holds_ints:
             given = f"{self.of}={self.size} gives no labels" if self.has_size else "in qrels"
             expected += f", each an int, as {given}"
-        if is_integer_text(label):
-            expected += "; int(...) makes an int of digits, as in keys of JSON"
         return expected
 
-    def _first_unknown(self, ids: IntArray) -> int | None:
-        """Return the place of the first id that stands for nothing; None: there is none."""
+    def refuse_strangers(
+        self, argument: str, column: Column, ids: IntArray, where: Where, ways: Any = ()
+    ) -> None:
+        """Refuse the first element of a column whose id stands for nothing, with ways out."""
         if self.is_unbounded:
-            unknown = np.flatnonzero(ids == NO_NUMBER)
-            return int(unknown[0]) if len(unknown) else None
-        place = _core.first_outside(np.ascontiguousarray(ids), self.size)
-        return place if place >= 0 else None
-
-    def refuse_strangers(self, argument: str, column: Column, ids: IntArray, where: Where) -> None:
-        """Refuse the first element of a column whose id stands for nothing."""
-        row = self._first_unknown(ids)
-        if row is None:
+            row = int(np.append(np.flatnonzero(ids == NO_NUMBER), -1)[0])
+        else:
+            row = _core.first_outside(np.ascontiguousarray(ids), self.size)
+        if row < 0:
             return
         expected = self.expected
         entry = column.entry(row)
         if entry in (-1, "-1"):
-            expected += "; leave out padding, as ids[ids >= 0] does"
-        expected += way_to_split(entry, lambda x: (self.find_labels(x, column.is_text) >= 0).all())
-        remedies = []
-        are_labels_of_text = column.is_text and self.words and not self.has_ids
-        if are_labels_of_text and self.of in _WITH_IDS and is_id(str(entry)):
-            remedies = [Option("ids", True, "says that text has ids")]
+            n_pads = sum(x in (-1, "-1") for x in column.entries())
+            expected += f"; lists are of unlike lengths, without padding, and {n_pads:,} of "
+            expected += f"{len(column):,} are {entry}"
+        remedies = list(ways)
+        if column.is_text and self.of in _WITH_IDS and self._may_be_ids(column.listed):
+            remedies.append(Option("ids", True, "says that text has ids"))
         got = f"{entry!r} {where(row)}"
+        got += describe_joined(entry, lambda x: (self.find_labels(x, column.is_text) >= 0).all())
         raise InputValueError(argument, expected=expected, got=got, remedies=remedies)
+
+    def _may_be_ids(self, fields: Sequence[str]) -> bool:
+        """Return whether fields of text may be ids: all are, and not all labels look like ids."""
+        if not self.words or self.has_ids or all(map(is_id, self.words)):
+            return False
+        return all(is_id(x) and len(x) < 19 and int(x) < self.size for x in fields)
 
     @property
     def kind_of_elements(self) -> str:
@@ -343,16 +353,12 @@ class Vocabulary:
 
     def label_of(self, code: int) -> str | int:
         """Return the label of an id, or the id if there are no labels."""
-        if self.names is None or code >= len(self.names):
-            return code
-        return self.names[code]
+        return code if self.names is None or code >= len(self.names) else self.names[code]
 
     def list_labels(self, codes: IntArray) -> list[Any]:
         """Return the labels of some ids, or the ids if there are no labels."""
         ids: list[Any] = codes.tolist()
-        if self.names is None:
-            return ids
-        return list(map(self.label_of, ids))
+        return ids if self.names is None else list(map(self.label_of, ids))
 
     def labels(self, codes: IntArray) -> Labels:
         """Return ids as labels of tasks: names, integers that are labels, or ids.
@@ -454,7 +460,7 @@ def align(
         column = read_column(argument, values, vocabulary.kind_of_elements, where, is_text=is_text)
     if not len(column):
         return np.zeros(0, dtype=np.int64)
-    expected = _expected_of_other_type(column, vocabulary)
+    expected = _describe_other_type(column, vocabulary)
     if expected:
         raise InputTypeError(argument, expected=expected, got=f"{column.entry(0)!r} {where(0)}")
     ids = column.ids
@@ -472,27 +478,26 @@ def align(
     return ids
 
 
-def _expected_of_other_type(column: Column, vocabulary: Vocabulary) -> str:
+def _describe_other_type(column: Column, vocabulary: Vocabulary) -> str:
     """Return what messages expect in place of elements of this type; "": they are taken."""
     if column.has_labels:
         is_taken = column.is_text or vocabulary.words is not None
-        return "" if is_taken else vocabulary.expected_for_label(column.entry(0))
+        return "" if is_taken else vocabulary.expected_for_label
     are_positions = isinstance(column.labels, range)
     is_taken = are_positions and vocabulary.has_order
     return "" if is_taken else vocabulary.expected_for_int
 
 
-def way_to_split(label: Any, are_known: Callable[[list[str]], bool | np.bool_]) -> str:
-    """Say what splits a label of which all parts at ; or , are known; "": nothing has to.
+def describe_joined(label: Any, are_known: Callable[[list[str]], bool | np.bool_]) -> str:
+    """Say so of a label of which all parts at ; or , are known; "": it is no such one.
 
-    >>> way_to_split("a,b", {"a", "b"}.issuperset)
-    "; df.assign(x=df.x.str.split(',')).explode('x') makes a row of each id in column x"
+    >>> describe_joined("a,b", {"a", "b"}.issuperset)
+    ' (2 that are known, joined: a row has one)'
     """
-    separator = re.search("[;,] *", label) if isinstance(label, str) else None
-    if separator is None or not are_known(re.split(" *[;,] *", label)):
+    parts = re.split(" *[;,] *", label) if isinstance(label, str) else []
+    if len(parts) < 2 or not are_known(parts):
         return ""
-    column = f"df.x.str.split({separator[0]!r})"
-    return f"; df.assign(x={column}).explode('x') makes a row of each id in column x"
+    return f" ({len(parts)} that are known, joined: a row has one)"
 
 
 def are_plain(labels: Sequence[str]) -> bool:
@@ -559,13 +564,13 @@ def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:
         labels: list[str] | list[int] = names.tolist()
         return labels
     title = f"{argument}: {path}"
-    between = separator_of(path, "\t")
+    between = find_separator(path, "\t")
     lines = dict(text_lines(argument, path, blanks=""))  # An empty one is missing.
     numbers = range(1, max(lines, default=0) + 1)
-    rows = [fields_of(lines.get(number, ""), between, title, number) for number in numbers]
+    rows = [split_fields(lines.get(number, ""), between, title, number) for number in numbers]
     first_row = rows[0] if rows else []
     if rows and ".json" in path.lower():
-        refuse_json(argument, path, 1, first_row[0], "json.load(file) is what to hand over")
+        refuse_json(argument, path, 1, first_row[0])
     has_count = len(rows) > 1 and len(first_row) < len(rows[1]) and is_id(first_row[0])
     n_headings = int(has_count or sorted(first_row) == _HEADER)
     label_rows = rows[n_headings:] or [[""]]  # No row at all is refused as an empty one is.

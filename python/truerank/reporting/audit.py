@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from .. import metrics
-from ..arrays.row_keys import codes_of, distinct, without
+from ..arrays.row_keys import digest_rows, distinct, distinct_rows, factorize, without
 from ..metrics.keys import ALL_SIDES, NO_ADJUSTMENT, UNPOOLED_SIDE, Key, why_no_value
 from ..metrics.metric_table import DEFAULT_KIND
 from ..naming import format_count, percent, printable, public
-from ..ranks.container import ties_of
+from ..ranks.container import tie_sizes
+from ..ranks.grouping import group_codes
+from ..ranks.labels import DATASET
 from ..ranks.protocol import PROVENANCE
 from ..tables import AsTable, Column, Table
 from ..tables.table import Layout
@@ -32,7 +34,8 @@ _OF_SCORES = ("worse than chance", "ties", "constant", "nan", "inf", "saturated"
 _OF_AUDITS = ("nan", "inf", "rescored", "queries", "saturated")
 _OF_QUERIES = ("missing answers", "joined queries")
 # Queries are checked by these.
-CHECKS_OF_QUERIES = (*_OF_SCORES, "sampled", "missing rows", *_OF_QUERIES)
+_OF_JOINED = ("missing rows", "missing lists", "data sets")
+CHECKS_OF_QUERIES = (*_OF_SCORES, "sampled", *_OF_JOINED, *_OF_QUERIES)
 TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 TEST_CANDIDATES = "test"
 # A mean rank so many standard errors above that of chance has a probability of 1.6e-8 at most.
@@ -48,11 +51,8 @@ CUTOFF = 10  # With so few candidates hits@10 cannot miss.
 
 # The last score that there can be, by the order in which scores were compared.
 LAST_SCORES = {"descending": "-inf", "ascending": "inf"}
-# Ranks that are too high raise this question.
-OTHER_ORDERS = {
-    "descending": "are lower scores better? the order is ascending then",
-    "ascending": "are higher scores better? the order is descending then",
-}
+# What counted as better, which is said of ranks that are too high.
+ORDERS = {"descending": "higher scores", "ascending": "lower scores"}
 
 # Each check has a message; "{}" is what it measures, in words.
 MESSAGES = {
@@ -67,13 +67,15 @@ MESSAGES = {
     "queries": "{} have rows that differ from the first row of their query",
     "saturated": f"more than {percent(SATURATED)} of the candidates have the best score in {{}}",
     "few candidates": f"{{}} have at most {CUTOFF} candidates: hits@{CUTOFF} cannot miss",
-    "unfiltered": "known answers count as wrong ones: pass the splits that have them as known",
+    "unfiltered": "{}",
     "sampled": "the candidates are a sample: among all, ranks are worse; compare only numbers of "
     "the same sample",
     "test candidates": "the candidates are only the entities of the test: smaller tests have "
     "better numbers, except amri",
     "missing rows": "the ranks are a part, {}",
     "missing sides": "the ranks are a part, {}",
+    "missing lists": "{} without a list",
+    "data sets": "{}",
     "missing answers": "{}",
     "joined queries": "joined tasks have queries of the same name, which count in each: {}",
 }
@@ -125,7 +127,7 @@ class Summary:
     audit: dict[str, int] | None
 
 
-def summary_of(report: Report) -> Summary:
+def summarize(report: Report) -> Summary:
     """Sum up the tasks of a report, of queries their right answers; what lists miss is no tie."""
     ranks = report.ranks
     candidates = ranks.candidates
@@ -133,7 +135,7 @@ def summary_of(report: Report) -> Summary:
     if answers is not None:
         ranks = ranks[answers.is_right]
         candidates = answers.candidates  # A list counts here with all that it misses.
-    tied = ties_of(ranks.tied, ranks.listed)
+    tied = tie_sizes(ranks.tied, ranks.listed)
     ties = tied[tied > 1]
     counts = None
     if ranks.audit is not None:
@@ -172,7 +174,7 @@ def share_missed(report: Report) -> float | None:
 def lines_above(report: Report) -> list[str]:
     """Say what was counted, among how many candidates: the lines above a table."""
     if report.model.answers is not None:
-        return _lines_of_queries(report)
+        return _query_lines(report)
     summary = report.summary
     protocol = report.protocol
     tasks = format_count(summary.tasks, f"{protocol.split or ''} task".strip())
@@ -202,11 +204,11 @@ def lines_above(report: Report) -> list[str]:
     return [f"{', '.join(filter(None, words))}."]
 
 
-def _lines_of_queries(report: Report) -> list[str]:
+def _query_lines(report: Report) -> list[str]:
     """Say how many queries there are, among how many candidates, and what their lists miss."""
     summary = report.summary
     protocol = report.protocol
-    sizes = _sizes_of_queries(report)
+    sizes = _query_sizes(report)
     if not summary.tasks:
         return [sizes]
     tied = f"{summary.tied_tasks:,} of them tied"
@@ -235,7 +237,7 @@ def _lines_of_queries(report: Report) -> list[str]:
     return lines
 
 
-def _sizes_of_queries(report: Report) -> str:
+def _query_sizes(report: Report) -> str:
     """Write the numbers of queries and of their right answers."""
     answers = format_count(report.summary.tasks, "right answer")
     return f"{format_count(report.tasks(), 'query')} with {answers}"
@@ -248,11 +250,11 @@ def describe_candidates(least: int, most: int, noun: str = "candidate") -> str:
     return f"{least:,} to {most:,} {noun}s"
 
 
-def words_of_repr(report: Report) -> list[str]:
+def repr_words(report: Report) -> list[str]:
     """List what the repr of a report says: its sizes, and a few of its values."""
     grammar = report.grammar
     if report.model.answers is not None:
-        words = [_sizes_of_queries(report)]
+        words = [_query_sizes(report)]
         keys = list(grammar.few)
     else:
         ties = report.protocol.ties
@@ -279,11 +281,12 @@ class Finding:
         The check; tasks have their own, as "leaks". For a report: "misses", "worse than chance",
         "ties", "constant", "nan", "inf", "rescored", "queries", "saturated", "few candidates",
         "unfiltered", "sampled", "test candidates", "missing rows" of a part or of joined ones, and
-        "missing sides" of these, "one array" of two sides; for queries "missing answers", and
-        "joined queries" of one name; for lists "missing lists", "unused lists", "pooled lists" of
-        several values of a column, "known in lists", "names" of right answers that differ only in
-        writing, and "spellings"; for lists of an index "missing ids", "no candidates", "tied
-        lists", "without candidates" and "ids from 1".
+        "missing sides" of these, "data sets" that are alike, "one array" of two sides; for queries
+        "missing answers", "joined queries" of one name, and "self" of those that are candidates of
+        themselves; for lists "missing lists", "unused lists", "pooled lists" of several values of a
+        column, "known in lists", "names" of right answers that differ only in writing, and
+        "spellings"; for lists of an index "missing ids", "no candidates", "tied lists", "without
+        candidates", "taken on trust" and "ids from 1".
     count : int
         How many tasks, candidates, rows or lists it concerns.
     message : str
@@ -358,7 +361,7 @@ def audit_report(report: Report, names: Sequence[str]) -> Findings:
     lines = [
         f"{protocol} (fingerprint {protocol.fingerprint}).",
         f"Recorded: {', '.join(f'{name} {value}' for name, value in recorded.items())}.",
-        *_lines_of_ties(report),
+        *_tie_lines(report),
     ]
     counts = report.summary.audit
     if counts is not None:
@@ -369,7 +372,7 @@ def audit_report(report: Report, names: Sequence[str]) -> Findings:
     return Findings(findings, lines)
 
 
-def _lines_of_ties(report: Report) -> list[str]:
+def _tie_lines(report: Report) -> list[str]:
     """Say how many tasks are tied, that none is, or that it is not known; nothing of no tasks."""
     summary = report.summary
     if summary.tied_tasks:
@@ -456,10 +459,34 @@ def _few_candidates(report: Report) -> Measure:
 
 
 def _unfiltered(report: Report) -> Measure:
-    """Whether triples lack a filter; samples never have known answers and need none."""
+    """Count triples that lack a filter, or that of other Tasks; samples never have known answers.
+
+    A Task that left out fewer answers of a query than there are, or than another one did, counted
+    some of them as candidates.
+    """
+    ranks = report.ranks
     protocol = report.protocol
     is_of_triples = "head" in report.sides or "tail" in report.sides
-    return is_of_triples and not protocol.filter and not protocol.sampled, len(report.ranks), ""
+    if not is_of_triples or protocol.sampled:
+        return NOTHING
+    if not protocol.filter:
+        words = "no known answers were left out: those that there are count as wrong"
+        return 1.0, len(ranks), words
+    orders = [origin.digests[0] for origin in ranks.origins]
+    number, _, are_named = orders[0].partition(" entities by name") if orders else ("", "", "")
+    has_all = protocol.candidates == "all" and not protocol.filter_rule and protocol.nan != "omit"
+    if not (has_all and are_named) or len(orders) < 2 or len(set(orders)) > 1:
+        return NOTHING
+    codes = [ranks._labels[name].codes for name in ("side", "queries", "targets")]
+    queries = factorize(*codes[:2]).codes
+    most_known = np.bincount(distinct_rows([queries, codes[2]])[0])
+    known = int(number.replace(",", "")) - ranks.candidates + 1
+    np.maximum.at(most_known, queries, known)
+    count = int(np.count_nonzero(known < most_known[queries]))
+    words = (
+        f"known answers count as wrong in {count:,} tasks, which left out fewer than there are: "
+    )
+    return float(count), count, f"{words}Tasks that were made apart do not know each other's"
 
 
 def _sampled(report: Report) -> Measure:
@@ -486,10 +513,46 @@ def _missing_answers(report: Report) -> Measure:
 
 def _joined_queries(report: Report) -> Measure:
     """Count the names that have a query in several of the tasks that were joined."""
-    tasks_of_name = Counter(query[1] for query in report.queries if isinstance(query, tuple))
+    queries = [query for query in report.queries if isinstance(query, tuple)]
+    if DATASET in report.ranks.labels:  # Only those of one data set are suspect.
+        queries = [(task, f"{name}: {query}") for name, *tasks, query in queries for task in tasks]
+    tasks_of_name = Counter(query for _, query in queries)
     names = [str(name) for name, tasks in tasks_of_name.items() if tasks > 1]
     shown = names[:3] + ["..."] * (len(names) > 3)
     return len(names), len(names), ", ".join(shown)
+
+
+def _alike_data_sets(report: Report) -> Measure:
+    """Find data sets that are equal in all rows, or of retrieval in queries and right answers."""
+    ranks = report.ranks
+    labels = {name: each.codes for name, each in ranks.labels.items()}
+    if DATASET not in labels:
+        return NOTHING
+    codes, names = group_codes(ranks, DATASET)
+    same = [ranks.above, ranks.tied, *(labels[x] for x in labels if x not in (DATASET, "unit"))]
+    looks = [(same, "are equal in all rows: is it one file?")]
+    if report.unit == "query" and "targets" in labels and (ranks.origins or "unit" not in labels):
+        words = "have the same queries and right answers, and count them apart: "
+        words += "ranks.with_labels(unit=ranks.queries) counts them once"
+        looks.append(([labels["queries"], labels["targets"]], words))
+    for columns, words in looks:
+        digests = [digest_rows([x[codes == i] for x in columns]) for i in range(len(names))]
+        alike = [i for i, digest in enumerate(digests) if digests.count(digest) > 1]
+        if alike:
+            number = int(np.isin(codes, alike).sum())
+            return number, number, f"{', '.join(str(names[i]) for i in alike)} {words}"
+    return NOTHING
+
+
+def _missing_lists(report: Report) -> Measure:
+    """Count the tasks, or queries, without a list, where the task that had them did not do so."""
+    lengths = report.ranks.lengths
+    if lengths is None or any(each.name == "missing lists" for each in report._task_findings):
+        return NOTHING
+    if report.model.answers is not None:
+        lengths = lengths[report.model.answers.first]
+    number = int(np.count_nonzero(lengths < 0))
+    return number, number, f"{number:,} of {format_count(len(lengths), report.grammar.unit)}"
 
 
 def _missing_rows(report: Report) -> Measure:
@@ -503,14 +566,20 @@ def _missing_rows(report: Report) -> Measure:
     if not ranks.origins or not len(ranks):
         return NOTHING
     units_by_task = count_units(ranks)
+    lacks: Counter[Any] = Counter()
+    for task in ranks.origins:
+        names = [name for name, x in units_by_task if x == task.fingerprint]
+        for name in names or [None]:
+            lacks[name] += max(task.part_of - units_by_task[name, task.fingerprint], 0)
     present = units_by_task.total()
-    total = sum(max(task.part_of, units_by_task[task.fingerprint]) for task in ranks.origins)
+    total = present + lacks.total()
     _, noun = metrics.contributions.unit_codes(ranks, "unit")
     words = f"{present:,} of {format_count(total, noun)}"
     has_unit_a_row = len(ranks.origins) == 1 and ranks.origins[0].rows == total
     if has_unit_a_row and present < total < 1000 * present:  # A file may declare any number.
         missing = without(np.arange(total), distinct(ranks._labels["unit"].codes))
         words += f"; missing: {describe_rows(missing, total)}"
+    words += "".join(f"; {name} lacks {n:,}" for name, n in (+lacks).items() if name)
     return total - present, total - present, words
 
 
@@ -520,7 +589,9 @@ def _missing_sides(report: Report) -> Measure:
     if not ranks.origins or not len(ranks) or ranks.side is None:
         return NOTHING
     _, noun = metrics.contributions.unit_codes(ranks, "unit")
-    unit_rows, codes = codes_of(ranks._labels["unit"].codes)  # Units of a Task are its rows.
+    names = [name for name in (DATASET, "unit") if name in ranks.labels]
+    # Units of a Task are its rows.
+    unit_rows, codes = factorize(*(ranks._labels[name].codes for name in names))
     sides = ranks.side.vocabulary or ()
     has_side = np.zeros((len(unit_rows), len(sides)), np.bool_)
     has_side[codes, ranks.side.codes] = True
@@ -529,7 +600,7 @@ def _missing_sides(report: Report) -> Measure:
     for i in np.flatnonzero(lacks_side.any(axis=0)).tolist():
         rows = unit_rows[lacks_side[:, i]]
         text = f"{len(rows):,} of {format_count(len(unit_rows), noun)} without {sides[i]}"
-        if len(ranks.origins) == 1:
+        if len(ranks.origins) == 1 and DATASET not in ranks.labels:
             text += f": {describe_rows(rows, ranks.origins[0].rows)}"
         texts.append(text)
     count = int(np.count_nonzero(lacks_side.any(axis=1)))  # It is the grade, too.
@@ -569,8 +640,8 @@ def _share_of(report: Report, mask: npt.NDArray[np.bool_]) -> Measure:
 def _worse_than_chance(report: Report) -> Measure:
     """Find the first side whose mean rank is many standard errors above that of random scores.
 
-    Where true scores are -inf, as by a mask that hides targets too, another order is asked about
-    only if the other tasks are worse than chance as well.
+    Where true scores are -inf, as by a mask that hides targets too, the order is named only if the
+    other tasks are worse than chance as well.
     """
     ranks = report.ranks
     answers = report.model.answers
@@ -579,7 +650,7 @@ def _worse_than_chance(report: Report) -> Measure:
     if answers is not None and (is_partial or not ranks.candidates.all()):
         return NOTHING
     for side in report.sides:
-        mask = report.model.mask_of_side(side) if answers is None else answers.is_right
+        mask = report.model.side_mask(side) if answers is None else answers.is_right
         tasks = np.ones(len(ranks), np.bool_) if mask is None else mask
         z = _standard_errors_above(report, tasks)
         if z > STANDARD_ERRORS:
@@ -593,21 +664,21 @@ def _worse_than_chance(report: Report) -> Measure:
 
 
 def _explain_high_ranks(report: Report, tasks: npt.NDArray[np.bool_]) -> str:
-    """Say that true scores are masked, ask whether the first is the best, or both."""
+    """Say that true scores are masked, what counted as better, or both."""
     protocol = report.protocol
     if protocol.similarity is not None:
-        question = f"is the similarity {protocol.similarity} right?"
+        order = f"the similarity is {protocol.similarity}"
     elif protocol.dtype is None:  # There are no scores, but ranks, or lists in order.
-        question = "is the first the best?"
+        order = "the first counted as the best"
     else:
-        question = OTHER_ORDERS.get(protocol.order, "are the scores in one order?")
+        order = f"{ORDERS.get(protocol.order, 'scores of several orders')} counted as better"
     masked = report.ranks.masked
     if masked is None or not (tasks & masked).any():
-        return question
+        return order
     number = format_count(int(np.count_nonzero(tasks & masked)), "task")
     reason = f"the true scores of {number} are {LAST_SCORES.get(protocol.order, 'infinite')}"
     if _standard_errors_above(report, tasks & ~masked) > STANDARD_ERRORS:
-        reason += f"; {question}"
+        reason += f"; {order}"
     return reason
 
 
@@ -629,7 +700,7 @@ def _standard_errors_above(report: Report, tasks: npt.NDArray[np.bool_]) -> floa
         weights = weights / (weights.max(initial=0.0) or 1.0)  # Squares do not overflow.
     deviations = weights * np.sqrt((candidates - 1) * (candidates + 1) / 12)
     if ranks.targets is not None:
-        targets = codes_of(ranks.targets.codes[tasks]).codes
+        targets = factorize(ranks.targets.codes[tasks]).codes
         deviations = np.bincount(targets, weights=deviations).astype(np.float64)
     standard_error = math.sqrt(float(np.square(deviations).sum()))
     excess = float((weights * (ranks.realistic[tasks] - (candidates + 1) / 2)).sum())
@@ -715,6 +786,8 @@ CHECKS: dict[str, Callable[[Report], Measure]] = {
     "test candidates": _test_candidates,
     "missing rows": _missing_rows,
     "missing sides": _missing_sides,
+    "missing lists": _missing_lists,
+    "data sets": _alike_data_sets,
     "missing answers": _missing_answers,
     "joined queries": _joined_queries,
 }

@@ -36,10 +36,10 @@ from .report_table import (
     choose_kinds,
     choose_metrics,
     is_auto,
-    keys_of_line,
     label_text,
     largest_groups,
     lay_out,
+    line_keys,
     make_lines,
     sentence,
 )
@@ -275,10 +275,10 @@ def _model_lines(
                 got = f"{key} with groups"
                 raise InputValueError("metrics", expected="keys of groups, too", got=got)
         parts.append((MACRO, MACRO, models))
-        for label, models_of_group in _groups_of_models(models).items():
+        for label, models_of_group in _model_groups(models).items():
             parts.append((GROUP, label_text(label), models_of_group))
-    plain_keys = {kind: keys_of_line(keys, kind=kind) for kind in kinds}
-    macro_keys = {kind: keys_of_line(keys, kind=kind, macro=True) for kind in kinds}
+    plain_keys = {kind: line_keys(keys, kind=kind) for kind in kinds}
+    macro_keys = {kind: line_keys(keys, kind=kind, macro=True) for kind in kinds}
     lines = []
     for number, (average, group, models_of_part) in enumerate(parts):
         part_keys = macro_keys if average == MACRO else plain_keys
@@ -302,7 +302,7 @@ def _read_kinds(models: Models, keys: Mapping[str, Key], kinds: Names) -> list[s
     return [kind for kind in reports[0].grammar.words["kind"] if kind in kinds_of_reports]
 
 
-def _groups_of_models(models: Models) -> dict[Hashable, Models]:
+def _model_groups(models: Models) -> dict[Hashable, Models]:
     """Return the models of the groups that all of them have, the largest group first."""
     for name, runs in models.items():
         if any(report.by is None for report in runs):
@@ -342,7 +342,7 @@ def _differences(
     tests_of_groups: list[tuple[Comparison, set[Cell]]] = []
     for rows in rows_by_part.values():
         lines_of_part = {name: lines[row] for name, row in rows.items()}
-        is_of_group = _is_of_group(lines_of_part[models[0]])
+        is_of_group = _is_group_line(lines_of_part[models[0]])
         for comparison, marks in _compare_lines(lines_of_part, reference, options):
             test = comparison, {(rows[name], column) for name, column in marks}
             (tests_of_groups if is_of_group else tests_of_all).append(test)
@@ -427,7 +427,7 @@ def _references(lines: Mapping[str, Lines], reference: str) -> dict[str, tuple[K
             continue
         values = {model: line.cells[name][0] for model, line in lines.items()}
         known = {model: value for model, value in values.items() if not math.isnan(value)}
-        if _is_of_group(first_line) and len(known) < len(values):
+        if _is_group_line(first_line) and len(known) < len(values):
             continue  # A group without tasks of a side has no value there.
         if reference != BEST:
             references[name] = key, reference
@@ -442,7 +442,7 @@ def _part(line: Lines) -> tuple[Any, ...]:
     return line.cells["part"][0], line.cells["kind"][0]
 
 
-def _is_of_group(line: Lines) -> bool:
+def _is_group_line(line: Lines) -> bool:
     """Whether a line is of one group, not of all tasks or of macro averages."""
     return bool(line.cells["average"][0] == GROUP)
 

@@ -109,9 +109,9 @@ def table_of_report(
     notes = [sentence(finding.message) for _, finding in graded]
     if report.by is not None and rows_of_groups:
         side, kind = rows_of_groups[0]
-        macro_keys = keys_of_line(keys, side, kind, macro=True)
+        macro_keys = line_keys(keys, side, kind, macro=True)
         notes += _notes_on_macro(report, macro_keys, grammar.compose(side, kind, ""))
-    lines = _lines_of_report(report, keys, rows_of_all, rows_of_groups)
+    lines = _report_lines(report, keys, rows_of_all, rows_of_groups)
     most = len(rows_of_all) + len(rows_of_groups) + GROUPS_SHOWN
     if flag("interval", interval):
         notes += add_intervals(lines, unit, confidence(level), None if all_intervals else most)
@@ -134,7 +134,7 @@ def table_of_report(
     )
 
 
-def _lines_of_report(
+def _report_lines(
     report: Report, keys: Mapping[str, Key], rows_of_all: list[Row], rows_of_groups: list[Row]
 ) -> list[Lines]:
     """Make the lines of all tasks, then those of macro averages and of groups, if there are any."""
@@ -145,7 +145,7 @@ def _lines_of_report(
     for average, rows in rows_by_average.items():
         for side, kind in rows:
             labels = {"average": average, "group": average, "side": side, "kind": kind}
-            keys_of_row = keys_of_line(keys, side, kind, macro=average == MACRO)
+            keys_of_row = line_keys(keys, side, kind, macro=average == MACRO)
             groups = None
             if average == GROUP:
                 groups = [label for label, n in largest_groups(report, side).items() if n]
@@ -153,7 +153,7 @@ def _lines_of_report(
     return lines
 
 
-def table_of_keys(
+def key_table(
     report: Report, keys: Sequence[str], *, percent: bool = False, interval: bool = False
 ) -> Table:
     """Return a table with a column for each key, and a row of all tasks and of each group."""
@@ -299,7 +299,7 @@ def is_auto(kinds: Names) -> bool:
 # -- lines -----------------------------------------------------------------------------------------
 
 
-def keys_of_line(
+def line_keys(
     keys: Mapping[str, Key], side: str = "", kind: str = "", *, macro: bool = False
 ) -> dict[str, Key | None]:
     """Return the keys of a line of a side, a kind or macro averages, by the names of columns.
@@ -307,13 +307,13 @@ def keys_of_line(
     They are None where they have no value, and keep what the line does not say.
     """
     return {
-        name: _key_of_line(key, side or key.side, kind or key.kind, macro or key.macro)
+        name: _line_key(key, side or key.side, kind or key.kind, macro or key.macro)
         for name, key in keys.items()
     }
 
 
 @lru_cache(4096)  # The keys keep how they are written.
-def _key_of_line(key: Key, side: str, kind: str, macro: bool) -> Key | None:
+def _line_key(key: Key, side: str, kind: str, macro: bool) -> Key | None:
     """Return a key with a side, a kind and macro averages of a line; None if it has no value."""
     key_here = replace(key, side=side, kind=kind, macro=macro)
     return None if why_no_value(key_here) else key_here

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from .. import inference, metrics, reporting, tables
-from ..errors import InputValueError, Option, UnknownKeyError
+from ..errors import InputValueError, UnknownKeyError
 from ..inputs.checks import choice, instance, integer, positive_integer, several, unique_keys
-from ..metrics.keys import ALL_SIDES, MACRO, Key, check_chance, parse, quote
+from ..metrics.keys import ALL_SIDES, GROUPS, MACRO, Key, check_chance, parse, quote
 from ..metrics.values import Rankings
 from ..naming import printable, public
 from ..ranks.container import Ranks
@@ -38,7 +38,6 @@ UNITS = ("task", "query")
 
 
 NO_GROUPS = "this report has no groups"
-WAY_TO_GROUPS = Option("by", "relation", "makes them", call="report(ranks, {})")
 
 
 @public("truerank")
@@ -195,7 +194,7 @@ class Report(Mapping[str, float], AsTable):
         >>> report(Ranks([0, 3], [1, 2], 10)).summary.largest_tie
         2
         """
-        return reporting.audit.summary_of(self)
+        return reporting.audit.summarize(self)
 
     def tasks(self, side: str = ALL_SIDES) -> int:
         """Return the number of tasks of a side; in retrieval, of queries.
@@ -462,7 +461,7 @@ class Report(Mapping[str, float], AsTable):
         text = of_group.text
         if text not in self._values_of_groups:
             if self.by is None:
-                raise UnknownKeyError(repr(str(key)), NO_GROUPS, remedies=[WAY_TO_GROUPS])
+                raise UnknownKeyError(repr(str(key)), NO_GROUPS, remedies=[GROUPS])
             self._values_of_groups[text] = metrics.contributions.value_by_group(
                 self.model, of_group, self._group_of_unit, len(self._labels)
             )
@@ -483,9 +482,9 @@ class Report(Mapping[str, float], AsTable):
         {'a': 2, 'b': 1}
         """
         if self.by is None:
-            raise UnknownKeyError(repr("group_tasks"), NO_GROUPS, remedies=[WAY_TO_GROUPS])
+            raise UnknownKeyError(repr("group_tasks"), NO_GROUPS, remedies=[GROUPS])
         self.model.check_side(side, side)
-        codes = self.model.labels_of_side(side, self._group_of_unit)
+        codes = self.model.side_labels(side, self._group_of_unit)
         sizes = np.bincount(codes, minlength=len(self._labels)).tolist()
         return dict(zip(self._labels, sizes, strict=True))
 
@@ -554,7 +553,8 @@ class Report(Mapping[str, float], AsTable):
         """The label of each query that has an answer, in the order of `per_query`.
 
         Where several Tasks that were joined have queries of one label, it is (task, label), and
-        tasks count from 0. A report of tasks has neither this nor the members below.
+        tasks count from 0; of data sets with names it is (name, label). A report of tasks has
+        neither this nor the members below.
         """
         return self._answered.queries
 
@@ -792,7 +792,7 @@ class Report(Mapping[str, float], AsTable):
         return table.table(notes=notes)
 
     def __repr__(self) -> str:
-        return printable(f"Report({', '.join(reporting.audit.words_of_repr(self))})")
+        return printable(f"Report({', '.join(reporting.audit.repr_words(self))})")
 
 
 def _usual_unit(ranks: Ranks | Report) -> str:

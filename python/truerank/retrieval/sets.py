@@ -11,20 +11,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import are_among, are_new, distinct, row_keys, sorted_with_order
+from ..counting.lists import PAD
 from ..errors import InputTypeError, InputValueError, Option, warn_user
 from ..inputs.checks import is_number, is_sparse
 from ..naming import format_count
 from ..ranks.container import check_number
-from ..records.columns import Column
+from ..records.columns import Column, at_position, read_column
 from ..records.id_tables import align_columns, is_column
 from ..records.lists import Judgements, read_judgements
-from ..records.splits import SplitTables, count_left_out, find_leaks, name_splits, warn_of_strangers
-from ..records.vocabularies import MAX_IDS, Vocabulary, align, way_to_split
+from ..records.splits import (
+    SplitTables,
+    count_left_out,
+    find_leaks,
+    name_splits,
+    warn_about_strangers,
+)
+from ..records.vocabularies import MAX_IDS, Vocabulary, align, describe_joined
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..records.splits import FindingParts
 
+_MOST_NUMBERS = MAX_IDS // 2  # Without a number of entities, integers from here on are names.
 ANY_INTEGERS = Vocabulary(0, None, "queries", has_order=False)  # They are names, of any size.
 
 
@@ -91,8 +99,8 @@ def read_answers(
     # Rows do not name queries without an answer.
     all_queries = tested.columns["query"] if tested.asked is None else tested.asked
     query_names = _read_queries(tested, all_queries, queries)
-    asked = distinct(align(tested.title, all_queries, query_names, partial(tested.where, "query")))
     query_ids = {split: align_columns([tested], ["query"], query_names)["query"][0]}
+    asked = distinct(align(tested.title, all_queries, query_names, partial(tested.where, "query")))
     findings = count_left_out(tables.values())
     for name, table in list(tables.items())[1:]:  # The evaluated split comes first.
         if queries is not None or isinstance(all_queries.labels, range):  # as in a matrix
@@ -101,7 +109,7 @@ def read_answers(
             table.title, table.columns["query"].listed, is_text=bool(table.path)
         )
         tables[name], query_ids[name] = _select_queries(table, query_names, asked)
-        warn_of_strangers(name, len(table), len(query_ids[name]) > 0)
+        warn_about_strangers(name, len(table), len(query_ids[name]) > 0)
         findings += _count_strangers(name, len(table), len(query_ids[name]))
         findings += _count_low_grades(name, table)
     documents = [table.columns["document"] for table in tables.values()]
@@ -189,10 +197,9 @@ def _select_documents(
 
 
 def _where_missing(table: Judgements, number: int, row: int) -> str:
-    """Return the place of a document that is no entity, how many rows have one, and ways out."""
-    words = f"{number:,} of {len(table):,} rows have others: leave them out, or say how many "
-    words += "entities there are, which makes misses of them"
-    return f"{table.where('document', row)}; {words}"
+    """Return the place of a document that is no entity, and how many rows have one."""
+    where = table.where("document", row)
+    return f"{where}; {number:,} of {len(table):,} rows have others"
 
 
 def _read_entities(
@@ -200,13 +207,20 @@ def _read_entities(
 ) -> Vocabulary:
     """Return the given entities or, where only their number was given, the names without order.
 
-    Lists may name the queries themselves, where these are left out.
+    Without a number, integers of any size may be names, too, but for -1, which pads lists. Lists
+    may name the queries themselves, where these are left out.
     """
-    named = [column for column in documents if len(column) and column.has_labels]
-    if given.names is not None or not named:
+    if given.names is not None:
         return given
-    names = dict.fromkeys(chain.from_iterable(column.listed for column in (*documents, *queries)))
-    _check_number_of_names(given.size, len(names))
+    columns = [*documents, *queries]
+    if not any(len(column) and column.has_labels for column in documents):
+        ints = [column.ids for column in columns if not column.has_labels]
+        if given.has_size or all(((x >= PAD) & (x < _MOST_NUMBERS)).all() for x in ints):
+            return given
+        distinct_ints = distinct(np.concatenate(ints))
+        return replace(given, names=tuple(distinct_ints[distinct_ints != PAD].tolist()))
+    names = dict.fromkeys(chain.from_iterable(column.listed for column in columns))
+    _check_name_count(given.size, len(names))
     vocabulary = Vocabulary.infer("entities", tuple(names))
     return replace(vocabulary, size=given.size, has_order=False, has_size=given.has_size)
 
@@ -223,9 +237,7 @@ def _check_matrix(table: Judgements, role: str, vocabulary: Vocabulary, noun: st
     if len(positions) != vocabulary.size:
         expected = f"a matrix with a {noun} for each of the {vocabulary.size} {vocabulary.of}"
         got = format_count(len(positions), noun)
-        effect = "has one for each, even if the last are empty"
-        way = Option("", effect=effect, call="csr_array(..., shape=(queries, entities))")
-        raise InputValueError(table.title, "", expected, got, remedies=[way])
+        raise InputValueError(table.title, expected=expected, got=got)
 
 
 def _count_low_grades(name: str, known: Judgements) -> list[FindingParts]:
@@ -258,11 +270,18 @@ def _name_splits(
 def _pair_queries(
     queries: Vocabulary, asked: IntArray, entities: Vocabulary
 ) -> tuple[IntArray, IntArray]:
-    """Return queries beside the entity of their name, or of their number where none have names."""
-    if (queries.names is not None) != (entities.names is not None):
+    """Return queries beside the entity of their name, or of their number where none have names.
+
+    Labels that are their own positions are numbers, too, and so are those that are any integers.
+    """
+    named = [each for each in (queries, entities) if each.names is not None]
+    are_numbers = all(
+        each.holds_ints and (not each.has_order or each.names == tuple(range(each.size)))
+        for each in named
+    )
+    if len(named) == 1 and not are_numbers:
         expected = "None, or queries and entities that both have names, or are both numbered"
-        way = Option("", effect="give them names", call="queries= and entities=")
-        raise InputValueError("exclude", "", expected, "'self'", remedies=[way])
+        raise InputValueError("exclude", expected=expected, got="'self'")
     names = queries.list_labels(asked)
     ids = align("exclude", names, entities, needs_all=False)
     is_entity = ids >= 0
@@ -281,18 +300,24 @@ def _count_strangers(name: str, size: int, number: int) -> list[FindingParts]:
 
 def number_names(title: str, names: Any, entities: Vocabulary, *, is_text: bool) -> IntArray:
     """Return the ids of names in lists; those that qrels do not have come after the others."""
-    ids = align(title, names, entities, is_text=is_text, needs_all=False)
+    column = read_column(title, names, entities.kind_of_elements, is_text=is_text)
+    ids = align(title, column, entities, needs_all=False).copy()
     names_of_qrels = entities.names or ()
-    _refuse_joined("qrels", names_of_qrels, names)
-    _refuse_joined(title, names, names_of_qrels)
-    is_new = ids < 0
+    if entities.words:
+        _refuse_joined("qrels", names_of_qrels, names)
+        _refuse_joined(title, names, names_of_qrels)
+    else:
+        padding = np.where(column.ids == PAD, PAD, 0)
+        entities.refuse_strangers(title, column, padding, at_position)
+    first_new = len(names_of_qrels) or _MOST_NUMBERS
+    is_new = (ids < 0) | (ids >= first_new)
     new = int(np.count_nonzero(is_new))
-    _check_number_of_names(entities.size, len(names_of_qrels) + new)
-    ids[is_new] = len(names_of_qrels) + np.arange(new)
+    _check_name_count(entities.size, first_new + new)
+    ids[is_new] = first_new + np.arange(new)
     return ids
 
 
-def _check_number_of_names(size: int, names: int) -> None:
+def _check_name_count(size: int, names: int) -> None:
     """Refuse more names than there are entities."""
     if names > size:
         expected = f"at least {names:,}, as so many names occur"
@@ -304,10 +329,10 @@ def _refuse_joined(argument: str, names: Sequence[Any], others: Sequence[Any]) -
     joined = [name for name in names if ";" in name or "," in name]
     known = set(others if joined else ())  # Few names are.
     for name in joined:
-        way_out = "" if name in known else way_to_split(name, known.issuperset)
-        if way_out:
-            expected = f"one id in each cell{way_out}, or labels of all entities, if it is one"
-            raise InputValueError(argument, expected=expected, got=repr(name))
+        joined_ids = "" if name in known else describe_joined(name, known.issuperset)
+        if joined_ids:
+            expected = "one id in each cell, or labels of all entities, if it is one"
+            raise InputValueError(argument, expected=expected, got=f"{name!r}{joined_ids}")
 
 
 def _distinct_answers(
@@ -367,7 +392,7 @@ def find_right_answers(
         findings.append((str(exclude), number, f"{words}: left out"))
     leaked = np.flatnonzero(is_leak)
     if len(leaked):
-        findings.append(_warn_of_leaks(splits, leaked, rule))
+        findings.append(_warn_about_leaks(splits, leaked, rule))
     is_dropped = is_itself | is_leak if rule == "drop" else is_itself
     ranked = np.flatnonzero(~is_dropped)
     if not len(ranked):
@@ -376,7 +401,7 @@ def find_right_answers(
     return ranked, len(leaked), findings
 
 
-def _warn_of_leaks(splits: SplitTables, leaked: IntArray, rule: str) -> FindingParts:
+def _warn_about_leaks(splits: SplitTables, leaked: IntArray, rule: str) -> FindingParts:
     """Refuse leaks, or warn of those that are kept; return the finding, which names the first."""
     query, entity = splits.labels_of(leaked[:1])[0]
     first = f"{entity!r} of query {query!r}"

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from .. import reporting
-from ..arrays.row_keys import are_among, digest_of_rows, distinct, distinct_rows
+from ..arrays.row_keys import are_among, cut_blocks, digest_rows, distinct, distinct_rows
 from ..counting.lists import CandidateLists, TopK
 from ..errors import InputTypeError, InputValueError, Option, warn_user
+from ..inputs.array_likes import as_floats
 from ..inputs.checks import Axis, by_position, choice
 from ..inputs.rules import (
     LISTED,
@@ -21,7 +22,7 @@ from ..inputs.rules import (
     RuleOptions,
     read_rules,
 )
-from ..inputs.selection import indptr_of
+from ..inputs.selection import lengths_to_indptr
 from ..metrics.answers import GAINS, MISSES, check_misses, counted_gains
 from ..naming import format_count, public
 from ..ranks.container import GIVES_NUMBER, check_level, check_number
@@ -30,6 +31,7 @@ from ..ranks.protocol import Protocol
 from ..records.columns import first_names
 from ..records.lists import Lists
 from ..records.splits import check_rules
+from ..records.vocabularies import align
 from ..tasks import described_by
 from ..tasks.candidates import (
     ALL,
@@ -46,6 +48,7 @@ from .sets import ANY_INTEGERS, count_repeats, find_right_answers, number_names,
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
+    from ..embeddings.vectors import Embeddings
     from ..inputs.rules import IoMode, Similarity
     from ..ranks.container import Ranks
     from ..records.columns import Names as ListedNames
@@ -56,8 +59,10 @@ if TYPE_CHECKING:
 
 
 SIDE = "answers"
-_IN_ORDER = Option("", effect="names them in order", call="Task(..., entities=names)")
-_ORDER_OF_QUERIES = Option("", effect="has them in order", call="Task(..., queries=queries)")
+_IN_ORDER = Option("entities", ..., "names them in their order", call="Task(..., entities=names)")
+_ORDER_OF_QUERIES = Option(
+    "queries", ..., "names them in the order of the rows", call="Task(..., queries=names)"
+)
 
 
 @public("truerank.retrieval")
@@ -121,9 +126,10 @@ class Task(SidedTask):
         The gain from which on an answer is right, as ``-l`` of trec_eval; dcg, ndcg and err keep
         all gains. Default: all gains above 0 are right.
     exclude : {None, "self"}
-        "self": the entity with the name of a query, or with its number where neither have names, is
-        neither a candidate nor a right answer of it, as where a corpus holds the queries (ArguAna,
-        Quora), or labels make the qrels. It is a known split of that name.
+        "self": the entity with the name of a query, or with its number where neither have names (or
+        labels are their own positions), is neither a candidate nor a right answer of it, as where a
+        corpus holds the queries (ArguAna, Quora), or labels make the qrels. It is a known split of
+        that name.
     columns : mapping of str to (str or int), optional
         The name or number of the column of each role in qrels and known, ``{"query": "who",
         "document": 2}``, and perhaps "relevance", for what has columns. A column called relevance
@@ -235,6 +241,7 @@ class Task(SidedTask):
             files=splits.sources,
             gain=None if gain == GAINS[0] else gain,
             relevance_level=level or None,
+            highest_grade=None if side.gains is None else side.gains.max(),
         )
         super().__init__(
             {SIDE: side},
@@ -242,7 +249,7 @@ class Task(SidedTask):
             splits=splits,
             protocol=protocol,
             facts=zip(splits.rows[right_rows].T, (self.queries, entity_names.names), strict=True),
-            known=", ".join(map(digest_of_rows, known_pairs)) or "none",
+            known=", ".join(map(digest_rows, known_pairs)) or "none",
             test_rows=distinct(side.units),
             height=query_names.size or n_queries,
             findings=[*splits.findings, *findings, *repeats],
@@ -365,7 +372,8 @@ class Task(SidedTask):
             of `row_queries`. The index and columns of a frame must be the labels in their order.
         row_queries : keys, optional
             The query of each row, in any order, by the labels that `qrels` or `queries` have. Each
-            query with right answers has one row; rows of others are counted in the audit.
+            query with right answers has one row; rows of others are counted in the audit. Or
+            ``task.answers``: rows are in the order of ``task.answers.queries``.
 
         Examples
         --------
@@ -440,41 +448,95 @@ class Task(SidedTask):
             {SIDE: ids}, rules, reading, row_queries=_of_side(row_queries), title="ids", **fields
         )
 
-    def _findings_of_lists(
-        self, ranks: Ranks, lists: CandidateLists, rows: IntArray
+    def _list_findings(
+        self, ranks: Ranks, lists: CandidateLists, rows: IntArray, given: Lists | CandidateLists
     ) -> list[reporting.Finding]:
-        """Count the entries of lists that are known, and so left out."""
+        """Count the entries of lists that are known, and lists whose first entry is their query."""
+        findings = self._find_self_lists(given, rows, ranks.protocol.order)
         lengths = np.diff(lists.indptr)
         counted_lengths: Any = ranks.lengths  # They are without what is known; -1: no list.
         n_known = np.zeros_like(lengths)
         n_known[rows] = lengths[rows] - counted_lengths.clip(0)  # Tasks share lists.
         known = int(n_known.sum())
-        if not known:
-            return []
-        words = f"lists hold {format_count(known, 'known entry')}: left out"
-        return [reporting.Finding("known in lists", known, words)]
+        if known:
+            words = f"lists hold {format_count(known, 'known entry')}: left out"
+            findings.append(reporting.Finding("known in lists", known, words))
+        return findings
+
+    def _find_self_lists(
+        self, lists: Lists | CandidateLists, rows: IntArray, order: str
+    ) -> list[reporting.Finding]:
+        """Count the lists that have their query first, if half of those that hold it do."""
+        scores: Any = lists.scores
+        own_ids = np.full(len(lists.indptr) - 1, -1)
+        if isinstance(lists, Mapping):  # Ids number the names here.
+            number_of_name = {name: number for number, name in enumerate(lists.names)}
+            own_ids[:] = [number_of_name.get(query, -1) for query in lists.queries]
+        else:
+            own_ids[rows] = self._own_ids()[self.answers.rows]
+            scores = None if scores is None else as_floats(scores)
+        list_of_entry = np.repeat(np.arange(len(own_ids)), np.diff(lists.indptr))
+        is_own = lists.ids == own_ids[list_of_entry]
+        places = np.arange(len(is_own)) if scores is None else scores
+        is_ascending = scores is None or order == "ascending"
+        first = np.full(len(own_ids), np.inf if is_ascending else -np.inf)
+        (np.fmin if is_ascending else np.fmax).at(first, list_of_entry, places)
+        number = int(np.count_nonzero(is_own & (places == first[list_of_entry])))
+        n_own = int(np.count_nonzero(is_own))
+        words = f"{number:,} of {format_count(n_own, 'list')} that hold their query have it first"
+        return self._find_itself(words, number if 2 * number >= n_own else 0)
+
+    def _vector_findings(self, vectors: Embeddings, rows: IntArray) -> list[reporting.Finding]:
+        """Count the queries whose vector is that of the entity of their name or number."""
+        own_ids = self._own_ids()
+        row_of_query = np.full(len(own_ids), -1)
+        row_of_query[self.answers.rows] = rows
+        (queries,) = np.nonzero((row_of_query >= 0) & (own_ids >= 0))
+        number = 0
+        for block in cut_blocks(0 if vectors.tokens else len(queries)):
+            own = vectors.entities.array[own_ids[queries[block]]]
+            are_equal = vectors.queries.array[row_of_query[queries[block]]] == own
+            number += int(np.count_nonzero(are_equal.all(axis=1)))
+        counted = format_count(len(own_ids), "query")
+        words = f"{number:,} of {counted} have the vector of the entity of their name or number"
+        return self._find_itself(words, number)
+
+    def _find_itself(self, words: str, number: int) -> list[reporting.Finding]:
+        """Say how many queries are candidates of themselves, unless they are left out."""
+        is_left_out = "self" in self.protocol.filter
+        return [reporting.Finding("self", number, words)] if number and not is_left_out else []
+
+    def _own_ids(self) -> IntArray:
+        """Return for each query the entity that has its name, or its number; -1: none has."""
+        queries, entities = self.names["query"], self.names["entity"]
+        names = queries.list_labels(self.answers.query_ids[:, 0])
+        if bool(queries.words) != bool(entities.words):
+            return np.full(len(names), -1)
+        return align("exclude", names, entities, needs_all=False)
 
     def _order_by_place(self, side: str, argument: str) -> RowOrder:
         """Return the order of queries, which is known if they were given, or are 0, 1, 2, ..."""
         if not self._rows_have_order:
             keys = first_names(self.names["query"].list_labels(self.answers.query_ids[:3, 0]))
             problem = f"rows do not name their queries, which are not 0, 1, 2, ... ({keys})"
-            by_key = Option("", effect="names them", call="row_queries=frame.index")
-            raise InputValueError(argument, problem, remedies=[by_key, _ORDER_OF_QUERIES])
+            of_each = Option(
+                "row_queries", ..., "has the query of each row", call="row_queries=queries"
+            )
+            raise InputValueError(argument, problem, remedies=[of_each, _ORDER_OF_QUERIES])
         return super()._order_by_place(side, argument)
 
-    def _ids_of_listed(self, side: str, named: Lists, title: str, names: ListedNames) -> IntArray:
+    def _find_listed_ids(self, side: str, named: Lists, title: str, names: ListedNames) -> IntArray:
         """Return the ids of names, of which some may be new where entities have no order."""
         entities = self.names["entity"]
-        if entities.has_numbers and named.path and names:
+        are_any_integers = entities.holds_ints and not entities.has_order
+        if (entities.has_numbers or are_any_integers) and named.path and names:
             expected = "ids of entities, as qrels of ints have, and no names in text"
-            way = _digits_as_names(entities)
-            raise InputTypeError(title, "", expected, repr(names[0]), remedies=[way])
-        if entities.has_order or entities.has_numbers:
-            return super()._ids_of_listed(side, named, title, names)
+            raise InputTypeError(title, expected=expected, got=repr(names[0]))
+        if entities.has_order:
+            return super()._find_listed_ids(side, named, title, names)
         ids = number_names(title, names, entities, is_text=bool(named.path))
         targets = self.answers.targets
-        if len(ids) and not are_among(targets, ids).any():
+        if len(ids) and entities.names and not are_among(targets, ids).any():
             right = entities.label_of(int(targets[0]))
             two = f"right answers are {right!r}, ..., lists have {names[0]!r}, ..."
             warn_user(title, f"no right answer is in any list: {two}")
@@ -495,8 +557,7 @@ class Task(SidedTask):
         if not entities.has_order:
             problem = f"a number of entities ({entities.size}) beside names in qrels says nothing "
             problem += "about columns: only lists by name can be evaluated"
-            ways = [_IN_ORDER, _digits_as_names(entities)]
-            raise InputValueError(argument, problem, remedies=ways)
+            raise InputValueError(argument, problem, remedies=[_IN_ORDER])
 
     def __repr__(self) -> str:
         side = self.answers
@@ -505,12 +566,6 @@ class Task(SidedTask):
         has_number = self.names["entity"].has_size
         among = f" among {side.n_candidates:,} entities" if has_number else ""
         return f"Task({answers} of {queries}{among}; {self.protocol})"
-
-
-def _digits_as_names(entities: Vocabulary) -> Option:
-    """Return the way out where names are numbers in text."""
-    size = entities.size if entities.has_size else "n"
-    return Option("", effect="takes digits as names", call=f"Task(..., entities=range({size}))")
 
 
 def _ways_to_columns(entities: Vocabulary) -> Sequence[Option]:
@@ -561,7 +616,7 @@ def draw_for_queries(
     own = np.arange(len(answers)), answers
     indptr, drawn = draw_candidates(known, drawing_queries, pools, own, sampled.negatives, rng)
     rows, indices = distinct_rows([np.repeat(drawing_queries, np.diff(indptr)), drawn])
-    return indptr_of(np.bincount(rows, minlength=n_queries)), indices
+    return lengths_to_indptr(np.bincount(rows, minlength=n_queries)), indices
 
 
 def make_answers(
@@ -603,14 +658,14 @@ def make_answers(
         side,
         units=units,
         filter=filter,
-        candidates=_candidates_of_answers(candidates, side, splits),
+        candidates=_answer_candidates(candidates, side, splits),
         gains=None if gains is None else gains[ranked],
         labels=labels,
         without_answers=without_answers,
     )
 
 
-def _candidates_of_answers(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any:
+def _answer_candidates(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any:
     """Return the candidates of tasks, in the form that `Side` takes, drawn or as they were named.
 
     The filter of the side still has all known answers.
@@ -647,16 +702,15 @@ def _without_right(side: Side) -> TaskLists:
     places = np.searchsorted(entries, side.rows * size + side.targets)
     del entries
     lengths -= np.bincount(side.rows, minlength=len(lengths))
-    return indptr_of(lengths), np.delete(indices, places), lists
+    return lengths_to_indptr(lengths), np.delete(indices, places), lists
 
 
 def _read_groups(groups: Any, queries: Vocabulary, n_queries: int, ids: IntArray) -> Labels:
     """Read the groups of some queries: labels of all in their order, or a mapping of queries."""
     if not isinstance(groups, Mapping):
         if not queries.has_order and n_queries > 1:
-            problem = "groups in a sequence do not name their queries"
-            by_key = Option("", effect="says it", call="{query: group}")
-            raise InputValueError("groups", problem, remedies=[by_key, _ORDER_OF_QUERIES])
+            expected = "{query: group}, as this task does not have its queries in an order"
+            raise InputValueError("groups", expected=expected, got=type(groups).__name__)
         in_order = by_position("groups", groups, Axis(queries.names, "queries"))
         return as_labels("groups", in_order, queries.size)[ids]
     names = queries.list_labels(ids)

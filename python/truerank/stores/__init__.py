@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any
@@ -21,13 +20,15 @@ import numpy as np
 from .._core import Scores
 from ..arrays.input_files import (
     MAX_HEADER_BYTES,
-    NpyHeader,
     npz_entries,
     open_input,
     parse_npy_header,
     report_damage,
 )
-from ..errors import InputTypeError, InputValueError, Option, show_briefly
+from ..arrays.input_files import (
+    NpyHeader as NpyHeader,
+)
+from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.array_likes import DTYPES, as_scores, check_dimensions, dtype_name, is_tensor
 from ..inputs.checks import choice, integer, is_integer
 from ..inputs.rules import IO, IoMode
@@ -36,10 +37,6 @@ from .store import ArrayStore, BinaryFile, FileStore, ShardStore
 from .store import Store as Store
 from .store import Tile as Tile
 
-_BLOCKS = Option(
-    "", effect="counts blocks of zarr and HDF5", call="RankCounter.update(z[:, a:b], start=a)"
-)
-_RAW = Option("", effect="opens raw numbers", call="np.memmap(path, dtype, 'r', offset, shape)")
 PATHS = (str, bytes, os.PathLike)
 _WILDCARDS = "*?["
 
@@ -222,16 +219,18 @@ def _read_one(
         on_device = device_store(source, dtype, dtypes)
         if on_device is not None:
             return on_device
-    if isinstance(source, np.memmap):
-        store = open_map(source, dtype, dtypes)
-        if store is not None:
-            return store
+    path = str(source.filename) if isinstance(source, np.memmap) else ""
+    if os.path.isfile(path):
+        mapped, size = source.offset + source.nbytes, os.path.getsize(path)
+        if size < mapped:  # To read beyond its end would kill the process.
+            problem = f"{mapped} bytes of it were mapped, the file has {size}"
+            raise InputValueError("scores", problem, place=path)
     # Numpy would read an array of zarr or HDF5 as a whole.
     chunks = getattr(source, "chunks", None)
     if isinstance(chunks, tuple) and all(is_integer(length) for length in chunks):
-        expected = "an array in memory or a memory map"
+        expected = "an array in memory or a memory map (a RankCounter takes blocks)"
         got = f"{type(source).__name__} in chunks"
-        raise InputTypeError("scores", expected=expected, got=got, remedies=[_BLOCKS])
+        raise InputTypeError("scores", expected=expected, got=got)
     return as_scores(source, dtype, dtypes)
 
 
@@ -242,16 +241,14 @@ def open_file(path: str, dtype: Any, dtypes: tuple[str, ...], member: str | None
     """
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in (".npy", ".npz"):
-        from .index_files import FORMS, dtype_of_bin, file_of, has_vectors, open_matrix
+        from .index_files import FORMS, bin_dtype, file_of, has_vectors, open_matrix
 
         are_scores = dtypes == DTYPES
         if not are_scores and has_vectors(path):
-            return open_matrix(path, dtype_of_bin(dtype), dtype, dtypes)
+            return open_matrix(path, bin_dtype(dtype), dtype, dtypes)
         if os.path.exists(file_of(path)):
-            expected, ways = "a .npy or .npz file", [_RAW, _BLOCKS]
-            if not are_scores:
-                expected, ways = FORMS, [_RAW]
-            raise InputValueError("scores", expected=expected, place=path, remedies=ways)
+            expected = "a .npy or .npz file" if are_scores else FORMS
+            raise InputValueError("scores", expected=expected, place=path)
     with open_input("scores", path) as file:
         if suffix == ".npz":
             place, start, size = _stored_member(file, path, member)
@@ -281,13 +278,13 @@ def _stored_member(file: BinaryFile, path: str, member: str | None) -> tuple[str
         name = next(iter(entries))
     if name not in entries:
         ways = []
+        got = f"{list(entries)}"
         if "truerank" in entries:
-            ways = [Option("", effect="reads saved ranks", call="report(load(path))")]
+            got = "saved ranks"
         elif entries and not member:
-            effect = "says the one that is meant"
-            ways = [Option("member", next(iter(entries)), effect, call="open_scores(path, {})")]
+            effect = "says which is meant"
+            ways = [Option("member", ..., effect, call="open_scores(path, member=name)")]
         expected = f"the array {name!r}"
-        got = list(entries)
         raise InputValueError("scores", expected=expected, got=got, place=path, remedies=ways)
     info = entries[name]
     place = f"{path}: {info.filename}"
@@ -296,40 +293,6 @@ def _stored_member(file: BinaryFile, path: str, member: str | None) -> tuple[str
             raise ValueError("it is compressed; numpy.savez stores arrays as they are")
         archive.open(info)  # This checks its local header, and leaves the file where data begin.
         return place, file.tell(), info.file_size
-
-
-def open_map(array: Any, dtype: Any, dtypes: tuple[str, ...]) -> FileStore | None:
-    """Open the file of a map; None where the array may show anything but what the file has.
-
-    So a part of a map is an array, and so is a map that is copied on writing, or whose file another
-    one has replaced. So is one by columns, whose tiles in memory have whole rows.
-    """
-    import mmap
-
-    path = array.filename or ""
-    is_whole = isinstance(array.base, mmap.mmap) and array.flags.c_contiguous
-    if not is_whole or array.mode == "c" or not os.path.isfile(path):
-        return None
-    check_dimensions(array.shape)
-    name = dtype_name(array.dtype, dtype, dtypes)
-    layout = NpyHeader(array.shape, False, array.dtype, array.offset)
-    with suppress(OSError), open_input("scores", path) as file:
-        if _is_mapped_at(file, array.__array_interface__["data"][0]):
-            return FileStore(file, file.name, layout, name)
-    return None
-
-
-def _is_mapped_at(file: BinaryFile, address: int) -> bool:
-    """Whether an address of memory is that of a map of a file, as far as the system tells it."""
-    status = os.fstat(file.fileno())
-    with open("/proc/self/maps") as maps:
-        for line in maps:
-            span, _, _, device, inode, *_ = line.split(maxsplit=5)
-            first, end = (int(number, 16) for number in span.split("-"))
-            if first <= address < end:
-                numbers = [int(number, 16) for number in device.split(":")]
-                return (os.makedev(*numbers), int(inode)) == (status.st_dev, status.st_ino)
-    return False
 
 
 def matching_files(pattern: str) -> dict[str, int]:
@@ -342,7 +305,7 @@ def matching_files(pattern: str) -> dict[str, int]:
 
     names = sorted(glob.glob(pattern, recursive=True))
     if not names:
-        raise show_briefly(FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern))
+        raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern)
     texts, numbers_of_names = zip(*map(_split_at_numbers, names), strict=True)
     columns = list(zip(*numbers_of_names, strict=False))
     varying = [place for place, column in enumerate(columns) if len(set(column)) > 1]
@@ -359,8 +322,8 @@ def matching_files(pattern: str) -> dict[str, int]:
     for place in varying or range(n_of_folder, len(columns)):
         is_before_total = texts[0][place + 1].strip("-_.") == "of" and place + 1 < len(columns)
         if is_before_total and not _are_all(columns[place], total=columns[place + 1][0]):
-            problem = f"expected {columns[place + 1][0]} shards, as the names say (else list them)"
-            raise show_briefly(FileNotFoundError(errno.ENOENT, problem, pattern))
+            problem = f"expected {columns[place + 1][0]} shards, as the names say"
+            raise FileNotFoundError(errno.ENOENT, problem, pattern)
     return numbers
 
 
@@ -397,8 +360,8 @@ def _refuse_missing_shard(pattern: str, numbers: dict[str, int], store: ShardSto
         i = steps.index(widest)
         firsts = f"first {('rows', 'columns')[store.axis]}, {store.starts[i : i + 2]}"
         problem = f"a shard is missing between {names[i]} and {names[i + 1]}, whose numbers go "
-        problem += f"neither by ones nor by their {firsts} (else list them)"
-        raise show_briefly(FileNotFoundError(errno.ENOENT, problem, pattern))
+        problem += f"neither by ones nor by their {firsts}"
+        raise FileNotFoundError(errno.ENOENT, problem, pattern)
 
 
 def _split_at_numbers(name: str) -> tuple[list[str], list[int]]:

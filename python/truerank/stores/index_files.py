@@ -62,10 +62,10 @@ _HEADER_BYTES = 8
 _SAMPLE = 64  # rows whose counts are compared
 
 
-def ending_of(path: str) -> str:
+def file_ending(path: str) -> str:
     """Return the ending of a name that says what the file holds.
 
-    >>> ending_of("base.1B.u8bin.crop_nb_10000000"), ending_of("SIFT/base.FVECS")
+    >>> file_ending("base.1B.u8bin.crop_nb_10000000"), file_ending("SIFT/base.FVECS")
     ('.u8bin', '.fvecs')
     """
     return os.path.splitext(re.sub(r"\.crop_nb_[0-9]+$", "", path.lower()))[1]
@@ -73,7 +73,7 @@ def ending_of(path: str) -> str:
 
 def has_vectors(path: str) -> bool:
     """Return whether a file has vectors, by its name."""
-    return ending_of(path) in VECTORS or DATASET.fullmatch(path) is not None
+    return file_ending(path) in VECTORS or DATASET.fullmatch(path) is not None
 
 
 def file_of(path: str) -> str:
@@ -94,7 +94,7 @@ def map_matrix(argument: str, path: str, io: str = "map", of_bin: np.dtype[Any] 
             return array
 
 
-def dtype_of_bin(dtype: Any) -> np.dtype[Any]:
+def bin_dtype(dtype: Any) -> np.dtype[Any]:
     """Return the dtype of vectors in `.bin`, given what the caller says of vectors."""
     name = ""
     with suppress(InputTypeError):  # It is refused where all vectors are checked.
@@ -156,10 +156,10 @@ def find_layout(file: IO[bytes], path: str, of_bin: np.dtype[Any]) -> NpyHeader 
     """
     if dataset := DATASET.fullmatch(path):
         return _find_dataset(file, dataset[2] or "", path)
-    ending = ending_of(path)
+    ending = file_ending(path)
     size = os.fstat(file.fileno()).st_size
     if ending in OF_ROWS:
-        return _layout_of_rows(file, size, np.dtype(OF_ROWS[ending]))
+        return _row_layout(file, size, np.dtype(OF_ROWS[ending]))
     shape = _read_header(file, size)
     dtype = np.dtype(OF_WHOLE.get(ending, of_bin))
     may_be_of_bytes = ending == ".bin" and dtype.kind == "f"  # No dtype was given.
@@ -194,10 +194,9 @@ def _wrong_size(
     if may_be_of_bytes and size == size_of_bytes:
         ways = [Option("dtype", "int8", "says that bytes have a sign")]
         ways += [Option("dtype", "uint8", "that they have none")]
-    elif whole_rows and not rest:
-        call = f"np.memmap(path, {dtype.str!r}, 'r', 8, ({whole_rows}, {columns}))"
-        ways = [Option("", effect=f"maps the {whole_rows:,} rows that are there", call=call)]
     got = f"{size:,}"
+    if whole_rows and not rest:
+        got += f", those of {whole_rows:,} rows"
     return InputValueError("scores", expected=expected, got=got, place=place, remedies=ways)
 
 
@@ -221,7 +220,7 @@ def _read_header(file: IO[bytes], size: int) -> tuple[int, int]:
     return rows, columns
 
 
-def _layout_of_rows(file: IO[bytes], size: int, dtype: np.dtype[Any]) -> NpyHeader:
+def _row_layout(file: IO[bytes], size: int, dtype: np.dtype[Any]) -> NpyHeader:
     """Return the layout of rows each of which begins with the count of its numbers."""
     columns = 0
     if size >= _COUNT.itemsize:
@@ -254,9 +253,10 @@ def read_ids(argument: str, path: str, entities: int | None = None) -> Array:
     """Read the ids that an index lists for each query, a row for each, in any dtype of integers.
 
     What -1 becomes in an unsigned dtype is -1, as `signed_ids` has it; the entities are so many. A
-    `.npy` file has an array of integers, an `.npz` file one that is called ids.
+    `.npy` file has an array of integers, an `.npz` file one that is called ids. Where nobody says
+    how many entities there are, they are keys, which may be text.
     """
-    ending = ending_of(path)
+    ending = file_ending(path)
     if ending == ".npy":
         ids = read_npy(argument, path, mapped=True)
     elif ending == ".npz":
@@ -270,7 +270,7 @@ def read_ids(argument: str, path: str, entities: int | None = None) -> Array:
     else:
         expected = f"a name that ends in .npy, {', '.join(LISTS)}, .hdf5:NAME"
         raise InputValueError(argument, expected=expected, got=path)
-    if ids.dtype.kind not in "iu":
+    if ids.dtype.kind not in ("iuU" if entities is None else "iu"):
         expected = "integers, the numbers of entities"
         raise InputTypeError(argument, expected=expected, got=f"dtype {ids.dtype}", place=path)
     with report_damage(argument, path):
@@ -283,7 +283,7 @@ def write_lists(path: str | os.PathLike[str], ids: Array, distances: Array) -> N
 
     `.ivecs` and `.ibin` have the ids alone, `.fbin` the distances, `.bin` both.
     """
-    ending = ending_of(os.fspath(path))
+    ending = file_ending(os.fspath(path))
     shape = np.array(ids.shape, "<u4")
     table = ids.astype("<i4")
     if ending == ".ivecs":

@@ -248,7 +248,7 @@ class Store(ABC):
 
     def file_states(self) -> list[dict[str, int]]:
         """Return what tells each file from another one in its place."""
-        return [state_of_file(path) for path in self._paths]
+        return [file_state(path) for path in self._paths]
 
     @property
     def measure(self) -> str | None:
@@ -534,7 +534,7 @@ class ShardStore(Store):
         out = np.empty(len(rows), self.carrier.newbyteorder("="))
         # With "right", shards of length 0 are skipped.
         numbers = np.searchsorted(self.starts, (rows, columns)[self.axis], side="right") - 1
-        for number, pairs in groups_of(numbers):
+        for number, pairs in iter_groups(numbers):
             inside = [rows[pairs], columns[pairs]]
             inside[self.axis] = inside[self.axis] - self.starts[number]
             out[pairs] = self.shards[number].take(*inside)
@@ -593,12 +593,12 @@ def _check_shard(shard: Store, first: Store, axis: int) -> None:
         raise InputValueError("scores", expected=expected, got=got, place=place, remedies=ways)
 
 
-def groups_of(numbers: Array) -> Iterator[tuple[int, Array]]:
+def iter_groups(numbers: Array) -> Iterator[tuple[int, Array]]:
     """Yield each of some numbers, in ascending order, and the places where it stands.
 
     Examples
     --------
-    >>> [(number, places.tolist()) for number, places in groups_of(np.array([7, 2, 7]))]
+    >>> [(number, places.tolist()) for number, places in iter_groups(np.array([7, 2, 7]))]
     [(2, [1]), (7, [0, 2])]
     """
     order = np.argsort(numbers, kind="stable")
@@ -607,7 +607,7 @@ def groups_of(numbers: Array) -> Iterator[tuple[int, Array]]:
             yield int(numbers[places[0]]), places
 
 
-def state_of_file(path: str) -> dict[str, int]:
+def file_state(path: str) -> dict[str, int]:
     """Return what tells a file from another one in its place, by the words of messages.
 
     Programs that copy can set the size and the time of modification, as ``rsync -t`` and ``cp -p``

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .. import tables
-from ..errors import InputTypeError, InputValueError, Option
+from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import flag
 from ..naming import import_extra, public, terminal_text
 
@@ -220,11 +220,8 @@ class AsTable(ABC):
         name = os.fsdecode(path)
         ending = os.path.splitext(name)[1].lower()
         if ending not in FORMS:
-            ways = []
-            if ending == ".npz" and hasattr(self, "ranks"):
-                ways.append(Option("", effect="keeps the ranks", call="report.ranks.save(path)"))
             expected = f"a name that ends in one of {', '.join(FORMS)}"
-            raise InputValueError("path", expected=expected, got=repr(name), remedies=ways)
+            raise InputValueError("path", expected=expected, got=repr(name))
         others = sorted(options.keys() - {"indent"})
         if ending == ".json" and others:
             raise InputTypeError(others[0], expected="none in JSON, which has all digits and rows")

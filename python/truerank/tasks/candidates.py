@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays.row_keys import are_among, distinct, distinct_rows, look_up
 from ..errors import InputValueError
 from ..inputs.checks import flag, integer
-from ..inputs.selection import indptr_of, refuse_mask_of_integers
+from ..inputs.selection import lengths_to_indptr, refuse_mask_of_integers
 from ..naming import format_count, public
 from ..records.columns import first_names, joined_rows
 from ..records.vocabularies import Vocabulary, align, align_set
@@ -101,12 +101,12 @@ def check_sample(sampled: Sampled, default: str) -> Sampled:
     return sampled
 
 
-def batches_of(work: IntArray, most: int) -> Iterator[slice]:
+def cut_batches(work: IntArray, most: int) -> Iterator[slice]:
     """Cut items into batches of about the same work; an item of more is a batch of its own.
 
     Examples
     --------
-    >>> list(batches_of(np.array([2, 2, 9, 1]), 5))
+    >>> list(cut_batches(np.array([2, 2, 9, 1]), 5))
     [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
     """
     done = np.cumsum(work)
@@ -149,13 +149,13 @@ def draw_candidates(
     """
     pool_indptr, columns, pool_of_task = pools
     width = 1 + max(int(part.max(initial=0)) for part in (columns, known[1], right[1]))
-    skip_indptr, skip_keys = _keys_of_skips(known, rows, pools, width)
+    skip_indptr, skip_keys = _skip_keys(known, rows, pools, width)
     allowed = np.diff(pool_indptr)[pool_of_task] - np.diff(skip_indptr)[rows]
     negatives = min(negatives, int(allowed.max(initial=0)))
     lengths = np.minimum(allowed, negatives)
-    indptr = indptr_of(lengths + np.bincount(right[0], minlength=len(rows)))
+    indptr = lengths_to_indptr(lengths + np.bincount(right[0], minlength=len(rows)))
     indices = np.empty(indptr[-1], np.int32) if width < 1 << 31 else np.empty(indptr[-1], np.int64)
-    for batch in batches_of(np.full(len(rows), negatives), NUMBERS_AT_ONCE):
+    for batch in cut_batches(np.full(len(rows), negatives), NUMBERS_AT_ONCE):
         numbers = _draw(allowed[batch], negatives, rng)
         counts = lengths[batch]
         queries = rows[batch]
@@ -208,7 +208,7 @@ def _insert_answers(
     return np.insert(drawn, places, answers)
 
 
-def _keys_of_skips(
+def _skip_keys(
     known: tuple[IntArray, IntArray],
     rows: IntArray,
     pools: tuple[IntArray, IntArray, IntArray],
@@ -222,7 +222,7 @@ def _keys_of_skips(
 
     >>> known = np.array([0, 2, 3]), np.array([11, 13, 12])
     >>> pools = np.array([0, 5]), np.arange(10, 15), np.array([0, 0])
-    >>> _keys_of_skips(known, np.array([0, 1]), pools, 100)
+    >>> _skip_keys(known, np.array([0, 1]), pools, 100)
     (array([0, 2, 3]), array([  1,   2, 102]))
     """
     known_indptr, known_columns = known
@@ -238,7 +238,7 @@ def _keys_of_skips(
         pool_of_column * width + pool_columns, pool_of_query[query_of_known] * width + known_columns
     )
     queries = query_of_known[in_pool]
-    indptr = indptr_of(np.bincount(queries, minlength=n_queries))
+    indptr = lengths_to_indptr(np.bincount(queries, minlength=n_queries))
 
     places = positions - pool_indptr[pool_of_query[queries]]
     skipped_before = np.arange(len(queries)) - indptr[queries]
@@ -300,7 +300,7 @@ class CandidateSet:
             return self.sampled.name
         if isinstance(self.pool, str):
             return self.pool
-        return name_of_sets([self])
+        return name_sets([self])
 
     @cached_property
     def one_set(self) -> IntArray | None:
@@ -333,7 +333,7 @@ class CandidateSet:
             if len(missing):
                 first = members.label_of(int(missing[0]))
                 problem = f"{len(missing):,} {noun} are not among the candidates, first {first!r}"
-                raise InputValueError(ARGUMENT, f"{problem}: add them")
+                raise InputValueError(ARGUMENT, problem)
             return ids
         without_list = distinct(keys[~are_among(keys, self.keys)])
         if len(without_list):
@@ -348,7 +348,7 @@ class CandidateSet:
             answer = members.label_of(int(answers[missing[0]]))
             key = self.key_names.label_of(int(keys[missing[0]]))
             problem = f"{len(missing):,} right answers are not among their candidates"
-            problem += f", first {answer!r} for {key!r} of the {self.key_names.of}: add them"
+            problem += f", first {answer!r} for {key!r} of the {self.key_names.of}"
             raise InputValueError(ARGUMENT, problem)
         if self.one_set is not None:
             return self.one_set
@@ -390,11 +390,11 @@ def read_keyed_lists(
     """Read a mapping of relations or queries to lists of candidates, by labels or ids."""
     names = list(value)
 
-    def place_of_key(i: int) -> str:
+    def key_place(i: int) -> str:
         hint = " (in qrels also queries without a right answer)" if keys.of == "queries" else ""
         return f"among the {keys.of} of its lists{hint}"
 
-    ids = align(ARGUMENT, names, keys, place_of_key)
+    ids = align(ARGUMENT, names, keys, key_place)
     lengths, elements = joined_rows(
         ARGUMENT, value.values(), "labels or ids", lambda i: f"in the list of {names[i]!r}"
     )
@@ -402,27 +402,27 @@ def read_keyed_lists(
         refuse_mask_of_integers(ARGUMENT, elements.ids[: lengths[0]], members.size)
     ends = np.cumsum(lengths)
 
-    def place_of_candidate(i: int) -> str:
+    def candidate_place(i: int) -> str:
         return f"in the list of {names[int(np.searchsorted(ends, i, side='right'))]!r}"
 
-    candidates = align(ARGUMENT, elements, members, place_of_candidate)
+    candidates = align(ARGUMENT, elements, members, candidate_place)
     order = np.argsort(ids, kind="stable")  # Lists are sorted by the ids of their keys.
     number_of_list = np.empty(len(ids), dtype=np.int64)
     number_of_list[order] = np.arange(len(ids))
     lists, pool = distinct_rows([np.repeat(number_of_list, lengths), candidates])
-    indptr = indptr_of(np.bincount(lists, minlength=len(ids)))
+    indptr = lengths_to_indptr(np.bincount(lists, minlength=len(ids)))
     repeated = len(candidates) - len(pool)
     return CandidateSet(pool, keys=ids[order], indptr=indptr, key_names=keys, repeated=repeated)
 
 
-def name_of_sets(sets: Sequence[CandidateSet]) -> str:
+def name_sets(sets: Sequence[CandidateSet]) -> str:
     """Return what a protocol calls chosen candidates, one set for each side, or one for all.
 
     Lists that are all the same are one set.
 
     Examples
     --------
-    >>> name_of_sets([CandidateSet(np.array([0, 1])), CandidateSet(np.array([2]))])
+    >>> name_sets([CandidateSet(np.array([0, 1])), CandidateSet(np.array([2]))])
     'selection of 2 x 1 (fa1e0462)'
     """
     from hashlib import blake2b

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Selection
-from ..arrays.row_keys import are_among, codes_of, distinct_rows, row_keys, without
+from ..arrays.row_keys import are_among, distinct_rows, factorize, row_keys, without
 from ..counting.lists import CandidateLists, TopK, as_lists, rank_checked_lists
-from ..errors import InputTypeError, InputValueError, argument_names, warn_user
+from ..errors import InputTypeError, InputValueError, Option, argument_names, warn_user
 from ..inputs.array_likes import as_scores
 from ..inputs.checks import choice
-from ..inputs.selection import indptr_of, join_ranges
+from ..inputs.selection import join_ranges, lengths_to_indptr
 from ..naming import format_count
 from ..ranks.container import check_number
 from ..records.columns import first_names
@@ -47,7 +47,10 @@ def open_lists(
         return read_lists(argument, value, rules=rules, roles=roles, **reading)
     with argument_names(ids=argument):  # The ids of a TopK are positions.
         lists = as_lists(value.ids, value.scores, rules.dtype)
-    return lists.once(rules) if is_once else lists
+    if is_once:
+        return lists.once(rules)
+    way = Option("duplicates", "first", "counts each once, at its best score if they have scores")
+    return lists._replace(remedies=(way,))
 
 
 def choose_lists(
@@ -70,7 +73,7 @@ def choose_lists(
     id_of_number[used_numbers] = align_names(used_names)
     scores = None if named.scores is None else as_scores(named.scores[entries], dtype)
     return CandidateLists(
-        indptr=indptr_of(lengths),
+        indptr=lengths_to_indptr(lengths),
         ids=id_of_number[name_numbers],
         scores=scores,
         score_at=lambda i: named.score_at(entries[i]),
@@ -78,7 +81,7 @@ def choose_lists(
     )
 
 
-def findings_of_names(
+def name_findings(
     named: Lists, list_of_query: IntArray, lists: CandidateLists, side: Side, vocabulary: Vocabulary
 ) -> list[Finding]:
     """Find right answers that their lists lack, but have in another writing.
@@ -108,7 +111,7 @@ def findings_of_names(
     if not pairs:
         return []
     words = f"{len(pairs):,} of the first {len(queries):,} right answers differ from listed names "
-    words += f"only in case, blanks, Unicode form or leading zeros: {', '.join(pairs[:3])}"
+    words += f"only in blanks, Unicode form or leading zeros: {', '.join(pairs[:3])}"
     return [Finding("names", len(pairs), words)]
 
 
@@ -117,8 +120,8 @@ def _find_other_writing(answer: str, names: Sequence[str]) -> list[str]:
 
     Examples
     --------
-    >>> _find_other_writing("Doc 07", ["a", "doc07"]), _find_other_writing("x y", ["y", "x"])
-    (['doc07'], ['x', 'y'])
+    >>> _find_other_writing("Doc 07", ["a", "Doc07"]), _find_other_writing("x y", ["y", "x"])
+    (['Doc07'], ['x', 'y'])
     """
     plain_answer = _plain_text([answer]).lstrip("0")
     plain_text = _plain_text([*names, ""])  # A "\0" ends each name.
@@ -133,14 +136,14 @@ def _find_other_writing(answer: str, names: Sequence[str]) -> list[str]:
 
 
 def _plain_text(names: Iterable[str]) -> str:
-    """Join names, without case, blanks and what Unicode writes in several ways.
+    """Join names, without blanks and what Unicode writes in several ways.
 
     Examples
     --------
     >>> _plain_text(["Doc 1", "\uff21"]).split(chr(0))
-    ['doc1', 'a']
+    ['Doc1', 'A']
     """
-    return "".join(unicodedata.normalize("NFKC", "\0".join(names)).casefold().split())
+    return "".join(unicodedata.normalize("NFKC", "\0".join(names)).split())
 
 
 def report_missing_lists(
@@ -163,7 +166,7 @@ def report_missing_lists(
             if text_of_name in unused_by_text:
                 pairs.append(f"{unused_by_text[text_of_name]!r} for {name!r}")
         if pairs:
-            text += "; there are lists of names that differ only in blanks or case: "
+            text += "; there are lists of names that differ only in blanks: "
             text += ", ".join(pairs[:3])
         warn_user(argument, text)
         words = f"{format_count(len(missing), 'query')} with right answers without a list"
@@ -175,7 +178,7 @@ def report_missing_lists(
     return findings
 
 
-def findings_of_reading(
+def reading_findings(
     argument: str, named: Lists, vocabularies: Sequence[Vocabulary]
 ) -> list[Finding]:
     """Find rows of several lists, and names of another writing than those of the task.
@@ -189,7 +192,7 @@ def findings_of_reading(
     return [Finding(*each) for each in parts]
 
 
-def rank_lists_of_side(
+def rank_side_lists(
     lists: CandidateLists,
     rows: IntArray,
     side: Side,
@@ -246,7 +249,7 @@ def candidates_of_lists(
     are_filtered = partial(_are_in, filters.lists, selection_keys(filters, size), size)
     are_in_pool = partial(_are_in, pools.lists, selection_keys(pools, size), size)
     # Tasks often share their case: a list, candidates, a filter and a query.
-    cases = codes_of(rows, pools.lists, filters.lists, side.rows)
+    cases = factorize(rows, pools.lists, filters.lists, side.rows)
     tasks = cases.first()  # one for each case
 
     # Ids out of range are refused where they are ranked.
@@ -280,7 +283,7 @@ def _are_in(lists: IntArray, keys: IntArray, size: int, tasks: Any, ids: IntArra
 def _make_selection(case: IntArray, ids: IntArray, cases: Codes) -> Selection:
     """Return the selection that has for each case its ids, which come in any order."""
     order = np.argsort(row_keys([case, ids]), kind="stable")
-    indptr = indptr_of(np.bincount(case, minlength=len(cases.distinct)))
+    indptr = lengths_to_indptr(np.bincount(case, minlength=len(cases.distinct)))
     return Selection(indptr, ids[order], cases.codes)
 
 

@@ -16,21 +16,21 @@ from .._core import IntegerTable, Selection
 from ..arrays.row_keys import (
     RowKeys,
     are_among,
-    blocks_of,
-    codes_of,
+    cut_blocks,
     distinct_in_place,
+    factorize,
     first_equals,
     hash_rows,
 )
 from ..counting.driver import count_scores
 from ..counting.job import Job
 from ..counting.ranking import rank
-from ..errors import InputValueError, Option, argument_names, warn_user
+from ..errors import InputValueError, argument_names, warn_user
 from ..inputs.checks import choice, integer, several
-from ..inputs.selection import indptr_of, join_ranges
+from ..inputs.selection import join_ranges, lengths_to_indptr
 from ..naming import import_extra, public
 from ..ranks.joining import join_ranks
-from ..ranks.protocol import Origin, fingerprint_of
+from ..ranks.protocol import Origin, short_sha256
 from ..stores import read_scores, shape_of
 from ..stores.on_device import copy_to_device
 
@@ -60,7 +60,7 @@ _LEAST_SPREAD = 1e-5  # A row that deviates by a smaller share of its size is a 
 # The float32 scores of a batch take so much memory, and one batch is in memory at a time.
 BATCH_BYTES = 64 << 20
 # What a task knows of the protocol of its ranks; counting knows the rest.
-_FIELDS = ("filter", "filter_rule", "candidates", "sampled", "split", "gain")
+_FIELDS = ("filter", "filter_rule", "candidates", "sampled", "split", "gain", "highest_grade")
 
 
 @public("truerank.tasks")
@@ -81,7 +81,7 @@ class Side:
         2**36, more than there can be, where the number of entities was not given.
     queries : ndarray of int64, shape (m, c)
         The distinct queries, each a row of ids, in lexicographic order. A copy, so that
-        ``torch.from_numpy`` takes it.
+        ``torch.from_numpy`` takes it. ``row_queries={"tail": task.tail}`` says that rows have it.
     rows : ndarray of int64, shape (n,)
         The query of each task.
     targets : ndarray of int64, shape (n,)
@@ -149,7 +149,7 @@ class Side:
         starts = np.searchsorted(ordered, units, side="left")
         counts = np.searchsorted(ordered, units, side="right") - starts
         tasks = order[join_ranges(starts, counts)]
-        queries = codes_of(self.rows[tasks])
+        queries = factorize(self.rows[tasks])
         return replace(
             self,
             query_ids=self.query_ids[queries.distinct],
@@ -164,7 +164,7 @@ class Side:
         )
 
 
-def warn_of_unlike_rows(
+def warn_about_unlike_rows(
     argument: str, store: Store, rows: IntArray, side: Side, tasks: IntArray
 ) -> None:
     """Warn if rows of one query have other scores, by more than rounding makes.
@@ -195,8 +195,7 @@ def warn_of_unlike_rows(
     if _differ_beyond_rounding(scores[pairs], first_scores[pairs], is_compared[pairs]):
         share = f"{len(pairs):,} of {len(tasks):,} rows that were compared"
         text = f"in {share} a query has scores that differ from its first row"
-        way = Option("", effect="gives the query of each row", call="row_queries=")
-        warn_user(argument, f"{text}; row i belongs to test[i]", [way])
+        warn_user(argument, f"{text}; row i belongs to test[i]")
 
 
 def _differ_beyond_rounding(
@@ -252,7 +251,7 @@ def core_selection(selection: TaskLists | IntArray | None) -> Selection | None:
     return Selection(np.array([0, len(selection)]), selection, None, True)
 
 
-def job_of_side(side: Side, rows: IntArray, rules: Rules) -> Job:
+def make_job(side: Side, rows: IntArray, rules: Rules) -> Job:
     """Return the job of the tasks of a side, each of which reads a row; all was checked before."""
     selections = core_selection(side.filter), core_selection(side.candidates)
     return Job(rows, side.targets, *selections, rules=rules)
@@ -281,9 +280,9 @@ def lists_of_tasks(selection: Any, tasks: IntArray) -> Any:
     if not isinstance(selection, tuple):
         return selection
     indptr, indices, lists = selection
-    used, new_lists = codes_of(lists[tasks])
+    used, new_lists = factorize(lists[tasks])
     lengths = np.diff(indptr)[used]
-    return indptr_of(lengths), indices[join_ranges(indptr[used], lengths)], new_lists
+    return lengths_to_indptr(lengths), indices[join_ranges(indptr[used], lengths)], new_lists
 
 
 def _entries(values: Any, tasks: IntArray) -> Any:
@@ -330,10 +329,10 @@ def make_side(
     keys_of: Callable[[Any], IntArray] = query_columns[0].__getitem__
     if len(query) > 1:
         keys_of = RowKeys(query_columns).of
-    queries = codes_of(keys_of(ranked))
+    queries = factorize(keys_of(ranked))
     known_answers = None
     if has_filter:
-        codes = _codes_of_answers(queries.distinct, keys_of, facts[answer], n_candidates, is_asked)
+        codes = _number_answers(queries.distinct, keys_of, facts[answer], n_candidates, is_asked)
         del keys_of  # Its memory is needed for the lists.
         codes = distinct_in_place(codes)
         first_codes = np.arange(len(queries.distinct) + 1) * n_candidates  # of each query
@@ -353,7 +352,7 @@ def make_side(
     )
 
 
-def _codes_of_answers(
+def _number_answers(
     asked_keys: IntArray,
     keys_of: Callable[[Any], IntArray],
     answers: IntArray,
@@ -369,14 +368,14 @@ def _codes_of_answers(
     Examples
     --------
     >>> keys_of = np.array([7, 5, 3]).__getitem__
-    >>> _codes_of_answers(np.array([3, 7]), keys_of, np.array([2, 1, 9]), 10)
+    >>> _number_answers(np.array([3, 7]), keys_of, np.array([2, 1, 9]), 10)
     array([12,  9])
     """
     # Facts of other queries are ruled out before they take memory: what is not written takes none.
     codes = np.empty(len(answers), dtype=np.int64)
     table = IntegerTable(asked_keys, len(codes))
     end = 0
-    for block in blocks_of(len(answers)):
+    for block in cut_blocks(len(answers)):
         positions, block_codes = table.look_up(keys_of(block))
         block_codes *= width
         block_codes += answers[block][positions]
@@ -484,22 +483,22 @@ def rank_batches(
     return join_ranks(ranks_of_batches)[place_of_task]
 
 
-def rank_vectors_of_side(
+def rank_side_vectors(
     argument: str, vectors: Embeddings, rows: IntArray, side: Side, rules: Rules, watch: Any
 ) -> Ranks:
     """Rank the tasks of a side, each by the scores of the vector in its row."""
     first_rows = rows[first_equals(side.rows)]
     is_unlike = vectors.mismatched_rows(rows, first_rows)
-    warn_of_unlike_rows(argument, vectors, rows, side, np.flatnonzero(is_unlike))
+    warn_about_unlike_rows(argument, vectors, rows, side, np.flatnonzero(is_unlike))
     # Equal rows are read once.
-    job = job_of_side(side, np.where(is_unlike, rows, first_rows), rules)
+    job = make_job(side, np.where(is_unlike, rows, first_rows), rules)
     counts = vectors.counts(job, watch=watch)
     if rules.audit:
         counts.arrays["mismatched"] = is_unlike.astype(np.int64)
     return counts.ranks(job, vectors)
 
 
-def rank_scores_of_side(
+def rank_side_scores(
     argument: str,
     store: Any,
     rows: IntArray,
@@ -510,14 +509,14 @@ def rank_scores_of_side(
     io: str | None,
 ) -> Ranks:
     """Rank the tasks of a side, each by its row of an open store."""
-    job = job_of_side(side, rows, rules)
+    job = make_job(side, rows, rules)
     counts = count_scores(store, job, io, report_progress=watch)
     first_rows = rows[first_equals(side.rows)]
     if rules.audit and counts.fault is None:
         is_unlike = store.mismatched_rows(rows, first_rows, io)
         counts.arrays["mismatched"] = is_unlike.astype(np.int64)
     ranks = counts.ranks(job, store)
-    warn_of_unlike_rows(argument, store, rows, side, np.flatnonzero(rows != first_rows))
+    warn_about_unlike_rows(argument, store, rows, side, np.flatnonzero(rows != first_rows))
     return ranks
 
 
@@ -548,8 +547,8 @@ def find_origins(memory: dict[str, Any]) -> tuple[Origin, ...]:
     """Return what tells a task from others, made of its parts once and when it is asked for."""
     if "origins" not in memory:
         rows = memory["rows"]
-        fingerprint = fingerprint_of(rows.tobytes() + number_facts(memory["facts"]).tobytes())
-        digests = digest_of_names(memory["vocabularies"]), f"known facts {memory['known']}"
+        fingerprint = short_sha256(rows.tobytes() + number_facts(memory["facts"]).tobytes())
+        digests = digest_names(memory["vocabularies"]), f"known facts {memory['known']}"
         n_rows = 1 + int(rows.max(initial=-1))
         origin = Origin(fingerprint, n_rows, len(rows), memory["n_queries"], digests)
         memory["origins"] = (origin,)
@@ -578,19 +577,19 @@ def number_facts(columns: Iterable[tuple[IntArray, Any]]) -> IntArray:
         if names is None:
             digests.append(np.ascontiguousarray(ids))
         else:
-            codes = codes_of(ids)
+            codes = factorize(ids)
             digest = b"".join([digest_of(names[i]) for i in codes.distinct.tolist()])
             digests.append(np.frombuffer(digest, np.int64)[codes.codes])
     return hash_rows(digests).view(np.int64)
 
 
-def digest_of_names(vocabularies: Iterable[Vocabulary]) -> str:
+def digest_names(vocabularies: Iterable[Vocabulary]) -> str:
     """Return how many entities there are, if somebody said it, and a digest of names in order.
 
     Examples
     --------
     >>> from truerank.records.vocabularies import Vocabulary
-    >>> digest_of_names([Vocabulary(3, None), Vocabulary(2, None, "relations")])
+    >>> digest_names([Vocabulary(3, None), Vocabulary(2, None, "relations")])
     '3 entities'
     """
     numbers = []
@@ -601,4 +600,4 @@ def digest_of_names(vocabularies: Iterable[Vocabulary]) -> str:
         if each.of in ("entities", "left", "right") and each.has_size:
             numbers.append(f"{each.size:,} {each.of}")
     text = ", ".join(numbers)
-    return f"{text} by name ({fingerprint_of(repr(named).encode())})" if named else text
+    return f"{text} by name ({short_sha256(repr(named).encode())})" if named else text

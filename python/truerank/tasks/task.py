@@ -23,19 +23,20 @@ from ..counting.job import refuse_places
 from ..errors import InputTypeError, InputValueError, Option, argument_names
 from ..inputs.array_likes import index_array
 from ..inputs.checks import NUMBERED, Axis, by_position, check_shape, is_iterable
-from ..inputs.progress_listeners import as_listener, reporter, watch_of_part
+from ..inputs.progress_listeners import as_listener, reporter, watch_part
 from ..inputs.rules import LISTED
 from ..naming import format_count
 from ..records.id_tables import read_keys
 from ..records.vocabularies import align
 from ..stores import PATHS, read_scores, shape_of
 from .side import (
+    Side,
     check_score_shape,
     find_origins,
     join_sides,
     rank_batches,
-    rank_scores_of_side,
-    rank_vectors_of_side,
+    rank_side_scores,
+    rank_side_vectors,
 )
 
 if TYPE_CHECKING:
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from ..records.lists import Lists
     from ..records.splits import FindingParts, SplitTables
     from ..records.vocabularies import Vocabulary
-    from .side import Side
 
     BySide = Mapping[str, Any]
     # What a model gives for a side, opened and checked: its size, and what ranks the side's tasks
@@ -83,7 +83,7 @@ class Task:
 
     `splits` have the facts, `facts` are the columns of those that are ranked, whatever the sides
     are, as `number_facts` takes them, and `known` has digests of what is known, by
-    `digest_of_rows`.
+    `digest_rows`.
     """
 
     sides: dict[str, Side]  # in the order of their tasks in Ranks; they are attributes, too
@@ -173,7 +173,7 @@ class Task:
             _, rows = look_up(self.test_rows, rows)
         return RowOrder(rows, self.height, self._row_noun, self._row_axis)
 
-    def _ids_of_keys(
+    def _find_key_ids(
         self, side: str, argument: str, columns: Iterable[Any], *, is_text: bool, needs_all: bool
     ) -> IntArray:
         """Return the ids of keys of a side, which name nothing where the task has no such label.
@@ -186,14 +186,21 @@ class Task:
         ]
         return np.stack(ids, axis=1)
 
-    def _ids_of_listed(self, side: str, named: Lists, argument: str, names: Any) -> IntArray:
+    def _find_listed_ids(self, side: str, named: Lists, argument: str, names: Any) -> IntArray:
         """Return the ids of some of the names that lists of a side have."""
         return align(argument, names, self._vocabulary(side), is_text=bool(named.path))
 
-    def _findings_of_lists(
-        self, ranks: Ranks, lists: CandidateLists, rows: IntArray
+    def _list_findings(
+        self, ranks: Ranks, lists: CandidateLists, rows: IntArray, given: Lists | CandidateLists
     ) -> list[reporting.Finding]:
-        """Return what of lists does not count, or is short; `rows` are those of the ranks."""
+        """Return what of lists does not count, or is short; `rows` are those of the ranks.
+
+        The `given` lists may be by key, with names.
+        """
+        return []
+
+    def _vector_findings(self, vectors: Embeddings, rows: IntArray) -> list[reporting.Finding]:
+        """Return what is worth knowing of vectors; `rows` are those of the tasks of a side."""
         return []
 
     # -- evaluation: what is handed over by side ---------------------------------------------------
@@ -230,7 +237,7 @@ class Task:
                 expected = f"None, as the sides of the task are {', '.join(self.sides)}"
                 raise InputTypeError(key, expected=expected)
 
-    def _check_keys_of_sides(self, row_queries: Any) -> BySide:
+    def _check_side_keys(self, row_queries: Any) -> BySide:
         """Check that keys of rows are by side of the task; those without have theirs by place."""
         keys_of_sides = {} if row_queries is None else row_queries
         if not isinstance(keys_of_sides, Mapping) or not keys_of_sides.keys() <= self.sides.keys():
@@ -241,28 +248,42 @@ class Task:
 
     def _row_orders(self, row_queries: Any, title: str) -> dict[str, RowOrder]:
         """Return whose the rows of each side are: those of the units, or of queries by keys."""
-        keys_of_sides = self._check_keys_of_sides(row_queries)
+        keys_of_sides = self._check_side_keys(row_queries)
         return {name: self._row_order(name, keys_of_sides.get(name), title) for name in self.sides}
 
     def _row_order(self, name: str, keys: Any, title: str) -> RowOrder:
         """Return whose the rows of a side are: of its units, or of the queries that keys name.
 
         A key for each row, in any order, is read by the task's vocabularies, as rows of facts are;
-        those of one column may be labels, too. Values that have a title have their keys in one
-        argument.
+        those of one column may be labels, too. A side of this task, or of the whole, is its own
+        queries. Values that have a title have their keys in one argument.
         """
         if keys is None:
             return self._order_by_place(name, title or name)
         side = self.sides[name]
         argument = "row_queries" if title else f"row_queries: {name}"
-        columns = read_keys(argument, keys, self.roles[name][:-1])
-        ids = self._ids_of_keys(name, argument, columns, is_text=False, needs_all=False)
-        are_query_ids = isinstance(keys, np.ndarray) and np.array_equal(keys, side.query_ids)
-        if are_query_ids and not np.array_equal(ids, keys):
-            problem = f"these are positions, as in task.{name}.queries, but ints are labels here"
-            raise InputValueError(argument, f"{problem}; give keys by labels")
+        roles = self.roles[name][:-1]
+        labels = None
+        if isinstance(keys, Side):
+            if keys.reads is not side.reads:  # A side of this task, or of the whole, shares them.
+                got = f"the side {keys.name!r} of another task, or another side"
+                raise InputValueError(argument, expected=f"task.{name} of this task", got=got)
+            ids = keys.query_ids
+        else:
+            columns = read_keys(argument, keys, roles)
+            are_query_ids = isinstance(keys, np.ndarray) and np.array_equal(keys, side.query_ids)
+            are_ambiguous = any(self.names[role].expected_for_int for role in roles)
+            if not (are_query_ids and are_ambiguous):
+                ids = self._find_key_ids(name, argument, columns, is_text=False, needs_all=False)
+            if are_query_ids and (are_ambiguous or not np.array_equal(ids, keys)):
+                problem = (
+                    f"these are positions, as in task.{name}.queries, but labels are asked for"
+                )
+                call = f"task.{name}" if title else f'{{"{name}": task.{name}}}'
+                way = Option("row_queries", ..., "has these queries", call=f"row_queries={call}")
+                raise InputValueError(argument, problem, remedies=[way])
+            labels = tuple(columns[0]) if len(columns) == 1 else None
         row_of_query, n_unused = self._match_keys(name, argument, ids)
-        labels = tuple(columns[0]) if len(columns) == 1 else None
         axis = Axis(labels, "row_queries")
         return RowOrder(row_of_query[side.rows], len(ids), f"key of {argument}", axis, n_unused)
 
@@ -282,7 +303,7 @@ class Task:
             raise InputValueError(argument, f"{share} of the task have no row, first {first!r}")
         return row_of_query, int(np.count_nonzero(~is_used))
 
-    def _findings_of_rows(
+    def _row_findings(
         self, orders: Mapping[str, RowOrder], values: BySide
     ) -> list[reporting.Finding]:
         """Return what is worth knowing of rows, which were handed over as values by side."""
@@ -332,7 +353,7 @@ class Task:
                 _, rank = sources[name]
                 argument = title or name
                 with argument_names(ids=argument, scores=argument):
-                    ranks_of_sides.append(rank(watch_of_part(watch, sizes, i)))
+                    ranks_of_sides.append(rank(watch_part(watch, sizes, i)))
         return self._report(ranks_of_sides, findings)
 
     def _rank_callables(
@@ -401,6 +422,7 @@ class Task:
                 expected = f"sides of the task ({', '.join(self.sides)})"
                 raise InputValueError("bias", expected=expected, got=repr(name))
         sources: dict[str, Source] = {}
+        findings = self._row_findings(orders, queries)
         opened: dict[str, Embeddings] = {}  # The first of each noun, whose candidates others share.
         for name, noun in noun_of_side.items():
             argument = title or name
@@ -417,10 +439,11 @@ class Task:
             )
             opened.setdefault(noun, vectors)
             side = self.sides[name]
-            rank = partial(rank_vectors_of_side, argument, vectors, rows, side, rules)
+            rank = partial(rank_side_vectors, argument, vectors, rows, side, rules)
             sources[name] = vectors.nbytes, rank
+            findings += self._vector_findings(vectors, rows)
         open_watch = partial(embeddings.vectors.watching, rules.progress)
-        return self._rank_sides(sources, open_watch, self._findings_of_rows(orders, queries), title)
+        return self._rank_sides(sources, open_watch, findings, title)
 
     def _open_vectors(
         self, name: str, argument: str, order: RowOrder, rules: Rules, **vectors: Any
@@ -473,9 +496,9 @@ class Task:
             argument = title or name
             order = orders[name]
             store, rows = self._open_scores(name, scores[name], order, rules, argument=argument)
-            rank = partial(rank_scores_of_side, argument, store, rows, side, rules, io=io)
+            rank = partial(rank_side_scores, argument, store, rows, side, rules, io=io)
             sources[name] = store.nbytes, rank
-        findings = self._findings_of_rows(orders, scores)
+        findings = self._row_findings(orders, scores)
         return self._rank_sides(
             sources, lambda size: nullcontext(reporter(listener, size)), findings, title
         )
@@ -537,10 +560,10 @@ class Task:
         -----
         UserWarning
             If queries have no list: it names the first three, and lists of other queries whose
-            names differ from theirs only in blanks or case.
+            names differ from theirs only in blanks.
         """
         self._check_sides(values, "lists", title)
-        keys_of_sides = self._check_keys_of_sides(row_queries)
+        keys_of_sides = self._check_side_keys(row_queries)
         reading = {**reading, "answers": self._answers}
         lists_of_sides: dict[str, Lists | CandidateLists] = {}
         orders = {}  # of lists in rows
@@ -560,7 +583,7 @@ class Task:
                 expected = f"keys of sides whose lists are a TopK, and none for {name!r}"
                 raise InputTypeError("row_queries", expected=expected)
         # All were checked before one is ranked. Progress is told of each side by itself.
-        findings = self._findings_of_rows(orders, {})
+        findings = self._row_findings(orders, {})
         ranks_of_sides = []
         for name, side in self.sides.items():
             read = lists_of_sides[name]
@@ -577,7 +600,7 @@ class Task:
                 lists = read
                 rows = orders[name].rows
             with argument_names(ids=argument, scores=argument):
-                ranks = tasks.list_evaluation.rank_lists_of_side(
+                ranks = tasks.list_evaluation.rank_side_lists(
                     lists,
                     rows,
                     side,
@@ -587,7 +610,7 @@ class Task:
                     files=files,
                 )
             ranks_of_sides.append(ranks)
-            findings += self._findings_of_lists(ranks, lists, rows)
+            findings += self._list_findings(ranks, lists, rows, read)
         return self._report(ranks_of_sides, findings, **fields)
 
     def _lists_by_key(
@@ -603,7 +626,7 @@ class Task:
         columns: Any = [named.queries]
         if n_key_roles > 1:
             columns = list(zip(*named.queries, strict=True)) or [()] * n_key_roles
-        keys = self._ids_of_keys(
+        keys = self._find_key_ids(
             name, argument, columns, is_text=bool(named.path), needs_all=self._all_queries_known
         )
         list_of_query, is_used, _ = match_rows(side.query_ids, keys)
@@ -618,15 +641,15 @@ class Task:
         unused = () if self._is_part else np.flatnonzero(~is_used)  # A part need not use all.
         unused_keys = [named.queries[i] for i in unused]
         list_of_query[is_missing] = len(named)  # An empty list, behind all others.
-        align_names = partial(self._ids_of_listed, name, named, argument)
+        align_names = partial(self._find_listed_ids, name, named, argument)
         with argument_names(scores=argument):
             lists = tasks.list_evaluation.choose_lists(named, list_of_query, align_names, dtype)
         findings = tasks.list_evaluation.report_missing_lists(
             argument, len(list_of_query), missing_keys, unused_keys
         )
         vocabularies = [self.names[role] for role in roles]
-        findings += tasks.list_evaluation.findings_of_reading(argument, named, vocabularies)
-        findings += tasks.list_evaluation.findings_of_names(
+        findings += tasks.list_evaluation.reading_findings(argument, named, vocabularies)
+        findings += tasks.list_evaluation.name_findings(
             named, list_of_query, lists, side, self._vocabulary(name)
         )
         return lists, findings

@@ -14,15 +14,15 @@ import numpy as np
 from ..arrays.input_files import path_name
 from ..arrays.row_keys import are_among
 from ..arrays.saved_files import read_npz
-from ..counting.job import sha256_of
+from ..counting.job import sha256_hex
 from ..counting.lists import PAD, TopK
-from ..embeddings.scoring import topk_of_job
-from ..embeddings.vectors import Embeddings, watching
+from ..embeddings.scoring import search_topk
+from ..embeddings.vectors import Embeddings, watching, widened
 from ..errors import InputTypeError, InputValueError, Option
-from ..inputs.array_likes import as_array, as_floats, refuse_mask
+from ..inputs.array_likes import as_array, refuse_mask
 from ..inputs.checks import choice, forbidden_nan, number, signed_ids
 from ..inputs.rules import SimilarityOptions, read_rules, with_options
-from ..inputs.selection import join_ranges, list_numbers
+from ..inputs.selection import join_ranges, lengths_to_indptr, list_numbers
 from ..metrics.answers import HITS
 from ..naming import format_count, public
 from ..records.lists import DUPLICATES, write_run
@@ -35,6 +35,7 @@ from .list_evaluation import selection_keys
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from .._core import Scores
     from ..arrays.types import FloatArray, IntArray
     from ..counting.job import Job
     from ..inputs.rules import Similarity
@@ -53,6 +54,7 @@ FINDINGS = {
     "no candidates": "ids that are not candidates of their query: {:,}",
     "tied lists": "lists with right ids that the truth lacks: {:,}",
     "without candidates": "queries without candidates, which are left out: {:,}",
+    "taken on trust": "queries whose truth is taken on trust: {:,}",
     "ids from 1": "ids less 1 would have recall {:.2g} in the first 100 queries",
 }
 # What a place of a list has: no id, one that is no candidate, a wrong one, a right one that the
@@ -63,6 +65,8 @@ MISSING, STRANGER, WRONG, NEAR, KNOWN = range(5)
 _LOW_RECALL, _GAIN = 0.5, 0.1
 _FIRST = slice(100)
 _EXAMPLES = 100  # ids that contradict a truth, of which one must do so beyond rounding
+_SEARCHED = 16  # queries of a truth that is looked at, and the largest file that is read for it
+_MOST_BYTES = 16_000_000_000
 
 
 @public("truerank")
@@ -84,14 +88,14 @@ def evaluate_topk(
     """Measure the recall of an index by the lists that it returned, beside the exact ones.
 
     Let k be the length of the lists, m the least of k and the number of a query's candidates, and t
-    the similarity of the m-th id of the truth. An id is right if the first m of the truth have it,
-    or if it is a candidate whose similarity is at least t - `tolerance`: whatever ties is right.
+    the least similarity of the first m ids of the truth. An id is right if these have it, or if it
+    is a candidate whose similarity is at least t - `tolerance`: whatever ties is right.
     The recall of a query is (right ids among its k, each once, at most m) / m, and the recall is
     the mean over queries, as ann-benchmarks and DiskANN have it; queries without candidates are
     left out.
 
     Similarities are in double precision, whatever vectors hold: narrower floats give other last
-    digits, by which near copies are told apart. Only t, and ids that the truth lacks, are scored.
+    digits, by which near copies are told apart. The truth is scored, and ids that it lacks.
 
     Parameters
     ----------
@@ -103,9 +107,11 @@ def evaluate_topk(
         `.bin`. For a smaller k hand over ``ids[:, :k]``.
     truth : TopK, array_like of int, shape (q, m or more), or path
         The exact lists of these vectors, as `topk_embeddings` or another tool found them. Files
-        give their ids, not their distances. For double precision throughout, give `topk_embeddings`
-        `queries` of float64. A file of the command `topk` must be of the same vectors, candidates
-        and similarity.
+        give their ids, not their distances. Lists that are out of order, by more than single
+        precision rounds, are put in order. For double precision throughout, give `topk_embeddings`
+        `queries` of float64. Sixteen queries are searched to look at the truth, but for a file of
+        the command `topk`, whose digests must be those of this search, and where a file of entities
+        is larger than 16 GB.
     tolerance : float
         How much less similar than the m-th a right id may be: 1e-3 with "l2" is ann-benchmarks'
         rule.
@@ -126,15 +132,16 @@ def evaluate_topk(
         comparisons: two indexes are compared query by query. Other keys are refused, since the
         order of right answers says nothing. The protocol holds k, similarity, precision and
         tolerance: recalls that differ in one of them are not compared. ``report.audit()`` says how
-        many ids are missing, are no candidates, or are right by their similarity.
+        many ids are missing, are no candidates, or are right by their similarity, and in how many
+        queries the truth is taken on trust.
 
     Raises
     ------
     TypeError, ValueError, OSError
         As `rank_embeddings` does. For ids that are no integers or out of range, repeated ones, a
         tolerance below 0, and a truth that is not of these vectors and candidates: it has fewer ids
-        than there are candidates, or ids that are no candidates, or it lacks an id of the lists
-        that is more similar than its m-th.
+        than there are candidates, or ids that are no candidates, or it lacks an id, of the lists or
+        of a search, that is more similar than its last by more than single precision rounds.
 
     Examples
     --------
@@ -146,28 +153,13 @@ def evaluate_topk(
     >>> report["recall@2"], report.per_query("recall@2").tolist()
     (0.75, [0.5, 1.0])
     """
-    tolerance = number("tolerance", tolerance)
-    if not 0 <= tolerance < math.inf:
-        raise InputValueError("tolerance", expected="a number from 0 on", got=tolerance)
     search: dict[str, Any] = {"bias": bias, "filter": filter, "candidates": candidates}
     embeddings, job = open_search(queries, entities, similarity, **search, **options)
-    count, size = len(job.targets), embeddings.shape[-1]
-    lists = read_lists("ids", ids, (count, size), duplicates=duplicates)
-    k = lists.shape[1]
-    if isinstance(truth, PATHS):
-        truth = read_truth(path_name("truth", truth), embeddings, job)
-    nearest = read_lists("truth", truth, (count, size), k)
-    sizes = count_candidates(job, size)
-    check_truth(nearest, sizes, job)
+    shape = len(job.targets), embeddings.shape[-1]
+    lists = read_lists("ids", ids, shape, duplicates=duplicates)
     with watching(job.rules.progress, lists.nbytes):
-        hits, findings = find_answers(embeddings, job, lists, nearest, tolerance)
-    name = f"top {min(k, size)} by {embeddings.measure} in {embeddings.dtype}"
-    if tolerance:
-        name += f", tolerance {tolerance!r}"
-    if job.candidates is not None:
-        name += f", of a selection ({sha256_of(job.candidates)[:8]})"
-    ranks = rank_hits(embeddings, job, hits, nearest, sizes).with_protocol(candidates=name)
-    return report_task(ranks, findings, unit="query")
+        exact, on_trust = read_truth(embeddings, job, truth, lists.shape[1])
+        return report_lists(embeddings, job, lists, exact, tolerance, on_trust)
 
 
 # -- lists -----------------------------------------------------------------------------------------
@@ -178,13 +170,16 @@ def read_lists(
     value: Any,
     shape: tuple[int, int],
     k: int = 0,
+    *,
     duplicates: str = "raise",
     keys: Vocabulary | None = None,
+    is_whole: bool = False,
 ) -> IntArray:
     """Return the first k ids (0: all) of the list of each query, and -1 where there is none.
 
-    The shape is that of the scores; as few ids as entities suffice. An id that comes again is
-    refused, or -1 where it counts once. Those of files may be keys of the entities.
+    The shape is that of the scores; as few ids as entities suffice, and whole lists may have more.
+    An id that comes again is refused, or -1 where it counts once. Those of files may be keys of the
+    entities.
     """
     n_queries, n_entities = shape
     array, place = _read_ids(argument, value, n_entities, keys)
@@ -196,6 +191,8 @@ def read_lists(
         expected += format_count(n_queries, "query")
         got = f"shape {array.shape}"
         raise InputValueError(argument, expected=expected, got=got, place=place)
+    if is_whole:
+        k = max(k, width)
     ids = np.full((n_queries, k), PAD)
     ids[:, :width] = array[:, :k]
     expected = f"ids from 0 to {n_entities - 1:,}, or {PAD} for none"
@@ -262,18 +259,6 @@ def count_ids(lists: IntArray) -> IntArray:
     return lengths
 
 
-def check_truth(nearest: IntArray, sizes: IntArray, job: Job) -> None:
-    """Refuse lists that are not of the first candidates of queries that have so many of them."""
-    rows, places = np.nonzero(nearest != PAD)
-    are_wrong = np.zeros(nearest.shape, np.bool_)
-    are_wrong[rows, places] = ~are_candidates(job, rows, nearest[rows, places])
-    refuse_where(are_wrong, "truth", nearest, "only candidates of the query")
-    # With "omit", an entity whose similarity is NaN is no candidate: any length may be right.
-    lengths = count_ids(nearest) if job.rules.nan == "omit" else sizes
-    are_missing = (nearest == PAD) & (np.arange(nearest.shape[1]) < lengths[:, None])
-    refuse_where(are_missing, "truth", nearest, "an id, as the query has more candidates")
-
-
 # -- who is a candidate ----------------------------------------------------------------------------
 
 
@@ -314,118 +299,99 @@ def count_candidates(job: Job, size: int) -> IntArray:
 
 
 def mark_answers(
-    embeddings: Embeddings, job: Job, lists: IntArray, nearest: IntArray, tolerance: float
+    embeddings: Embeddings, job: Job, lists: IntArray, truth: TopK, tolerance: float
 ) -> npt.NDArray[np.int8]:
     """Mark what each place of the lists of the first queries has, from MISSING to KNOWN.
 
-    `nearest` has the first ids of the truth; a query without any has no candidates.
+    `truth` has the first ids of the exact lists; a query without any has no candidates.
     """
-    first_keys = embeddings.shape[-1] * np.arange(len(lists))[:, None]
-    truth_keys = (nearest + first_keys)[nearest != PAD]
     has_id = lists != PAD
-    are_known = has_id & are_among((lists + first_keys).ravel(), truth_keys).reshape(lists.shape)
+    are_known = has_id & are_in_lists(lists, truth.ids, embeddings.shape[-1])
     answers = np.where(are_known, np.int8(KNOWN), np.int8(MISSING))
     rows, places = np.nonzero(has_id & ~are_known)
     is_candidate = are_candidates(job, rows, lists[rows, places])
     answers[rows, places] = np.where(is_candidate, WRONG, STRANGER)
-    is_scored = is_candidate & (count_ids(nearest)[rows] > 0)
+    is_scored = is_candidate & (count_ids(truth.ids)[rows] > 0)
     rows, places = rows[is_scored], places[is_scored]
     ids = lists[rows, places]
-    scores, last_scores = score_beside_last(embeddings, job, nearest, rows, ids)
-    refuse_truth_that_lacks(embeddings, rows, ids, scores, last_scores)
-    is_near = (scores >= last_scores - tolerance) | np.isnan(last_scores)  # NaN is the worst score
+    # With "omit", an id whose similarity is NaN is no candidate.
+    pairs = TopK(ids, score_pairs(embeddings, job, rows, ids, ("worst", "omit")))
+    last = take(find_last(truth), rows)
+    refuse_truth_that_lacks(embeddings, job, rows, pairs, last)
+    # NaN is the worst score.
+    is_near = (pairs.scores >= last.scores - tolerance) | np.isnan(last.scores)
     answers[rows[is_near], places[is_near]] = NEAR
     return answers
 
 
-def score_beside_last(
-    embeddings: Embeddings, job: Job, nearest: IntArray, rows: IntArray, ids: IntArray
-) -> tuple[FloatArray, FloatArray]:
-    """Score ids that the truth lacks, and for each the last id that it has for the same query.
+def are_in_lists(ids: IntArray, lists: IntArray, size: int) -> Flags:
+    """Return whether each id, of so many and PAD, is in the list of its row."""
+    first_keys = (size + 1) * np.arange(len(lists))[:, None]
+    return are_among((ids + first_keys).ravel(), (lists + first_keys).ravel()).reshape(ids.shape)
 
-    A NaN that the rule forbids is refused.
-    """
-    lengths = count_ids(nearest)
-    queries = np.flatnonzero(lengths)
-    all_rows = np.append(rows, queries)
-    all_ids = np.append(ids, nearest[queries, lengths[queries] - 1])
-    scores = embeddings.score(all_rows, all_ids, job.rules.num_threads)
-    are_refused = np.isnan(scores) & (job.rules.nan != "worst")
-    if job.rules.nan == "omit":  # Those that the truth lacks are then no candidates.
-        are_refused[: len(rows)] = False
+
+def score_pairs(
+    embeddings: Embeddings, job: Job, rows: IntArray, ids: IntArray, rules: Sequence[str]
+) -> FloatArray:
+    """Score pairs of a query and an id; a NaN is refused unless one of the rules is the job's."""
+    scores = embeddings.score(rows, ids, job.rules.num_threads)
+    are_refused = np.isnan(scores) & (job.rules.nan not in rules)
     if are_refused.any():
         first = int(are_refused.argmax())
-        place = f"a score at row {all_rows[first]}, column {all_ids[first]}"
+        place = f"a score at row {rows[first]}, column {ids[first]}"
         raise forbidden_nan("scores", place, job.rules.nan)
-    last_scores = np.zeros(len(lengths))
-    last_scores[queries] = scores[len(rows) :]
-    return scores[: len(rows)], last_scores[rows]
+    return scores
 
 
-def refuse_truth_that_lacks(
-    embeddings: Embeddings,
-    rows: IntArray,
-    ids: IntArray,
-    scores: FloatArray,
-    last_scores: FloatArray,
-) -> None:
-    """Refuse a truth if a candidate that it lacks is more similar than its last id.
-
-    The difference must be more than single precision may round, in any order of additions, also in
-    those of |q|^2 + |e|^2 - 2 q e. Of the usual similarities, the largest differences are tested.
-    """
-    above = np.flatnonzero(scores > last_scores)
-    above = above[np.argsort(last_scores[above] - scores[above], kind="stable")[:_EXAMPLES]]
-    if not len(above) or embeddings.similarity not in ("dot", "cosine", "l2", "sql2"):
-        return
-    gaps = scores[above] - last_scores[above]
-    if embeddings.similarity == "l2":  # Roots of small numbers differ more: squares are compared.
-        sums_of_distances = -scores[above] - last_scores[above]
-        gaps *= sums_of_distances
-    roundings = rounding_of_floats(embeddings, rows[above], ids[above], last_scores[above])
-    are_beyond = gaps > roundings
-    if are_beyond.any():
-        i = above[are_beyond.argmax()]
-        problem = f"query {rows[i]}: entity {ids[i]} is missing, but more similar than the "
-        problem += (
-            f"last id ({scores[i]:.6g} against {last_scores[i]:.6g}): the truth has other vectors, "
-        )
-        problem += "candidates or similarity, or less than single precision"
-        raise InputValueError("truth", problem)
+def find_last(lists: TopK) -> TopK:
+    """Return the least similar id of each list; PAD with inf if it has none."""
+    scores = np.where(lists.ids == PAD, np.inf, lists.scores)
+    places = scores.argmin(axis=1)  # NaN is the least of all.
+    return take(TopK(lists.ids, scores), (np.arange(len(scores)), places))
 
 
-def rounding_of_floats(
-    embeddings: Embeddings, rows: IntArray, ids: IntArray, last_scores: FloatArray
-) -> FloatArray:
-    """Return by how much float32 may round the scores of some pairs; by l2, their squares.
-
-    A sum of d products has at most d roundings, |q|^2 + |e|^2 - 2 q e a few more; each is a share
-    eps of what is added, at most (|q| + |e|)^2.
-    """
-    vectors = [
-        as_floats(part.with_array(part.array[places]))
-        for part, places in ((embeddings.queries, rows), (embeddings.entities, ids))
-    ]
-    with np.errstate(over="ignore"):
-        largest_sums: FloatArray = sum(np.linalg.norm(each, axis=1) for each in vectors) ** 2
-    if embeddings.similarity == "cosine":
-        largest_sums = np.ones(len(rows))
-    n_roundings = 8 + vectors[0].shape[1]
-    roundings: FloatArray = (
-        np.finfo(np.float32).eps * n_roundings * (largest_sums + np.abs(last_scores))
-    )
-    return roundings
+def take(pairs: TopK, places: Any) -> TopK:
+    """Return some ids with their scores, in lists or in one row."""
+    return TopK(pairs.ids[places], pairs.scores[places])
 
 
 # -- the report ------------------------------------------------------------------------------------
 
 
+def report_lists(
+    embeddings: Embeddings,
+    job: Job,
+    lists: IntArray,
+    exact: TopK,
+    tolerance: float = 0.0,
+    on_trust: int = 0,
+) -> Report:
+    """Report the recall of lists beside exact ones, some taken on trust, which may be longer."""
+    tolerance = number("tolerance", tolerance)
+    if not 0 <= tolerance < math.inf:
+        raise InputValueError("tolerance", expected="a number from 0 on", got=tolerance)
+    k, size = lists.shape[1], embeddings.shape[-1]
+    exact = take(exact, np.s_[:, :k])
+    hits, findings = find_answers(embeddings, job, lists, exact, tolerance)
+    if on_trust:
+        message = FINDINGS["taken on trust"].format(on_trust)
+        findings.append(Finding("taken on trust", on_trust, message))
+    name = f"top {min(k, size)} by {embeddings.measure} in {embeddings.dtype}"
+    if tolerance:
+        name += f", tolerance {tolerance!r}"
+    if job.candidates is not None:
+        name += f", of a selection ({sha256_hex(job.candidates)[:8]})"
+    sizes = count_candidates(job, size)
+    ranks = rank_hits(embeddings, job, hits, exact.ids, sizes).with_protocol(candidates=name)
+    return report_task(ranks, findings, unit="query")
+
+
 def find_answers(
-    embeddings: Embeddings, job: Job, lists: IntArray, nearest: IntArray, tolerance: float
+    embeddings: Embeddings, job: Job, lists: IntArray, truth: TopK, tolerance: float
 ) -> tuple[IntArray, list[Finding]]:
     """Return how many right answers the list of each query has, and what its places have."""
-    answers = mark_answers(embeddings, job, lists, nearest, tolerance)
-    n_right = count_ids(nearest)
+    answers = mark_answers(embeddings, job, lists, truth, tolerance)
+    n_right = count_ids(truth.ids)
     hits = np.count_nonzero(answers >= NEAR, axis=1)
     numbers: dict[str, Any] = {
         "missing ids": np.maximum(n_right - count_ids(lists), 0).sum(),
@@ -435,7 +401,7 @@ def find_answers(
     }
     if mean_recall(hits, n_right) < _LOW_RECALL:
         less = np.where(lists > 0, lists - 1, PAD)[_FIRST]
-        answers = mark_answers(embeddings, job, less, nearest[_FIRST], tolerance)
+        answers = mark_answers(embeddings, job, less, take(truth, _FIRST), tolerance)
         hits_of_less = np.count_nonzero(answers >= NEAR, axis=1)
         recall_of_less = mean_recall(hits_of_less, n_right[_FIRST])
         if recall_of_less - mean_recall(hits[_FIRST], n_right[_FIRST]) > _GAIN:
@@ -478,7 +444,7 @@ def rank_hits(
     without_answers = np.zeros(len(rows), np.int64)
     without_answers[:1] = np.count_nonzero(n_right == 0)
     ranks = ranks._with({"without_answers": without_answers})
-    return ranks.with_labels(queries=rows, targets=places, unit=rows)
+    return ranks.with_labels(queries=rows, targets=places)
 
 
 # -- the truth -------------------------------------------------------------------------------------
@@ -508,10 +474,10 @@ def find_nearest(embeddings: Embeddings, job: Job, k: int, rows: IntArray | None
         job = job.part(rows, job.all_rows[rows])
     size = len(job.targets) * embeddings.shape[-1] * embeddings.itemsize
     with watching(job.rules.progress, size) as watch:
-        return topk_of_job(embeddings, job, k, watch)
+        return search_topk(embeddings, job, k, watch)
 
 
-def facts_of_search(embeddings: Embeddings, job: Job) -> dict[str, Any]:
+def search_facts(embeddings: Embeddings, job: Job) -> dict[str, Any]:
     """Return what tells a search from others, by names for messages: numbers, words and digests."""
     tokens_of_queries, tokens_of_entities = embeddings.tokens or (None, None)
     facts: dict[str, Any] = {"similarity": embeddings.similarity, "precision": embeddings.dtype}
@@ -523,7 +489,7 @@ def facts_of_search(embeddings: Embeddings, job: Job) -> dict[str, Any]:
         "candidates": (job.candidates, job.filter, job.rules.nan),
     }
     for name in index_files.DIGESTS:
-        facts[f"digest of {name}"] = sha256_of(*content[name])[:16]
+        facts[f"digest of {name}"] = sha256_hex(*content[name])[:16]
     return facts
 
 
@@ -566,7 +532,7 @@ def _check_each_row_once(argument: str, rows: IntArray, n_queries: int) -> None:
 
 def check_form(argument: str, path: str, entities: int) -> None:
     """Refuse a name of which no form of lists is known, or whose ids have too few bytes."""
-    ending = index_files.ending_of(path)
+    ending = index_files.file_ending(path)
     if ending not in FORMS:
         expected = f"a name that ends in one of {', '.join(FORMS)}"
         raise InputValueError(argument, expected=expected, got=path)
@@ -579,7 +545,7 @@ def check_form(argument: str, path: str, entities: int) -> None:
 
 def save_lists(path: str, top: TopK, rows: IntArray, facts: Mapping[str, Any]) -> None:
     """Write the lists of some queries in the form that the ending of a name says."""
-    ending = index_files.ending_of(path)
+    ending = index_files.file_ending(path)
     if ending == ".npz":
         index_files.save_top(path, facts, ids=top.ids, scores=top.scores, rows=rows)
     elif ending == ".run":
@@ -589,14 +555,161 @@ def save_lists(path: str, top: TopK, rows: IntArray, facts: Mapping[str, Any]) -
         index_files.write_lists(path, top.ids, -top.scores if is_distance else top.scores)
 
 
-def read_truth(path: str, embeddings: Embeddings, job: Job) -> IntArray:
-    """Read the ids of exact lists; what was saved with digests must be of this search."""
-    is_saved = path.lower().endswith(".npz") and "truerank" in read_npz("truth", path, ())[0]
-    if not is_saved:
-        return index_files.read_ids("truth", path)
-    facts, top = join_lists("truth", [path])
-    for name, fact in facts_of_search(embeddings, job).items():
-        if facts[name] != fact:
+# -- how a truth is looked at ----------------------------------------------------------------------
+
+
+def read_truth(embeddings: Embeddings, job: Job, truth: Any, k: int) -> tuple[TopK, int]:
+    """Read exact lists and look at them; return their first k, and how many are taken on trust.
+
+    What was saved with digests must be of this search, and is then as if it had been searched now.
+    """
+    is_of_search = False
+    if isinstance(truth, PATHS):
+        path = path_name("truth", truth)
+        is_npz = path.lower().endswith(".npz")
+        is_of_search = is_npz and "truerank" in read_npz("truth", path, ())[0]
+    if is_of_search:
+        facts, truth = join_lists("truth", [path])
+        for name, fact in search_facts(embeddings, job).items():
             got = facts[name]
-            raise InputValueError("truth", expected=f"{name} {fact}", got=got, place=path)
-    return top.ids
+            if got != fact:
+                raise InputValueError("truth", expected=f"{name} {fact}", got=got, place=path)
+    shape = len(job.targets), embeddings.shape[-1]
+    nearest = read_lists("truth", truth, shape, k, is_whole=True)
+    exact = take(put_in_order(embeddings, job, nearest), np.s_[:, :k])
+    sizes = count_candidates(job, shape[1])
+    # With "omit", an entity whose similarity is NaN is no candidate: any length may be right.
+    lengths = count_ids(exact.ids) if job.rules.nan == "omit" else sizes
+    are_missing = (exact.ids == PAD) & (np.arange(k) < lengths[:, None])
+    refuse_where(are_missing, "truth", exact.ids, "an id, as the query has more candidates")
+    return exact, 0 if is_of_search else look_at_truth(embeddings, job, exact, sizes)
+
+
+def put_in_order(embeddings: Embeddings, job: Job, nearest: IntArray) -> TopK:
+    """Score exact lists; if one is out of order beyond rounding, put all in order."""
+    rows, places = np.nonzero(nearest != PAD)
+    ids = nearest[rows, places]
+    are_wrong = np.zeros(nearest.shape, np.bool_)
+    are_wrong[rows, places] = ~are_candidates(job, rows, ids)
+    refuse_where(are_wrong, "truth", nearest, "only candidates of the query")
+    scores = np.full(nearest.shape, -np.inf)
+    scores[rows, places] = score_pairs(embeddings, job, rows, ids, ("worst",))
+    as_read = TopK(nearest, scores)
+    order = np.lexsort((-scores, nearest == PAD))  # NaN comes last of all scores.
+    in_order = take(as_read, (np.arange(len(order))[:, None], order))
+    moved = np.nonzero(in_order.ids != nearest)
+    place = find_beyond_rounding(embeddings, moved[0], take(in_order, moved), take(as_read, moved))
+    return in_order if place >= 0 else as_read
+
+
+def look_at_truth(embeddings: Embeddings, job: Job, truth: TopK, sizes: IntArray) -> int:
+    """Refuse a truth that lacks what some queries find; return how many are taken on trust.
+
+    The queries have so many candidates.
+    """
+    queries = np.flatnonzero(sizes)
+    if embeddings.files and embeddings.entities.array.nbytes > _MOST_BYTES:
+        return len(queries)
+    chosen = np.linspace(0, len(queries) - 1, min(_SEARCHED, len(queries)))
+    queries = queries[chosen.astype(np.int64)]
+    found = search_topk(embeddings, job.part(queries, queries), truth.ids.shape[1])
+    known = take(truth, queries)
+    last = find_last(known)
+    # With "omit", the truth may have too few ids: then even the worst is better than none.
+    last.scores[count_ids(known.ids) < count_ids(found.ids)] = -np.inf
+    is_lacking = (found.ids != PAD) & ~are_in_lists(found.ids, known.ids, embeddings.shape[-1])
+    rows = np.nonzero(is_lacking)[0]
+    refuse_truth_that_lacks(
+        embeddings, job, queries[rows], take(found, is_lacking), take(last, rows)
+    )
+    return int(np.isinf(float_rounding(embeddings, queries, last)).sum())
+
+
+def refuse_truth_that_lacks(
+    embeddings: Embeddings, job: Job, rows: IntArray, pairs: TopK, last: TopK
+) -> None:
+    """Refuse a truth if a candidate that it lacks is more similar than its last id."""
+    place = find_beyond_rounding(embeddings, rows, pairs, last)
+    if place < 0:
+        return
+    query, entity = rows[place], pairs.ids[place]
+    problem = f"query {query}: entity {entity} is missing, but more similar than the last id "
+    problem += (
+        f"({pairs.scores[place]:.6g} against {last.scores[place]:.6g}): the truth has another "
+    )
+    problem += "similarity, other vectors or other candidates, or less than single precision"
+    remedies = []
+    if query == entity and job.filter is None and embeddings.tokens is None:
+        parts = (embeddings.queries, embeddings.entities)
+        vectors = [gather_vectors(part, None, rows[[place]])[0] for part in parts]
+        if (vectors[0] == vectors[1]).all():
+            way = Option("filter", True, "leaves out each query itself", "filter=[[0], [1], ...]")
+            remedies = [way]
+    raise InputValueError("truth", problem, remedies=remedies)
+
+
+def find_beyond_rounding(embeddings: Embeddings, rows: IntArray, pairs: TopK, others: TopK) -> int:
+    """Return the place of an id that is more similar than another; -1 if there is none.
+
+    The difference must be more than single precision may round, in any order of additions. The
+    largest differences are tested. NaN is the worst score.
+    """
+    with np.errstate(invalid="ignore"):
+        gaps = pairs.scores - others.scores
+    gaps[np.isnan(others.scores) & ~np.isnan(pairs.scores)] = np.inf
+    above = np.flatnonzero(gaps > 0)
+    above = above[np.argsort(-gaps[above], kind="stable")[:_EXAMPLES]]
+    roundings = float_rounding(embeddings, rows[above], take(pairs, above))
+    roundings += float_rounding(embeddings, rows[above], take(others, above))
+    beyond = above[gaps[above] > roundings]
+    return int(beyond[0]) if len(beyond) else -1
+
+
+def float_rounding(embeddings: Embeddings, rows: IntArray, pairs: TopK) -> FloatArray:
+    """Return by how much float32 may round the scores of queries and ids; inf: nobody knows.
+
+    A sum of n terms has at most n roundings, what is done before and after it a few more; each is
+    a share eps of the sum of magnitudes: of dot at most |q| |e|, of |q|^2 + |e|^2 - 2 q e at most
+    (|q| + |e|)^2. Scores that are no finite numbers are not rounded.
+    """
+    starts = embeddings.tokens or (None, None)
+    queries, query_starts = gather_vectors(embeddings.queries, starts[0], rows)
+    entities, entity_starts = gather_vectors(embeddings.entities, starts[1], pairs.ids)
+    n_terms = queries.shape[1] + len(queries) / max(1, len(rows))
+    share = float(np.finfo(np.float32).eps) * (8 + n_terms)
+    similarity = embeddings.similarity
+    power = 1 if similarity.endswith("l1") else 2
+    with np.errstate(all="ignore"):
+        norms = [np.linalg.norm(vectors, power, axis=1) for vectors in (queries, entities)]
+        if similarity == "cosine":
+            roundings = np.full(len(rows), share)
+        elif similarity in ("dot", "maxsim"):
+            query_norms = np.add.reduceat(norms[0], query_starts)
+            roundings = share * query_norms * np.maximum.reduceat(norms[1], entity_starts)
+        else:  # The score is a function of a sum of distances, which has these ends.
+            sums = (np.abs(queries - entities) ** power).sum(axis=1)
+            signs = np.array([[-1.0], [1]])
+            ends = np.maximum(sums + signs * share * (norms[0] + norms[1]) ** power, 0)
+            if similarity == "poincare":
+                rests = [1 - norm**2 - signs * share for norm in norms]
+                ends = 1 + 2 * ends / (rests[0] * rests[1])
+                ends = np.arccosh(np.maximum(ends * (1 + signs * share), 1)) ** 2
+                ends[1, np.minimum(*rests)[1] < share] = np.inf  # at the edge of the ball
+            elif similarity in ("l2", "inverse_l2"):
+                ends = np.sqrt(ends)
+            if similarity.startswith("inverse"):
+                ends = (signs * share - 1) / (1 + ends)
+            roundings = ends[1] - ends[0]
+        roundings += share * np.abs(pairs.scores)  # A bias is at most the score and the rest.
+    return np.where(np.isfinite(pairs.scores), roundings, 0)
+
+
+def gather_vectors(
+    vectors: Scores, starts: IntArray | None, places: IntArray
+) -> tuple[FloatArray, IntArray]:
+    """Return some vectors, or those of some lists, in double precision, and where each begins."""
+    counts = np.ones_like(places)
+    if starts is not None:
+        counts = np.diff(starts)[places]
+        places = join_ranges(starts[:-1][places], counts)
+    return widened(vectors.with_array(vectors.array[places])).array, lengths_to_indptr(counts)[:-1]

@@ -1,0 +1,101 @@
+"""Remedies that are not named, since what came shows that they would be wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from truerank import InputError, alignment
+from truerank.link_prediction import Task
+from truerank.retrieval import Task as Search
+
+pytestmark = pytest.mark.python_only
+
+HEADER = ("head", "relation", "tail")
+FACTS = [("a", "r", "b"), ("b", "r", "c"), ("c", "s", "a"), ("a", "s", "c")]
+OTHERS = ("src", "rel", "dst")
+LISTS = [("q", "a", 0.9), ("q", "b", 0.5), ("p", "b", 0.8), ("p", "c", 0.1)]
+OF_TWO_MODELS = [*LISTS, ("q", "b", 7.0), ("q", "c", 3.0), ("p", "a", 5.0), ("p", "b", 2.0)]
+NAMES = ["query", "document", "score"]
+
+
+def write(name: str, rows: Any) -> str:
+    Path(name).write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
+    return name
+
+
+def facts_of(test: Any, train: Any, **options: Any) -> Task:
+    return Task(write("test.tsv", test), {"train": write("train.tsv", train)}, **options)
+
+
+def evaluate(lists: Any) -> Any:
+    return Search({"q": ["a"], "p": ["b"]}).evaluate_lists(pd.DataFrame(lists, columns=NAMES))
+
+
+def leave_out_folds() -> Any:
+    folds = pd.DataFrame([("q", "a", 0), ("q", "b", 1)], columns=["query", "document", "fold"])
+    return Search(folds, columns={"query": "query", "document": "document"})
+
+
+CASES: dict[str, tuple[Callable[[], Any], str]] = {
+    "a header in the test alone": (
+        lambda: facts_of([HEADER, *FACTS], FACTS),
+        "it names the columns; .* all files have a header, or none has, and that of .*train",
+    ),
+    "a header in the known facts alone": (
+        lambda: facts_of(FACTS, [HEADER, *FACTS]),
+        "train.*it names the columns; .* and that of test: test.tsv has none",
+    ),
+    "a header of other names in the test alone": (
+        lambda: facts_of([OTHERS, *FACTS], FACTS),
+        "its fields occur nowhere else; .* and that of .*train.tsv has none",
+    ),
+    "names of digits, of which the list lacks one": (
+        lambda: facts_of([("0", "r", "1")], [], entities=["7", "0", "2"]),
+        "expected labels of entities, as '7', got '1'",
+    ),
+    "ids beyond the labels": (
+        lambda: facts_of([("0", "r", "9")], [], entities=["a", "b", "c"]),
+        "expected labels of entities, as 'a', or ids from 0 to 2, got '0'",
+    ),
+    "two lists of each query": (
+        lambda: evaluate(OF_TWO_MODELS),
+        "has 'b' twice, with 0.5 and 7.0; rows of a query stand apart, as of lists that were joi",
+    ),
+    "a column of folds": (leave_out_folds, "got one that is left out, of small integers, like gra"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_remedy_that_would_be_wrong_is_not_named(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    call, words = CASES[name]
+    with pytest.raises(InputError, match=words) as refused:
+        call()
+    assert refused.value.remedies == ()
+
+
+def test_weights_are_no_keys() -> None:
+    weighted = [(*fact, f"0.{i}5") for i, fact in enumerate(FACTS)]
+    with pytest.raises(InputError, match="expected 3 columns") as refused:
+        Task(weighted, {})
+    assert [option.name for option in refused.value.remedies] == ["columns"]
+
+
+def test_short_files_have_headers_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first line was a fact, and an entity of its own."""
+    monkeypatch.chdir(tmp_path)
+    path = write("test.tsv", [OTHERS, ("a", "r", "b"), ("b", "r", "c")])
+    with pytest.raises(InputError, match=r"its fields occur nowhere else.*header=True says that"):
+        Task(path, {})
+    columns = dict(zip(HEADER, OTHERS, strict=True))
+    assert len(Task(path, {}, header=True, columns=columns).test) == 2
+    pairs = write("pairs.tsv", [("left", "right"), ("a", "b")])
+    with pytest.raises(InputError, match=r"it names the columns.*header=True"):
+        alignment.Task(pairs, left=["a"], right=["b"])
