@@ -39,6 +39,7 @@ if _typing.TYPE_CHECKING:
     from .errors import InputError as InputError
     from .errors import InputTypeError as InputTypeError
     from .errors import InputValueError as InputValueError
+    from .errors import InputWarning as InputWarning
     from .inference import compare as compare
     from .inputs.progress_listeners import Progress as Progress
     from .metrics import chance as chance
@@ -67,7 +68,7 @@ else:  # or a type checker would accept any name
         ".counting.ranking": ("rank",),
         ".embeddings.scoring": ("rank_embeddings", "score_embeddings", "topk_embeddings"),
         ".inference": ("compare",),
-        ".errors": ("InputError", "InputTypeError", "InputValueError"),
+        ".errors": ("InputError", "InputTypeError", "InputValueError", "InputWarning"),
         ".inputs.progress_listeners": ("Progress",),
         ".metrics": ("chance",),
         ".metrics.published": ("adjust",),
