@@ -26,7 +26,6 @@ from oracles import identification
 from support import markdown_pages
 from support.environment import ROOT
 from truerank import alignment, retrieval
-from truerank.cli import demo
 from truerank.link_prediction import Task
 
 HOW_TO = ROOT / "docs" / "how-to"
@@ -564,6 +563,9 @@ def mrr_of_vectors(entity: str = "", relation: str = "", **options: Any) -> floa
 
     Their order by name is another than that of the model's rows.
     """
+    pytest.importorskip("click", reason="the demo needs click")
+    from truerank.cli import demo
+
     model = demo.load_model()
     splits = [model.test, model.train, model.valid]
     of_entities = [entity.format(7 * i % 104 + 3) for i in range(104)]
