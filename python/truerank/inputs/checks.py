@@ -459,17 +459,10 @@ def _check_names(name: str, kind: str, names: Any, rows: Axis, columns: Axis) ->
     are_labels = all(issubclass(each, (str, np.integer)) for each in types)
     are_equal = are_labels and names == labels
     if len(names) == len(labels) and not are_equal:
-        raise _misplaced_name(name, kind, names, labels, axis, are_labels)
-
-
-def _misplaced_name(
-    name: str, kind: str, names: Any, labels: Any, axis: Axis, are_labels: bool
-) -> InputValueError:
-    """Return the error of names that are not the labels of an axis, or not in their order."""
-    order = f"in the order of {axis.written}" if axis.labels else "numbered 0, 1, 2, ..."
-    expected = f"{_NOUNS[kind]} {order}"
-    i = 0
-    if are_labels:
-        i = next(i for i, label in enumerate(labels) if names[i] != label)
-    got = f"{names[i]!r} at position {i}, where {labels[i]!r} belongs; arrays have no names"
-    return InputValueError(name, expected=expected, got=got)
+        i = 0
+        if are_labels:
+            i = next(i for i, label in enumerate(labels) if names[i] != label)
+        order = f"in the order of {axis.written}" if axis.labels else "numbered 0, 1, 2, ..."
+        expected = f"{_NOUNS[kind]} {order}"
+        got = f"{names[i]!r} at position {i}, where {labels[i]!r} belongs; arrays have no names"
+        raise InputValueError(name, expected=expected, got=got)
