@@ -182,7 +182,18 @@ def _read_judgement_file(argument: str, table: IdTable) -> Judgements:
     """Return the judgements of a file, each once, with grades of 1 where it has none."""
     grades = table.values.get("relevance", np.ones(len(table), np.int64))
     if "iteration" in table.columns:  # The file has four columns without names.
-        _refuse_other_than_trec(argument, table, grades)
+        # Each column lists its values once.
+        iterations, documents = (table.columns[role].listed for role in ("iteration", "document"))
+        has_years = grades.max(initial=0) >= JUDGEMENTS.too_large
+        if len(iterations) > 1:
+            is_of_trec = len(iterations) < len(documents) and not has_years
+        else:
+            is_of_trec = len(table) != 1 or iterations[0] in ("0", "Q0")
+        if not is_of_trec:
+            ways = _four_column_ways(documents, has_years=has_years)
+            problem = "four columns are TREC's (query, iteration, document, relevance) if the "
+            problem += "second has one value, or fewer than the third"
+            raise InputValueError(argument, problem, place=table.path, remedies=ways)
     columns = {role: table.columns[role] for role in _ROLES}
     judgements = replace(table, columns=columns, values={"relevance": grades})
     pairs = _pair_keys(judgements)
@@ -190,7 +201,14 @@ def _read_judgement_file(argument: str, table: IdTable) -> Judgements:
     if has_repeats:
         rows, unlike_rows = first_of_equal(pairs, grades)
         if unlike_rows is not None:
-            _refuse_unlike_grades(argument, judgements, *unlike_rows)
+            first, second = unlike_rows
+            query, document = (columns[role].entry(second) for role in _ROLES)
+            # The file is read again for the message alone.
+            lines = text_lines(table.path, table.path, has_comments=True)
+            number, _ = next(islice(lines, second + (table.form.header > 0), None))
+            problem = f"line {number}: {document!r} is judged twice for {query!r}, "
+            problem += f"as {grades[first]} and as {grades[second]}"
+            raise InputValueError(argument, problem, place=table.path)
         judgements = judgements.select_once(rows)
     return Judgements(**vars(replace(judgements, asked=judgements.columns["query"])))
 
@@ -200,34 +218,6 @@ def _pair_keys(table: IdTable) -> IntArray:
     queries, documents = (table.columns[role] for role in _ROLES)
     pairs: IntArray = queries.ids * np.int64(len(documents.listed)) + documents.ids
     return pairs
-
-
-def _refuse_other_than_trec(argument: str, table: IdTable, grades: npt.NDArray[Any]) -> None:
-    """Refuse four columns without names whose second one does not look like TREC's iteration."""
-    # Each column lists its values once.
-    iterations, documents = (table.columns[role].listed for role in ("iteration", "document"))
-    has_years = grades.max(initial=0) >= JUDGEMENTS.too_large
-    if len(iterations) > 1:
-        is_of_trec = len(iterations) < len(documents) and not has_years
-    else:
-        is_of_trec = len(table) != 1 or iterations[0] in ("0", "Q0")
-    if not is_of_trec:
-        ways = _four_column_ways(documents, has_years=has_years)
-        problem = "four columns are TREC's (query, iteration, document, relevance) if the second "
-        problem += "has one value, or fewer than the third"
-        raise InputValueError(argument, problem, place=table.path, remedies=ways)
-
-
-def _refuse_unlike_grades(argument: str, table: IdTable, first: int, second: int) -> None:
-    """Refuse a document that two rows of a file judge for a query, with unlike grades."""
-    query, document = (table.columns[role].entry(second) for role in _ROLES)
-    grades = table.values["relevance"]
-    # The file is read again for the message alone.
-    lines = text_lines(table.path, table.path, has_comments=True)
-    number, _ = next(islice(lines, second + (table.form.header > 0), None))
-    two = f"{query!r}, as {grades[first]} and as {grades[second]}"
-    problem = f"line {number}: {document!r} is judged twice for {two}"
-    raise InputValueError(argument, problem, place=table.path)
 
 
 def _four_column_ways(thirds: Sequence[str], *, has_years: bool) -> list[Option]:
@@ -632,62 +622,45 @@ def _rows_once(
     numbers = entries.values.get("rank", row_numbers) if scores is None else scores
     rows, unlike_rows = first_of_equal(pairs, numbers)
     if unlike_rows is not None and duplicates != "first":
-        _refuse_repeated(argument, entries, duplicates, *unlike_rows, are_joined=are_joined)
+        query, name = (entries.columns[role].entry(unlike_rows[0]) for role in _ROLES)
+        problem = f"the list of {query!r} has {name!r} twice"
+        for each in entries.values.values():  # Lists have scores, or ranks, or neither.
+            one, other = each[list(unlike_rows)]
+            problem += f", with {one} and {other}"
+        other_lists = _describe_other_lists(entries)
+        if are_joined and not other_lists:
+            other_lists = "; rows of a query stand apart, as of lists that were joined"
+        ways = []
+        if name in (PAD, str(PAD)):
+            problem += "; lists are of unlike lengths, without padding"
+        elif duplicates is not None and not other_lists:
+            effect = "counts each at its best score"
+            if scores is None:
+                effect = "counts each where it stands first"
+            ways = [Option("duplicates", "first", effect)]
+        problem += other_lists
+        raise InputValueError(argument, problem, place=entries.path, remedies=ways)
     if scores is not None:
         rows = best_rows(pairs, scores, rules)
     return rows, unlike_rows is not None
 
 
-def _refuse_repeated(
-    argument: str,
-    entries: IdTable,
-    duplicates: str | None,
-    first: int,
-    second: int,
-    *,
-    are_joined: bool,
-) -> None:
-    """Refuse two rows of one list that have one document, and say what may be meant."""
-    query, name = (entries.columns[role].entry(first) for role in _ROLES)
-    problem = f"the list of {query!r} has {name!r} twice"
-    for numbers in entries.values.values():  # Lists have scores, or ranks, or neither.
-        problem += f", with {numbers[first]} and {numbers[second]}"
-    other_lists = _describe_other_lists(entries)
-    if are_joined and not other_lists:
-        other_lists = "; rows of a query stand apart, as of lists that were joined"
-    ways = []
-    if name in (PAD, str(PAD)):
-        problem += "; lists are of unlike lengths, without padding"
-    elif duplicates is not None and not other_lists:
-        effect = "counts each at its best score"
-        if "score" not in entries.values:
-            effect = "counts each where it stands first"
-        ways = [Option("duplicates", "first", effect)]
-    problem += other_lists
-    raise InputValueError(argument, problem, place=entries.path, remedies=ways)
-
-
 def _describe_other_lists(entries: IdTable) -> str:
     """Say which column without a role tells lists of one query apart, which are to be one."""
+    queries = entries.columns["query"]
+    document_ids = entries.columns["document"].ids.astype(np.int64)
     for name, column in sorted(entries.others.items(), key=lambda item: len(item[1].listed)):
-        if _separates_lists(column, entries):
-            n_values = len(column.listed)
+        lists = factorize(queries.ids.astype(np.int64), column.ids.astype(np.int64))
+        n_lists = len(lists.distinct)
+        n_values = len(column.listed)
+        # Each value has lists of its own, as each epoch of one table has. A column of times, or of
+        # places in the list, has another value in every row.
+        have_most_queries = 2 * n_lists > len(queries.listed) * n_values
+        have_two_rows = len(entries) >= 2 * n_lists  # on average
+        n_documents = len(factorize(lists.codes, document_ids).distinct)
+        if have_most_queries and have_two_rows and n_documents == len(entries):
             return f"; column {name!r} tells them apart: each of {n_values} values has its own list"
     return ""
-
-
-def _separates_lists(column: Column, entries: IdTable) -> bool:
-    """Whether each value of a column has lists of its own, as each epoch of one table has.
-
-    A column of times, or of places in the list, has another value in every row.
-    """
-    queries, documents = (entries.columns[role] for role in _ROLES)
-    lists = factorize(queries.ids.astype(np.int64), column.ids.astype(np.int64))
-    n_lists = len(lists.distinct)
-    have_most_queries = 2 * n_lists > len(queries.listed) * len(column.listed)
-    have_two_rows = len(entries) >= 2 * n_lists  # on average
-    n_documents = len(factorize(lists.codes, documents.ids.astype(np.int64)).distinct)
-    return have_most_queries and have_two_rows and n_documents == len(entries)
 
 
 def _describe_pooled(table: IdTable) -> str:
@@ -825,7 +798,13 @@ def write_run(
     if entry is not None:
         query, name = query_names[lists.place(entry)[0]], entity_names[lists.ids[entry]]
         raise InputValueError("top", f"the list of {str(query)!r} has {name!r} twice")
-    scores = None if lists.scores is None else _plain_scores(lists.scores)
+    scores: Any = None
+    if lists.scores is not None:
+        scores = lists.scores.array
+        if lists.scores.dtype == "bfloat16":
+            scores = widen_bfloat16(scores)
+        if scores.dtype.kind != "f" and scores.tolist() != scores.astype(np.float64).tolist():
+            raise InputValueError("scores", expected="integers that a float64 holds", got="others")
     with replace_text(path) as file:
         for query, first, last in zip(query_names, lists.indptr, lists.indptr[1:], strict=False):
             ids = lists.ids[first:last].tolist()
@@ -835,14 +814,6 @@ def write_run(
                 for rank, (entity, number) in enumerate(zip(ids, numbers, strict=True), 1)
             ]
             file.write("".join(lines).encode())
-
-
-def _plain_scores(scores: _core.Scores) -> npt.NDArray[Any]:
-    """Return scores as an array of numbers that a float64 holds."""
-    array = widen_bfloat16(scores.array) if scores.dtype == "bfloat16" else scores.array
-    if array.dtype.kind != "f" and array.tolist() != array.astype(np.float64).tolist():
-        raise InputValueError("scores", expected="integers that a float64 holds", got="others")
-    return array
 
 
 def _run_names(argument: str, values: Any, number: int) -> Sequence[Any]:

@@ -169,7 +169,13 @@ def read_tables(
     if header is None:
         _refuse_undeclared_headers(tables, door, given)
     roles = list(tables[0].columns)
-    findings = _file_findings(tables)
+    findings = count_left_out(tables)
+    titles: dict[str, list[str]] = {}  # of the files whose headers read alike
+    for table in tables:
+        if table.form.description:
+            titles.setdefault(table.form.description, []).append(table.title)
+    for description, alike in titles.items():
+        findings.append(("header", len(alike), f"{', '.join(alike)}: {description}"))
     if refuses_further:
         left_out = [_leave_out_column(tables, role) for role in roles[door.needed :]]
         findings = left_out + findings
@@ -339,18 +345,6 @@ def count_left_out(tables: Iterable[IdTable]) -> list[FindingParts]:
     """Say what was left out of the tables of splits."""
     left_out = {table.title: ", ".join(table.form.left_out) for table in tables}
     return [(f"left out of {title}", 1, words) for title, words in left_out.items() if words]
-
-
-def _file_findings(tables: Sequence[IdTable]) -> list[FindingParts]:
-    """Say what was left out of the files of splits, and which lines are headers."""
-    findings = count_left_out(tables)
-    titles: dict[str, list[str]] = {}
-    for table in tables:
-        if table.form.description:
-            titles.setdefault(table.form.description, []).append(table.title)
-    for description, alike in titles.items():
-        findings.append(("header", len(alike), f"{', '.join(alike)}: {description}"))
-    return findings
 
 
 def _leave_out_column(tables: Sequence[IdTable], role: str) -> FindingParts:
@@ -529,7 +523,11 @@ def audit_split(
         raise InputValueError(split, f"nothing is left: {splits.tested} {noun} were dropped")
     for problem, ways in warnings:
         warn_user(split, problem, ways)
-    return kept, [_count_rows(splits, len(kept), noun), *findings]
+    known_sizes = list(splits.sizes.items())[1:]
+    sizes = ", ".join(f"{name or split} {size:,}" for name, size in known_sizes) or "none"
+    facts = format_count(splits.tested, noun.removesuffix("s"))
+    words = f"{facts}, {len(kept):,} ranked; known: {sizes}"
+    return kept, [(split, len(kept), words), *findings]
 
 
 def _rows_in_words(splits: SplitTables, first: IntArray, mask: Mask) -> str:
@@ -537,15 +535,6 @@ def _rows_in_words(splits: SplitTables, first: IntArray, mask: Mask) -> str:
     rows = np.flatnonzero(mask)
     examples = np.sort(factorize(first[rows]).first())[:MAX_EXAMPLES]
     return count_in_words(len(rows), splits.labels_of(rows[examples]))
-
-
-def _count_rows(splits: SplitTables, n_kept: int, noun: str) -> FindingParts:
-    """Say how many rows the evaluated split and the known ones have."""
-    split = splits.evaluated
-    known = list(splits.sizes.items())[1:]
-    sizes = ", ".join(f"{name or split} {size:,}" for name, size in known) or "none"
-    facts = format_count(splits.tested, noun.removesuffix("s"))
-    return split, n_kept, f"{facts}, {n_kept:,} ranked; known: {sizes}"
 
 
 def _check_whole(
