@@ -291,7 +291,22 @@ def find_columns(
     left_out = [titles[place] for place in without_role]
     are_explained = columns is not None or has_further or of_other_table.issuperset(left_out)
     if places is None or not are_explained:
-        raise _wrong_columns(argument, door, width, columns, names)
+        got = f"{width} columns without names"
+        if names is not None:
+            got = f"columns {first_names(names, 8)}"
+        expected = f"columns {', '.join(door.roles)}"
+        if door.needed < len(door.roles):
+            expected += f" (the first {door.needed} at least)"
+        expected += ", each once and no others"
+        ways = []
+        if columns is not None:
+            named = ", ".join(map(repr, columns.values()))
+            expected = f"each of these columns once, which were named: {named}"
+        elif width < door.needed:  # as in AnyBURL's predictions
+            expected += "; a row, or a line, for each entry"
+        else:
+            ways = [door.way_to_name(width)]
+        raise InputValueError(argument, expected=expected, got=got, remedies=ways)
     if has_further:
         places.update(zip(map(str, range(door.needed, width)), without_role, strict=False))
         further = () if names is None else tuple(left_out)
@@ -398,27 +413,6 @@ def _find_places(
     if not has_each_once or not places.keys() >= set(columns or door.needed_roles):
         return None
     return {role: places[role] for role in door.roles if role in places}
-
-
-def _wrong_columns(
-    argument: str, door: Door, width: int, columns: ColumnsOption, names: Sequence[Any] | None
-) -> InputValueError:
-    """Return the error for columns of which the roles are not all there, each once and alone."""
-    got = f"{width} columns without names"
-    if names is not None:
-        got = f"columns {first_names(names, 8)}"
-    if columns is not None:
-        named = ", ".join(map(repr, columns.values()))
-        expected = f"each of these columns once, which were named: {named}"
-        return InputValueError(argument, expected=expected, got=got)
-    expected = f"columns {', '.join(door.roles)}"
-    if door.needed < len(door.roles):
-        expected += f" (the first {door.needed} at least)"
-    expected += ", each once and no others"
-    if width < door.needed:  # as in AnyBURL's predictions
-        expected += "; a row, or a line, for each entry"
-    ways = [door.way_to_name(width)] if width >= door.needed else []
-    return InputValueError(argument, expected=expected, got=got, remedies=ways)
 
 
 # -- elements --------------------------------------------------------------------------------------

@@ -159,8 +159,11 @@ def read_tables(
     columns = check_columns(columns, door)
     if header is not None:
         flag("header", header)
+    else:
+        files = {title: os.fsdecode(split) for title, split in splits.values() if is_path(split)}
+        refuse_unsaid_headers(files, door, columns)
     reads_further = door.has_further and (columns is None or has_further)
-    tables = _read_splits(splits, door, columns, header, reads_further)
+    tables = _read_splits(splits, door, columns=columns, header=header, has_further=reads_further)
     given = {
         argument: replace(Vocabulary.read(argument, order), has_ids=has_ids)
         for argument, order in orders.items()
@@ -182,7 +185,16 @@ def read_tables(
         roles = roles[: door.needed]
     vocabularies, ids = _align_roles(tables, roles, door, orders, given, has_ids=has_ids)
     for i, split in enumerate(splits):
-        findings += _check_names(split, tables[i], i, vocabularies, ids, unseen)
+        table = tables[i]
+        ids_of_split = {role: ids_of_role[i] for role, ids_of_role in ids.items()}
+        is_known = _find_known(split, table, vocabularies, ids_of_split, unseen)
+        if not is_known.all():
+            rows = np.flatnonzero(~is_known)
+            first = tuple(table.columns[role].entry(rows[0]) for role in roles)
+            words = f"{count_in_words(len(rows), [first])} with a name that no label is"
+            findings.append((f"left out of {table.title}", len(rows), words))
+            for ids_of_role in ids.values():
+                ids_of_role[i] = ids_of_role[i][is_known]
     answers = tables[0].without_rows()
     return SplitTables.join(splits, ids, vocabularies, findings, answers=answers)
 
@@ -222,51 +234,34 @@ def _align_roles(
     return {role: vocabularies[role] for role in roles}, {role: ids[role] for role in roles}
 
 
-def _check_names(
+def _find_known(
     split: str,
     table: IdTable,
-    number: int,
     vocabularies: Mapping[str, Vocabulary],
-    ids: Mapping[str, list[IntArray]],
+    ids: Mapping[str, IntArray],
     unseen: str | None,
-) -> list[FindingParts]:
-    """Refuse elements that stand for nothing in a split, or leave out and count their facts.
+) -> Mask:
+    """Return which facts of a split have names that all stand for something; True: all of them.
 
-    Only names may be others' than the model's, which knows all that it was trained on.
+    Facts with other names are refused, unless they are left out. Only names may be others' than the
+    model's, which knows all that it was trained on.
     """
     named = [role for role, each in vocabularies.items() if each.may_lack_names]
-    is_known = np.all([ids[role][number] >= 0 for role in named], axis=0)
+    is_known: Mask = np.all([ids[role] >= 0 for role in named], axis=0)
     may_leave_out = unseen is not None and split != TRAIN and is_known.any()
     ways = [Option("unseen", "drop", "leaves such facts out")] if may_leave_out else []
     if not may_leave_out or unseen != "drop":
         for role in named:
             column, where = table.columns[role], partial(table.where, role)
-            vocabularies[role].refuse_strangers(table.title, column, ids[role][number], where, ways)
-    if is_known.all():
-        return []
-    rows = np.flatnonzero(~is_known)
-    first = tuple(table.columns[role].entry(rows[0]) for role in ids)
-    for columns in ids.values():
-        columns[number] = columns[number][is_known]
-    words = f"{count_in_words(len(rows), [first])} with a name that no label is"
-    return [(f"left out of {table.title}", len(rows), words)]
+            vocabularies[role].refuse_strangers(table.title, column, ids[role], where, ways)
+    return is_known
 
 
-def _read_splits(
-    splits: Splits,
-    door: Door,
-    columns: Mapping[str, str | int] | None,
-    header: bool | None,
-    has_further: bool,
-) -> list[IdTable]:
+def _read_splits(splits: Splits, door: Door, **options: Any) -> list[IdTable]:
     """Read splits as tables that share the names of their labels and have the same columns.
 
     Further columns have the same names in all splits, if any; a split without rows has them, too.
     """
-    if header is None:
-        files = {title: os.fsdecode(split) for title, split in splits.values() if is_path(split)}
-        refuse_unsaid_headers(files, door, columns)
-    options: dict[str, Any] = {"columns": columns, "header": header, "has_further": has_further}
     names: dict[str, _core.Names] = {}
     tables: list[IdTable] = []
     for title, split in splits.values():
