@@ -9,7 +9,7 @@ what is no `str` and no integer names nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -282,10 +282,12 @@ def find_columns(
     """
     # A number that is of the other table of a log, beside one of its own, stands for nothing.
     of_other_table: set[str] = set()
+    own_names = names
     is_log = door.kind in TREC and door.roles.keys() & set(NUMBERS).intersection(names or ())
     if columns is None and is_log:
         of_other_table = set(NUMBERS).difference(door.roles)
-    places = _find_places(names, width, door, columns, of_other_table)
+        own_names = [None if name in of_other_table else name for name in names or ()]
+    places = _find_places(own_names, width, door, columns)
     titles = list(map(str, names or map("column {}".format, range(width))))
     without_role = sorted(set(range(width)).difference((places or {}).values()))
     left_out = [titles[place] for place in without_role]
@@ -387,11 +389,7 @@ def has_each_role(fields: Sequence[str], door: Door) -> bool:
 
 
 def _find_places(
-    names: Sequence[Any] | None,
-    width: int,
-    door: Door,
-    columns: ColumnsOption,
-    ignored: Collection[str] = (),
+    names: Sequence[Any] | None, width: int, door: Door, columns: ColumnsOption
 ) -> dict[str, int] | None:
     """Return the place of each role's column; None if one is missing, or there twice."""
     if columns is not None:
@@ -402,7 +400,7 @@ def _find_places(
             if column in (place, name)  # A name that is an int may be the number of another column.
         ]
     elif names is not None:
-        roles = [None if name in ignored else door.role_of(name) for name in names]
+        roles = list(map(door.role_of, names))
         if door.unnamed and door.unnamed not in roles and roles.count(None) == 1:
             roles[roles.index(None)] = door.unnamed
         pairs = [(role, place) for place, role in enumerate(roles) if role is not None]

@@ -488,18 +488,26 @@ def read_lists(
     _refuse_answers(argument, table, answers)
     # A mapping has its keys as one column.
     *key_roles, listed_role = _ROLES if "query" in table.columns else roles
-    queries = _number_keys(table, key_roles)
+    keys = [_number_names(table, role) for role in key_roles]
+    queries = keys[0]
+    if len(keys) > 1:  # The key of a query is a tuple.
+        codes = factorize(*[column.ids.astype(np.int64) for column in keys])
+        names = [column.select(codes.first()).entries() for column in keys]
+        queries = Column(codes.codes, tuple(zip(*names, strict=True)))
     documents = _number_names(table, listed_role)
-    values = _read_orders(argument, value, table)
+    scores, ranks = table.values.get("score"), table.values.get("rank")
+    if table.path:
+        ranks = _read_text_ranks(argument, table, queries.ids)
+    elif scores is not None and isinstance(value, Mapping):
+        scores = _read_mapping_scores(argument, value, scores)
+    else:
+        scores, ranks = _read_table_orders(argument, scores, ranks)
     contradiction = ""
-    if "score" in values:
-        ranks = table.values.get("rank")
-        if table.path:  # The numbers of lines stand for ranks that rise with them.
-            ranks = np.arange(len(table)) if _first_ranks_rise(table, queries.ids) else None
-        elif ranks is not None:
-            ranks = _column_to_array(argument, ranks, "ranks")
-        if ranks is not None:
-            contradiction = describe_rising_ranks(queries.ids, values["score"], ranks)
+    if scores is not None and ranks is not None:  # Scores order the lists.
+        contradiction = describe_rising_ranks(queries.ids, scores, ranks)
+        ranks = None
+    orders = {"score": scores, "rank": ranks}
+    values = {role: numbers for role, numbers in orders.items() if numbers is not None}
     table = replace(table, columns={"query": queries, "document": documents}, values=values)
     facts = {"contradiction": contradiction, "pooled": _describe_pooled(table)}
     return _group_by_query(argument, table, duplicates, rules, **facts)
@@ -521,16 +529,6 @@ def _refuse_answers(argument: str, lists: IdTable | Lists, answers: IdTable) -> 
     raise InputValueError(argument, problem, place=lists.path, remedies=ways)
 
 
-def _number_keys(table: IdTable, roles: Sequence[str]) -> Column:
-    """Number the keys of queries, which are tuples if several columns have them."""
-    columns = [_number_names(table, role) for role in roles]
-    if len(columns) == 1:
-        return columns[0]
-    codes = factorize(*[column.ids.astype(np.int64) for column in columns])
-    names = [column.select(codes.first()).entries() for column in columns]
-    return Column(codes.codes, tuple(zip(*names, strict=True)))
-
-
 def _number_names(table: IdTable, role: str) -> Column:
     """Number the names of a column, str or int, by their first appearance."""
     column = table.columns.get(role, Column(np.zeros(0, np.int64)))  # A file may have no lines.
@@ -544,27 +542,39 @@ def _number_names(table: IdTable, role: str) -> Column:
     return Column(number_of_code[codes.codes], tuple(column.ids[first_rows[order]].tolist()))
 
 
-def _read_orders(argument: str, value: Any, table: IdTable) -> dict[str, Any]:
-    """Return the numbers that order lists by their role: scores, or else ranks, if any."""
-    scores = table.values.get("score")
+def _read_text_ranks(argument: str, table: IdTable, queries: IntArray) -> Any:
+    """Return the ranks of a file; beside scores, the numbers of its lines if ranks rise with them.
+
+    None: it has no ranks, or they need not be compared with the scores.
+    """
+    if "score" in table.values:
+        return np.arange(len(table)) if _first_ranks_rise(table, queries) else None
     ranks = table.values.get("rank")
-    if scores is None and ranks is None:
-        return {}
-    if table.path:
-        return {"rank": read_grades(argument, ranks)} if scores is None else {"score": scores}
-    if scores is None:
-        ranks = _read_numbers(argument, ranks, "iu", "integers as ranks")
-        return {"rank": ranks.astype(np.int64)}
+    return None if ranks is None else read_grades(argument, ranks)
+
+
+def _read_mapping_scores(argument: str, value: Mapping[Any, Any], scores: Any) -> Any:
+    """Read the scores of a mapping by query, each of which is a number of its own."""
     expected = "numbers as scores"
-    if isinstance(value, Mapping) and _core.types_of(scores) != {float}:
+    if _core.types_of(scores) != {float}:
         for query, scored in value.items():
             if not all(map(is_number, scored.values())):
                 got = f"{query!r}: {reprlib.repr(dict(scored))}"
                 raise InputTypeError(argument, expected=expected, got=got)
     array = _read_numbers(argument, scores, "iuf", expected)
-    if isinstance(value, Mapping):
-        refuse_rounded(argument, scores, array)
-    return {"score": array}
+    refuse_rounded(argument, scores, array)
+    return array
+
+
+def _read_table_orders(argument: str, scores: Any, ranks: Any) -> tuple[Any, Any]:
+    """Read columns of scores and of ranks, which are integers where they order the lists."""
+    if scores is not None:
+        scores = _read_numbers(argument, scores, "iuf", "numbers as scores")
+        if ranks is not None:
+            ranks = _column_to_array(argument, ranks, "ranks")
+    elif ranks is not None:
+        ranks = _read_numbers(argument, ranks, "iu", "integers as ranks").astype(np.int64)
+    return scores, ranks
 
 
 def _group_by_query(
