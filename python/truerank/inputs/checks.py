@@ -366,11 +366,9 @@ def by_position(name: str, value: Any, rows: Axis = NUMBERED, columns: Axis = NU
     """
     if isinstance(value, np.ndarray):  # This is the usual case.
         return value
-    dask_types: Any = (
-        class_if_imported("dask.dataframe", "DataFrame"),
-        class_if_imported("dask.dataframe", "Series"),
-    )
-    if isinstance(value, dask_types):
+    dask_frame = class_if_imported("dask.dataframe", "DataFrame")
+    dask_series = class_if_imported("dask.dataframe", "Series")
+    if isinstance(value, (dask_frame, dask_series)):
         value = value.compute()
     names, dtypes = _names_of(value)
     if not names:
@@ -394,9 +392,8 @@ def _names_of(value: Any) -> tuple[dict[str, Any], Any]:
         return {"index": value.index}, [value.dtype]
     if is_frame(value):
         return {"rows": getattr(value, "index", ()), "columns": value.columns}, value.dtypes
-    if isinstance(
-        value, (class_if_imported("pyarrow", "Table"), class_if_imported("pyarrow", "RecordBatch"))
-    ):
+    kinds = (class_if_imported("pyarrow", "Table"), class_if_imported("pyarrow", "RecordBatch"))
+    if isinstance(value, kinds):
         return {"fields": value.schema.names}, value.schema.types
     if isinstance(value, class_if_imported("xarray", "DataArray")):
         labels = [value.indexes.get(dimension, ()) for dimension in value.dims]

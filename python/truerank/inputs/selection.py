@@ -57,9 +57,7 @@ class Tasks:
 
         The matrix that they read begins at the column `left` of this one's.
         """
-        true_scores = self.true_scores
-        if true_scores is not None:
-            true_scores = true_scores[tasks]
+        true_scores = None if self.true_scores is None else self.true_scores[tasks]
         return replace(
             self,
             rows=rows,

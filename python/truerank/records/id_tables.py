@@ -362,9 +362,8 @@ def read_columns(
 
 def _without_stream(value: Any) -> Any:
     """Return a stream of Arrow, such as a relation of DuckDB, as a table; others as they are."""
-    is_series = hasattr(value, "dtype") or isinstance(
-        value, class_if_imported("pyarrow", "ChunkedArray")
-    )
+    is_arrow_column = isinstance(value, class_if_imported("pyarrow", "ChunkedArray"))
+    is_series = hasattr(value, "dtype") or is_arrow_column
     if is_series or is_frame(value) or not hasattr(value, "__arrow_c_stream__"):
         return value
     try:

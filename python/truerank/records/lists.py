@@ -28,15 +28,7 @@ from ..inputs.checks import choice, distinct_names, is_number, is_sparse, withou
 from ..inputs.rules import PLAIN
 from ..inputs.selection import lengths_to_indptr
 from ..naming import public
-from .columns import (
-    FIRST_ROWS,
-    JUDGEMENTS,
-    LISTS,
-    Column,
-    check_columns,
-    checked_names,
-    list_door,
-)
+from .columns import FIRST_ROWS, JUDGEMENTS, LISTS, Column, check_columns, checked_names, list_door
 from .id_tables import NO_TABLE, IdTable, read_table
 from .text import is_path, parse_number, split_fields, text_lines
 
@@ -597,24 +589,18 @@ def _group_by_query(
     indptr = lengths_to_indptr(np.bincount(rows_of_queries, minlength=len(queries)))
     has_greatest = False
     if _first_repeated(indptr, entries.columns["document"].ids, len(names)) is not None:
-        # Two lists of each query, one behind the other, are no list with passages.
-        n_blocks = np.count_nonzero(np.diff(rows_of_queries)) + 1
-        n_queries = len(distinct(rows_of_queries))
-        are_joined = bool(n_blocks > n_queries and n_blocks % n_queries == 0)
-        rows, are_unlike = _rows_once(argument, entries, duplicates, rules, are_joined=are_joined)
+        rows, are_unlike = _rows_once(argument, table, entries, duplicates, rules)
         has_greatest = are_unlike and "score" in entries.values and not rules.is_ascending
         entries = entries.select_once(rows)
-        indptr = lengths_to_indptr(
-            np.bincount(entries.columns["query"].ids, minlength=len(queries))
-        )
+        rows_of_queries = entries.columns["query"].ids
+        indptr = lengths_to_indptr(np.bincount(rows_of_queries, minlength=len(queries)))
     if ranks is not None:
         sorted_queries, sorted_ranks = entries.columns["query"], entries.values["rank"]
         is_repeat = (np.diff(sorted_queries.ids) == 0) & (np.diff(sorted_ranks) == 0)
         if is_repeat.any():
             i = int(is_repeat.argmax())
-            problem = (
-                f"the list of {sorted_queries.entry(i)!r} has the rank {sorted_ranks[i]} twice"
-            )
+            query = sorted_queries.entry(i)
+            problem = f"the list of {query!r} has the rank {sorted_ranks[i]} twice"
             problem += _describe_other_lists(entries)
             raise InputValueError(argument, problem, place=entries.path)
     documents, scores = entries.columns["document"].ids, entries.values.get("score")
@@ -623,9 +609,12 @@ def _group_by_query(
 
 
 def _rows_once(
-    argument: str, entries: IdTable, duplicates: str | None, rules: Rules, *, are_joined: bool
+    argument: str, table: IdTable, entries: IdTable, duplicates: str | None, rules: Rules
 ) -> tuple[IntArray, bool]:
-    """Return the row at which each entry counts, and whether any two rows of one were unlike."""
+    """Return the row at which each entry counts, and whether any two rows of one were unlike.
+
+    The entries are the rows of the table, in the order of their lists.
+    """
     pairs = _pair_keys(entries)
     scores = entries.values.get("score")
     row_numbers = np.arange(len(pairs))  # Without scores and ranks all rows are unlike.
@@ -638,6 +627,11 @@ def _rows_once(
             one, other = each[list(unlike_rows)]
             problem += f", with {one} and {other}"
         other_lists = _describe_other_lists(entries)
+        # Two lists of each query, one behind the other, are no list with passages.
+        queries = table.columns["query"].ids
+        n_blocks = np.count_nonzero(np.diff(queries)) + 1
+        n_queries = len(distinct(queries))
+        are_joined = n_blocks > n_queries and n_blocks % n_queries == 0
         if are_joined and not other_lists:
             other_lists = "; rows of a query stand apart, as of lists that were joined"
         ways = []

@@ -20,13 +20,7 @@ from ..inputs.checks import choice, class_if_imported, flag, is_frame
 from ..inputs.rules import LISTED
 from ..naming import format_count, printable
 from .columns import FIRST_ROWS, Column, Door, check_columns
-from .id_tables import (
-    NO_TABLE,
-    IdTable,
-    align_columns,
-    make_vocabulary,
-    read_table,
-)
+from .id_tables import NO_TABLE, IdTable, align_columns, make_vocabulary, read_table
 from .text import is_integer_text, is_path, parse_number, refuse_unsaid_headers, unsaid_header
 from .vocabularies import Vocabulary
 
@@ -391,9 +385,8 @@ def name_known_splits(known: Any) -> dict[str, tuple[str, Any]]:
 
 def _has_rows(value: object) -> bool:
     """Return whether this has rows of its own, and is no row: a path, a table, a 2-d array."""
-    has_names = is_frame(value) or isinstance(
-        value, (IdTable, class_if_imported("pyarrow", "Table"))
-    )
+    is_of_arrow = isinstance(value, class_if_imported("pyarrow", "Table"))
+    has_names = is_frame(value) or is_of_arrow or isinstance(value, IdTable)
     return has_names or is_path(value) or getattr(value, "ndim", None) == 2
 
 

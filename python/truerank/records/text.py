@@ -207,10 +207,8 @@ def _find_trec_form(argument: str, path: str, number: int, line: str, door: Door
     if is_csv(path):
         form = replace(form, between="commas")
     fields = split_fields(line, form.between)
-    if (
-        len(fields) == form.width
-        and parse_number(fields[form.places[form.number_role]]) is not None
-    ):
+    has_width = len(fields) == form.width
+    if has_width and parse_number(fields[form.places[form.number_role]]) is not None:
         return form
     place = f"{path}: line {number}"
     refuse_json(argument, path, number, line)

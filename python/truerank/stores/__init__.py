@@ -25,9 +25,7 @@ from ..arrays.input_files import (
     parse_npy_header,
     report_damage,
 )
-from ..arrays.input_files import (
-    NpyHeader as NpyHeader,
-)
+from ..arrays.input_files import NpyHeader as NpyHeader
 from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.array_likes import DTYPES, as_scores, check_dimensions, dtype_name, is_tensor
 from ..inputs.checks import choice, integer, is_integer

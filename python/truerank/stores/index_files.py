@@ -27,13 +27,7 @@ import numpy as np
 
 from .._core import Scores
 from ..arrays.input_files import NpyHeader, open_input, read_npy, report_damage
-from ..arrays.saved_files import (
-    checked_fields,
-    open_archive,
-    read_npz,
-    replace_file,
-    write_archive,
-)
+from ..arrays.saved_files import checked_fields, open_archive, read_npz, replace_file, write_archive
 from ..errors import InputTypeError, InputValueError, Option, argument_names
 from ..inputs.array_likes import dtype_name, named_dtype
 from ..inputs.checks import check_shape, signed_ids
