@@ -117,7 +117,8 @@ def open_scores(
     integer("axis", axis, least=0, most=1, expected="0 (rows) or 1 (columns)")
     if isinstance(source, Store):
         return source
-    store = _open(source, dtype, axis=axis, member=member or "")
+    name = "" if member is None else member
+    store = _open(source, dtype, axis=axis, member=name)
     store.io = io
     return store
 
