@@ -68,8 +68,15 @@ def factorize(*columns: IntArray) -> Codes:
     """
     values = row_keys(columns) if len(columns) > 1 else columns[0]
     low, span = _core.range_of(values)
-    if span <= 2 * len(values) + _SMALL:
-        return _codes_by_table(values, low, span)
+    if span <= 2 * len(values) + _SMALL:  # A table has the code of each value that may occur.
+        places = values - low if low else values
+        is_present = np.zeros(span, dtype=bool)
+        is_present[places] = True
+        code_of_place = np.cumsum(is_present, dtype=np.int64)
+        code_of_place -= 1
+        distinct_values = np.flatnonzero(is_present)
+        distinct_values += low
+        return Codes(distinct_values, code_of_place[places])
     ordered, order = sorted_with_order(values)
     is_new = are_new(ordered)
     distinct_values = ordered[is_new]
@@ -78,18 +85,6 @@ def factorize(*columns: IntArray) -> Codes:
     codes = np.empty(len(values), dtype=np.int64)
     codes[order] = codes_in_order
     return Codes(distinct_values, codes)
-
-
-def _codes_by_table(values: IntArray, low: int, span: int) -> Codes:
-    """Return the codes of values from `low` to `low + span` - 1."""
-    places = values - low if low else values
-    is_present = np.zeros(span, dtype=bool)
-    is_present[places] = True
-    code_of_place = np.cumsum(is_present, dtype=np.int64)
-    code_of_place -= 1
-    distinct_values = np.flatnonzero(is_present)
-    distinct_values += low
-    return Codes(distinct_values, code_of_place[places])
 
 
 class RowKeys:
@@ -182,18 +177,13 @@ def sorted_with_order(values: IntArray) -> tuple[IntArray, IntArray]:
     shifted = np.subtract(values, low, dtype=np.int64)
     if span <= _LARGEST_KEY >> bits:
         return _sort_packed(shifted, bits, low)
-    order = _order_by_halves(shifted, bits)
-    return values[order], order
-
-
-def _order_by_halves(values: IntArray, bits: int) -> IntArray:
-    """Sort values by their lower bits and then by the others, beside which positions have room."""
+    # Positions have room beside the lower bits, by which values are sorted, and then by the others.
     lower_bits = 63 - bits
-    _, by_lower = _sort_packed(values & ((1 << lower_bits) - 1), bits)
-    upper = (values.view(np.uint64) >> np.uint64(lower_bits)).view(np.int64)
+    _, by_lower = _sort_packed(shifted & ((1 << lower_bits) - 1), bits)
+    upper = (shifted.view(np.uint64) >> np.uint64(lower_bits)).view(np.int64)
     _, by_upper = _sort_packed(upper[by_lower], bits)
-    order: IntArray = by_lower[by_upper]
-    return order
+    order = by_lower[by_upper]
+    return values[order], order
 
 
 def _sort_packed(ordered: IntArray, bits: int, low: int = 0) -> tuple[IntArray, IntArray]:
@@ -261,25 +251,18 @@ def distinct_rows(columns: Sequence[IntArray]) -> list[IntArray]:
         first = factorize(keys).first()
         return [column[first] for column in columns]
     # To sort keys and decode them is quicker than to gather rows from anywhere in memory.
-    return _decode_keys(distinct_in_place(keys), rows.ranges)
-
-
-def _decode_keys(keys: IntArray, ranges: Sequence[tuple[int, int]]) -> list[IntArray]:
-    """Return the columns of plain keys, which become the first column themselves.
-
-    The key of a row of two is (first - low_1) * span_2 + second - low_2, and so on.
-    """
-    columns = [keys, *(np.empty(len(keys), np.int64) for _ in ranges[1:])]
-    first_low, _ = ranges[0]
+    # The key of a row of two is (first - low_1) * span_2 + second - low_2, and so on.
+    keys = distinct_in_place(keys)
+    others = [np.empty(len(keys), np.int64) for _ in rows.ranges[1:]]
+    first_low, _ = rows.ranges[0]
     for block in cut_blocks(len(keys)):
         quotients = keys[block]
-        for i in range(len(ranges) - 1, 0, -1):
-            low, span = ranges[i]
+        for column, (low, span) in zip(reversed(others), reversed(rows.ranges), strict=False):
             keys_before = quotients
             quotients = keys_before // span  # This is several times as quick as a remainder.
-            np.subtract(keys_before, quotients * span - low, out=columns[i][block])
+            np.subtract(keys_before, quotients * span - low, out=column[block])
         np.add(quotients, first_low, out=keys[block])
-    return columns
+    return [keys, *others]
 
 
 def count_prefixes(columns: Sequence[IntArray]) -> list[Occurrences]:

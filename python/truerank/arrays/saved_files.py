@@ -162,8 +162,7 @@ def write_archive(
     whole_header = dict(header, kind=kind, format=_FORMAT, members=sorted(members))
     text = json.dumps(whole_header, sort_keys=True)
     all_members = {HEADER: np.frombuffer(text.encode(), np.uint8)}
-    for name in sorted(members):
-        all_members[name] = members[name]
+    all_members |= {name: members[name] for name in sorted(members)}
     with replace_file(path) as file:
         np.savez(file, **all_members)  # type: ignore[arg-type]
 
@@ -209,10 +208,8 @@ def _read_header(members: Members, kind: str) -> dict[str, Any]:
     if header["kind"] != kind:
         raise ValueError(f"expected a file of kind {kind!r}, got {header['kind'][:80]!r}")
     if header["format"] != _FORMAT:
-        raise ValueError(
-            f"written by another truerank, format {header['format']}; this version reads "
-            f"format {_FORMAT}"
-        )
+        problem = f"written by another truerank, format {header['format']}"
+        raise ValueError(f"{problem}; this version reads format {_FORMAT}")
     return header
 
 

@@ -366,11 +366,9 @@ def by_position(name: str, value: Any, rows: Axis = NUMBERED, columns: Axis = NU
     """
     if isinstance(value, np.ndarray):  # This is the usual case.
         return value
-    dask_types: Any = (
-        class_if_imported("dask.dataframe", "DataFrame"),
-        class_if_imported("dask.dataframe", "Series"),
-    )
-    if isinstance(value, dask_types):
+    dask_frame = class_if_imported("dask.dataframe", "DataFrame")
+    dask_series = class_if_imported("dask.dataframe", "Series")
+    if isinstance(value, (dask_frame, dask_series)):
         value = value.compute()
     names, dtypes = _names_of(value)
     if not names:
@@ -394,9 +392,8 @@ def _names_of(value: Any) -> tuple[dict[str, Any], Any]:
         return {"index": value.index}, [value.dtype]
     if is_frame(value):
         return {"rows": getattr(value, "index", ()), "columns": value.columns}, value.dtypes
-    if isinstance(
-        value, (class_if_imported("pyarrow", "Table"), class_if_imported("pyarrow", "RecordBatch"))
-    ):
+    kinds = (class_if_imported("pyarrow", "Table"), class_if_imported("pyarrow", "RecordBatch"))
+    if isinstance(value, kinds):
         return {"fields": value.schema.names}, value.schema.types
     if isinstance(value, class_if_imported("xarray", "DataArray")):
         labels = [value.indexes.get(dimension, ()) for dimension in value.dims]
@@ -459,17 +456,10 @@ def _check_names(name: str, kind: str, names: Any, rows: Axis, columns: Axis) ->
     are_labels = all(issubclass(each, (str, np.integer)) for each in types)
     are_equal = are_labels and names == labels
     if len(names) == len(labels) and not are_equal:
-        raise _misplaced_name(name, kind, names, labels, axis, are_labels)
-
-
-def _misplaced_name(
-    name: str, kind: str, names: Any, labels: Any, axis: Axis, are_labels: bool
-) -> InputValueError:
-    """Return the error of names that are not the labels of an axis, or not in their order."""
-    order = f"in the order of {axis.written}" if axis.labels else "numbered 0, 1, 2, ..."
-    expected = f"{_NOUNS[kind]} {order}"
-    i = 0
-    if are_labels:
-        i = next(i for i, label in enumerate(labels) if names[i] != label)
-    got = f"{names[i]!r} at position {i}, where {labels[i]!r} belongs; arrays have no names"
-    return InputValueError(name, expected=expected, got=got)
+        i = 0
+        if are_labels:
+            i = next(i for i, label in enumerate(labels) if names[i] != label)
+        order = f"in the order of {axis.written}" if axis.labels else "numbered 0, 1, 2, ..."
+        expected = f"{_NOUNS[kind]} {order}"
+        got = f"{names[i]!r} at position {i}, where {labels[i]!r} belongs; arrays have no names"
+        raise InputValueError(name, expected=expected, got=got)

@@ -57,9 +57,7 @@ class Tasks:
 
         The matrix that they read begins at the column `left` of this one's.
         """
-        true_scores = self.true_scores
-        if true_scores is not None:
-            true_scores = true_scores[tasks]
+        true_scores = None if self.true_scores is None else self.true_scores[tasks]
         return replace(
             self,
             rows=rows,
@@ -217,22 +215,17 @@ def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selecti
     if array.dtype.kind == "O" and array.ndim == 1:  # It is a column of lists.
         return _parse_lists(name, array, tasks, columns)
     if may_be_shared and array.dtype.kind == "b" and array.shape == (columns,):
-        return _shared_by_all(name, np.flatnonzero(array), columns)
+        array = np.flatnonzero(array)
     if array.dtype.kind == "b":
         check_shape(name, array.shape, shape, f"a mask of shape (tasks, columns), here {shape}")
         return _parse_mask(name, array)
     if may_be_shared and array.ndim == 1 and array.dtype.kind != "f":
-        return _shared_by_all(name, array, columns)
+        indices = native_indices(name, array)
+        refuse_mask_of_integers(name, indices, columns)
+        return Selection(lengths_to_indptr([len(indices)]), indices, lists=None, shared=True)
     expected = "(indptr, indices), a sparse matrix, a mask of bool, or index lists without padding"
     got = f"{type(value).__name__} of dtype {array.dtype} and shape {array.shape}"
     raise InputTypeError(name, expected=expected, got=got)
-
-
-def _shared_by_all(name: str, values: npt.NDArray[Any], columns: int) -> Selection:
-    """Read one list of candidates for all tasks."""
-    indices = native_indices(name, values)
-    refuse_mask_of_integers(name, indices, columns)
-    return Selection(lengths_to_indptr([len(indices)]), indices, lists=None, shared=True)
 
 
 def refuse_mask_of_integers(name: str, indices: npt.NDArray[Any], columns: int) -> None:

@@ -9,7 +9,7 @@ what is no `str` and no integer names nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -282,16 +282,33 @@ def find_columns(
     """
     # A number that is of the other table of a log, beside one of its own, stands for nothing.
     of_other_table: set[str] = set()
+    own_names = names
     is_log = door.kind in TREC and door.roles.keys() & set(NUMBERS).intersection(names or ())
     if columns is None and is_log:
         of_other_table = set(NUMBERS).difference(door.roles)
-    places = _find_places(names, width, door, columns, of_other_table)
+        own_names = [None if name in of_other_table else name for name in names or ()]
+    places = _find_places(own_names, width, door, columns)
     titles = list(map(str, names or map("column {}".format, range(width))))
     without_role = sorted(set(range(width)).difference((places or {}).values()))
     left_out = [titles[place] for place in without_role]
     are_explained = columns is not None or has_further or of_other_table.issuperset(left_out)
     if places is None or not are_explained:
-        raise _wrong_columns(argument, door, width, columns, names)
+        got = f"{width} columns without names"
+        if names is not None:
+            got = f"columns {first_names(names, 8)}"
+        expected = f"columns {', '.join(door.roles)}"
+        if door.needed < len(door.roles):
+            expected += f" (the first {door.needed} at least)"
+        expected += ", each once and no others"
+        ways = []
+        if columns is not None:
+            named = ", ".join(map(repr, columns.values()))
+            expected = f"each of these columns once, which were named: {named}"
+        elif width < door.needed:  # as in AnyBURL's predictions
+            expected += "; a row, or a line, for each entry"
+        else:
+            ways = [door.way_to_name(width)]
+        raise InputValueError(argument, expected=expected, got=got, remedies=ways)
     if has_further:
         places.update(zip(map(str, range(door.needed, width)), without_role, strict=False))
         further = () if names is None else tuple(left_out)
@@ -372,11 +389,7 @@ def has_each_role(fields: Sequence[str], door: Door) -> bool:
 
 
 def _find_places(
-    names: Sequence[Any] | None,
-    width: int,
-    door: Door,
-    columns: ColumnsOption,
-    ignored: Collection[str] = (),
+    names: Sequence[Any] | None, width: int, door: Door, columns: ColumnsOption
 ) -> dict[str, int] | None:
     """Return the place of each role's column; None if one is missing, or there twice."""
     if columns is not None:
@@ -387,7 +400,7 @@ def _find_places(
             if column in (place, name)  # A name that is an int may be the number of another column.
         ]
     elif names is not None:
-        roles = [None if name in ignored else door.role_of(name) for name in names]
+        roles = list(map(door.role_of, names))
         if door.unnamed and door.unnamed not in roles and roles.count(None) == 1:
             roles[roles.index(None)] = door.unnamed
         pairs = [(role, place) for place, role in enumerate(roles) if role is not None]
@@ -398,27 +411,6 @@ def _find_places(
     if not has_each_once or not places.keys() >= set(columns or door.needed_roles):
         return None
     return {role: places[role] for role in door.roles if role in places}
-
-
-def _wrong_columns(
-    argument: str, door: Door, width: int, columns: ColumnsOption, names: Sequence[Any] | None
-) -> InputValueError:
-    """Return the error for columns of which the roles are not all there, each once and alone."""
-    got = f"{width} columns without names"
-    if names is not None:
-        got = f"columns {first_names(names, 8)}"
-    if columns is not None:
-        named = ", ".join(map(repr, columns.values()))
-        expected = f"each of these columns once, which were named: {named}"
-        return InputValueError(argument, expected=expected, got=got)
-    expected = f"columns {', '.join(door.roles)}"
-    if door.needed < len(door.roles):
-        expected += f" (the first {door.needed} at least)"
-    expected += ", each once and no others"
-    if width < door.needed:  # as in AnyBURL's predictions
-        expected += "; a row, or a line, for each entry"
-    ways = [door.way_to_name(width)] if width >= door.needed else []
-    return InputValueError(argument, expected=expected, got=got, remedies=ways)
 
 
 # -- elements --------------------------------------------------------------------------------------

@@ -173,7 +173,19 @@ def read_table(
     form = find_form(argument, path, door, header=header, columns=columns, has_further=has_further)
     if form is None:
         return IdTable({}, title=title)
-    return _read_text(argument, path, door, form, names, progress)
+    file = file_state(path)
+    id_places = {role: place for role, place in form.places.items() if role not in NUMBERS}
+    names_by_place = {place: role_names(door, role, names) for role, place in id_places.items()}
+    by_place, numbers, n_comments = read_rows(argument, path, door, form, names_by_place, progress)
+    labels = {role: by_place[place] for role, place in id_places.items()}
+    left_out = [place for place in by_place if place not in names_by_place]
+    values = [(place, list(map(parse_number, by_place[place].listed))) for place in left_out]
+    refuse_left_out_numbers(title, door, form, values)
+    if n_comments:
+        form = replace(form, left_out=(*form.left_out, format_count(n_comments, "comment")))
+    titles = form.names or range(form.width)
+    others = {titles[place]: by_place[place] for place in left_out if titles[place] not in NUMBERS}
+    return IdTable(labels, numbers, title, path, file, form, others=others)
 
 
 def _read_values(
@@ -215,26 +227,6 @@ def _code_other_columns(form: Form, columns: Sequence[Any]) -> dict[Any, Column]
                 codes = [code_by_value.setdefault(x, len(code_by_value)) for x in elements]
                 coded[name] = Column(np.array(codes), tuple(code_by_value))
     return coded
-
-
-def _read_text(
-    argument: str, path: str, door: Door, form: Form, names: NameTables, progress: ProgressOption
-) -> IdTable:
-    """Read a file of text of a form."""
-    file = file_state(path)
-    title = f"{argument}: {path}"
-    id_places = {role: place for role, place in form.places.items() if role not in NUMBERS}
-    names_by_place = {place: role_names(door, role, names) for role, place in id_places.items()}
-    columns, numbers, n_comments = read_rows(argument, path, door, form, names_by_place, progress)
-    labels = {role: columns[place] for role, place in id_places.items()}
-    left_out = [place for place in columns if place not in names_by_place]
-    values = [(place, list(map(parse_number, columns[place].listed))) for place in left_out]
-    refuse_left_out_numbers(title, door, form, values)
-    if n_comments:
-        form = replace(form, left_out=(*form.left_out, format_count(n_comments, "comment")))
-    titles = form.names or range(form.width)
-    others = {titles[place]: columns[place] for place in left_out if titles[place] not in NUMBERS}
-    return IdTable(labels, numbers, title, path, file, form, others=others)
 
 
 def _refuse_columns_by_role(argument: str, value: Any, door: Door) -> None:
@@ -370,9 +362,8 @@ def read_columns(
 
 def _without_stream(value: Any) -> Any:
     """Return a stream of Arrow, such as a relation of DuckDB, as a table; others as they are."""
-    is_series = hasattr(value, "dtype") or isinstance(
-        value, class_if_imported("pyarrow", "ChunkedArray")
-    )
+    is_arrow_column = isinstance(value, class_if_imported("pyarrow", "ChunkedArray"))
+    is_series = hasattr(value, "dtype") or is_arrow_column
     if is_series or is_frame(value) or not hasattr(value, "__arrow_c_stream__"):
         return value
     try:
@@ -524,7 +515,12 @@ def make_vocabulary(
         labels.sort(key=int)
     has_text = any(column.is_text and len(column) for column in columns)
     if not is_further and (not labels or (text_has_ids and has_text)):
-        return _make_id_vocabulary(argument, tables, roles)
+        integers = Vocabulary.unbounded(argument)
+        ids = list(chain.from_iterable(align_columns(tables, roles, integers).values()))
+        if not any(map(len, ids)):
+            return integers
+        largest = max(int(column.max(initial=0)) for column in ids)
+        return Vocabulary(min(1 + largest, MAX_IDS), None, argument)
     for table, role in product(tables, roles):
         if len(table) and not table.columns[role].has_labels:
             got = f"ids {table.where(role, 0)}"
@@ -537,18 +533,6 @@ def make_vocabulary(
         got = f"None, and {labels[0]!r} in facts"
         raise InputValueError(argument, "", expected, got, remedies=ways)
     return replace(Vocabulary.infer(argument, tuple(labels)), is_of_facts=not is_further)
-
-
-def _make_id_vocabulary(
-    argument: str, tables: Sequence[IdTable], roles: Sequence[str]
-) -> Vocabulary:
-    """Make the vocabulary of ids up to the largest; without any, each integer stays what it is."""
-    integers = Vocabulary.unbounded(argument)
-    ids = list(chain.from_iterable(align_columns(tables, roles, integers).values()))
-    if not any(map(len, ids)):
-        return integers
-    largest = max(int(column.max(initial=0)) for column in ids)
-    return Vocabulary(min(1 + largest, MAX_IDS), None, argument)
 
 
 def align_columns(

@@ -28,15 +28,7 @@ from ..inputs.checks import choice, distinct_names, is_number, is_sparse, withou
 from ..inputs.rules import PLAIN
 from ..inputs.selection import lengths_to_indptr
 from ..naming import public
-from .columns import (
-    FIRST_ROWS,
-    JUDGEMENTS,
-    LISTS,
-    Column,
-    check_columns,
-    checked_names,
-    list_door,
-)
+from .columns import FIRST_ROWS, JUDGEMENTS, LISTS, Column, check_columns, checked_names, list_door
 from .id_tables import NO_TABLE, IdTable, read_table
 from .text import is_path, parse_number, split_fields, text_lines
 
@@ -182,7 +174,18 @@ def _read_judgement_file(argument: str, table: IdTable) -> Judgements:
     """Return the judgements of a file, each once, with grades of 1 where it has none."""
     grades = table.values.get("relevance", np.ones(len(table), np.int64))
     if "iteration" in table.columns:  # The file has four columns without names.
-        _refuse_other_than_trec(argument, table, grades)
+        # Each column lists its values once.
+        iterations, documents = (table.columns[role].listed for role in ("iteration", "document"))
+        has_years = grades.max(initial=0) >= JUDGEMENTS.too_large
+        if len(iterations) > 1:
+            is_of_trec = len(iterations) < len(documents) and not has_years
+        else:
+            is_of_trec = len(table) != 1 or iterations[0] in ("0", "Q0")
+        if not is_of_trec:
+            ways = _four_column_ways(documents, has_years=has_years)
+            problem = "four columns are TREC's (query, iteration, document, relevance) if the "
+            problem += "second has one value, or fewer than the third"
+            raise InputValueError(argument, problem, place=table.path, remedies=ways)
     columns = {role: table.columns[role] for role in _ROLES}
     judgements = replace(table, columns=columns, values={"relevance": grades})
     pairs = _pair_keys(judgements)
@@ -190,7 +193,14 @@ def _read_judgement_file(argument: str, table: IdTable) -> Judgements:
     if has_repeats:
         rows, unlike_rows = first_of_equal(pairs, grades)
         if unlike_rows is not None:
-            _refuse_unlike_grades(argument, judgements, *unlike_rows)
+            first, second = unlike_rows
+            query, document = (columns[role].entry(second) for role in _ROLES)
+            # The file is read again for the message alone.
+            lines = text_lines(table.path, table.path, has_comments=True)
+            number, _ = next(islice(lines, second + (table.form.header > 0), None))
+            problem = f"line {number}: {document!r} is judged twice for {query!r}, "
+            problem += f"as {grades[first]} and as {grades[second]}"
+            raise InputValueError(argument, problem, place=table.path)
         judgements = judgements.select_once(rows)
     return Judgements(**vars(replace(judgements, asked=judgements.columns["query"])))
 
@@ -200,34 +210,6 @@ def _pair_keys(table: IdTable) -> IntArray:
     queries, documents = (table.columns[role] for role in _ROLES)
     pairs: IntArray = queries.ids * np.int64(len(documents.listed)) + documents.ids
     return pairs
-
-
-def _refuse_other_than_trec(argument: str, table: IdTable, grades: npt.NDArray[Any]) -> None:
-    """Refuse four columns without names whose second one does not look like TREC's iteration."""
-    # Each column lists its values once.
-    iterations, documents = (table.columns[role].listed for role in ("iteration", "document"))
-    has_years = grades.max(initial=0) >= JUDGEMENTS.too_large
-    if len(iterations) > 1:
-        is_of_trec = len(iterations) < len(documents) and not has_years
-    else:
-        is_of_trec = len(table) != 1 or iterations[0] in ("0", "Q0")
-    if not is_of_trec:
-        ways = _four_column_ways(documents, has_years=has_years)
-        problem = "four columns are TREC's (query, iteration, document, relevance) if the second "
-        problem += "has one value, or fewer than the third"
-        raise InputValueError(argument, problem, place=table.path, remedies=ways)
-
-
-def _refuse_unlike_grades(argument: str, table: IdTable, first: int, second: int) -> None:
-    """Refuse a document that two rows of a file judge for a query, with unlike grades."""
-    query, document = (table.columns[role].entry(second) for role in _ROLES)
-    grades = table.values["relevance"]
-    # The file is read again for the message alone.
-    lines = text_lines(table.path, table.path, has_comments=True)
-    number, _ = next(islice(lines, second + (table.form.header > 0), None))
-    two = f"{query!r}, as {grades[first]} and as {grades[second]}"
-    problem = f"line {number}: {document!r} is judged twice for {two}"
-    raise InputValueError(argument, problem, place=table.path)
 
 
 def _four_column_ways(thirds: Sequence[str], *, has_years: bool) -> list[Option]:
@@ -498,18 +480,26 @@ def read_lists(
     _refuse_answers(argument, table, answers)
     # A mapping has its keys as one column.
     *key_roles, listed_role = _ROLES if "query" in table.columns else roles
-    queries = _number_keys(table, key_roles)
+    keys = [_number_names(table, role) for role in key_roles]
+    queries = keys[0]
+    if len(keys) > 1:  # The key of a query is a tuple.
+        codes = factorize(*[column.ids.astype(np.int64) for column in keys])
+        names = [column.select(codes.first()).entries() for column in keys]
+        queries = Column(codes.codes, tuple(zip(*names, strict=True)))
     documents = _number_names(table, listed_role)
-    values = _read_orders(argument, value, table)
+    scores, ranks = table.values.get("score"), table.values.get("rank")
+    if table.path:
+        ranks = _read_text_ranks(argument, table, queries.ids)
+    elif scores is not None and isinstance(value, Mapping):
+        scores = _read_mapping_scores(argument, value, scores)
+    else:
+        scores, ranks = _read_table_orders(argument, scores, ranks)
     contradiction = ""
-    if "score" in values:
-        ranks = table.values.get("rank")
-        if table.path:  # The numbers of lines stand for ranks that rise with them.
-            ranks = np.arange(len(table)) if _first_ranks_rise(table, queries.ids) else None
-        elif ranks is not None:
-            ranks = _column_to_array(argument, ranks, "ranks")
-        if ranks is not None:
-            contradiction = describe_rising_ranks(queries.ids, values["score"], ranks)
+    if scores is not None and ranks is not None:  # Scores order the lists.
+        contradiction = describe_rising_ranks(queries.ids, scores, ranks)
+        ranks = None
+    orders = {"score": scores, "rank": ranks}
+    values = {role: numbers for role, numbers in orders.items() if numbers is not None}
     table = replace(table, columns={"query": queries, "document": documents}, values=values)
     facts = {"contradiction": contradiction, "pooled": _describe_pooled(table)}
     return _group_by_query(argument, table, duplicates, rules, **facts)
@@ -531,16 +521,6 @@ def _refuse_answers(argument: str, lists: IdTable | Lists, answers: IdTable) -> 
     raise InputValueError(argument, problem, place=lists.path, remedies=ways)
 
 
-def _number_keys(table: IdTable, roles: Sequence[str]) -> Column:
-    """Number the keys of queries, which are tuples if several columns have them."""
-    columns = [_number_names(table, role) for role in roles]
-    if len(columns) == 1:
-        return columns[0]
-    codes = factorize(*[column.ids.astype(np.int64) for column in columns])
-    names = [column.select(codes.first()).entries() for column in columns]
-    return Column(codes.codes, tuple(zip(*names, strict=True)))
-
-
 def _number_names(table: IdTable, role: str) -> Column:
     """Number the names of a column, str or int, by their first appearance."""
     column = table.columns.get(role, Column(np.zeros(0, np.int64)))  # A file may have no lines.
@@ -554,27 +534,39 @@ def _number_names(table: IdTable, role: str) -> Column:
     return Column(number_of_code[codes.codes], tuple(column.ids[first_rows[order]].tolist()))
 
 
-def _read_orders(argument: str, value: Any, table: IdTable) -> dict[str, Any]:
-    """Return the numbers that order lists by their role: scores, or else ranks, if any."""
-    scores = table.values.get("score")
+def _read_text_ranks(argument: str, table: IdTable, queries: IntArray) -> Any:
+    """Return the ranks of a file; beside scores, the numbers of its lines if ranks rise with them.
+
+    None: it has no ranks, or they need not be compared with the scores.
+    """
+    if "score" in table.values:
+        return np.arange(len(table)) if _first_ranks_rise(table, queries) else None
     ranks = table.values.get("rank")
-    if scores is None and ranks is None:
-        return {}
-    if table.path:
-        return {"rank": read_grades(argument, ranks)} if scores is None else {"score": scores}
-    if scores is None:
-        ranks = _read_numbers(argument, ranks, "iu", "integers as ranks")
-        return {"rank": ranks.astype(np.int64)}
+    return None if ranks is None else read_grades(argument, ranks)
+
+
+def _read_mapping_scores(argument: str, value: Mapping[Any, Any], scores: Any) -> Any:
+    """Read the scores of a mapping by query, each of which is a number of its own."""
     expected = "numbers as scores"
-    if isinstance(value, Mapping) and _core.types_of(scores) != {float}:
+    if _core.types_of(scores) != {float}:
         for query, scored in value.items():
             if not all(map(is_number, scored.values())):
                 got = f"{query!r}: {reprlib.repr(dict(scored))}"
                 raise InputTypeError(argument, expected=expected, got=got)
     array = _read_numbers(argument, scores, "iuf", expected)
-    if isinstance(value, Mapping):
-        refuse_rounded(argument, scores, array)
-    return {"score": array}
+    refuse_rounded(argument, scores, array)
+    return array
+
+
+def _read_table_orders(argument: str, scores: Any, ranks: Any) -> tuple[Any, Any]:
+    """Read columns of scores and of ranks, which are integers where they order the lists."""
+    if scores is not None:
+        scores = _read_numbers(argument, scores, "iuf", "numbers as scores")
+        if ranks is not None:
+            ranks = _column_to_array(argument, ranks, "ranks")
+    elif ranks is not None:
+        ranks = _read_numbers(argument, ranks, "iu", "integers as ranks").astype(np.int64)
+    return scores, ranks
 
 
 def _group_by_query(
@@ -597,24 +589,18 @@ def _group_by_query(
     indptr = lengths_to_indptr(np.bincount(rows_of_queries, minlength=len(queries)))
     has_greatest = False
     if _first_repeated(indptr, entries.columns["document"].ids, len(names)) is not None:
-        # Two lists of each query, one behind the other, are no list with passages.
-        n_blocks = np.count_nonzero(np.diff(rows_of_queries)) + 1
-        n_queries = len(distinct(rows_of_queries))
-        are_joined = bool(n_blocks > n_queries and n_blocks % n_queries == 0)
-        rows, are_unlike = _rows_once(argument, entries, duplicates, rules, are_joined=are_joined)
+        rows, are_unlike = _rows_once(argument, table, entries, duplicates, rules)
         has_greatest = are_unlike and "score" in entries.values and not rules.is_ascending
         entries = entries.select_once(rows)
-        indptr = lengths_to_indptr(
-            np.bincount(entries.columns["query"].ids, minlength=len(queries))
-        )
+        rows_of_queries = entries.columns["query"].ids
+        indptr = lengths_to_indptr(np.bincount(rows_of_queries, minlength=len(queries)))
     if ranks is not None:
         sorted_queries, sorted_ranks = entries.columns["query"], entries.values["rank"]
         is_repeat = (np.diff(sorted_queries.ids) == 0) & (np.diff(sorted_ranks) == 0)
         if is_repeat.any():
             i = int(is_repeat.argmax())
-            problem = (
-                f"the list of {sorted_queries.entry(i)!r} has the rank {sorted_ranks[i]} twice"
-            )
+            query = sorted_queries.entry(i)
+            problem = f"the list of {query!r} has the rank {sorted_ranks[i]} twice"
             problem += _describe_other_lists(entries)
             raise InputValueError(argument, problem, place=entries.path)
     documents, scores = entries.columns["document"].ids, entries.values.get("score")
@@ -623,71 +609,62 @@ def _group_by_query(
 
 
 def _rows_once(
-    argument: str, entries: IdTable, duplicates: str | None, rules: Rules, *, are_joined: bool
+    argument: str, table: IdTable, entries: IdTable, duplicates: str | None, rules: Rules
 ) -> tuple[IntArray, bool]:
-    """Return the row at which each entry counts, and whether any two rows of one were unlike."""
+    """Return the row at which each entry counts, and whether any two rows of one were unlike.
+
+    The entries are the rows of the table, in the order of their lists.
+    """
     pairs = _pair_keys(entries)
     scores = entries.values.get("score")
     row_numbers = np.arange(len(pairs))  # Without scores and ranks all rows are unlike.
     numbers = entries.values.get("rank", row_numbers) if scores is None else scores
     rows, unlike_rows = first_of_equal(pairs, numbers)
     if unlike_rows is not None and duplicates != "first":
-        _refuse_repeated(argument, entries, duplicates, *unlike_rows, are_joined=are_joined)
+        query, name = (entries.columns[role].entry(unlike_rows[0]) for role in _ROLES)
+        problem = f"the list of {query!r} has {name!r} twice"
+        for each in entries.values.values():  # Lists have scores, or ranks, or neither.
+            one, other = each[list(unlike_rows)]
+            problem += f", with {one} and {other}"
+        other_lists = _describe_other_lists(entries)
+        # Two lists of each query, one behind the other, are no list with passages.
+        queries = table.columns["query"].ids
+        n_blocks = np.count_nonzero(np.diff(queries)) + 1
+        n_queries = len(distinct(queries))
+        are_joined = n_blocks > n_queries and n_blocks % n_queries == 0
+        if are_joined and not other_lists:
+            other_lists = "; rows of a query stand apart, as of lists that were joined"
+        ways = []
+        if name in (PAD, str(PAD)):
+            problem += "; lists are of unlike lengths, without padding"
+        elif duplicates is not None and not other_lists:
+            effect = "counts each at its best score"
+            if scores is None:
+                effect = "counts each where it stands first"
+            ways = [Option("duplicates", "first", effect)]
+        problem += other_lists
+        raise InputValueError(argument, problem, place=entries.path, remedies=ways)
     if scores is not None:
         rows = best_rows(pairs, scores, rules)
     return rows, unlike_rows is not None
 
 
-def _refuse_repeated(
-    argument: str,
-    entries: IdTable,
-    duplicates: str | None,
-    first: int,
-    second: int,
-    *,
-    are_joined: bool,
-) -> None:
-    """Refuse two rows of one list that have one document, and say what may be meant."""
-    query, name = (entries.columns[role].entry(first) for role in _ROLES)
-    problem = f"the list of {query!r} has {name!r} twice"
-    for numbers in entries.values.values():  # Lists have scores, or ranks, or neither.
-        problem += f", with {numbers[first]} and {numbers[second]}"
-    other_lists = _describe_other_lists(entries)
-    if are_joined and not other_lists:
-        other_lists = "; rows of a query stand apart, as of lists that were joined"
-    ways = []
-    if name in (PAD, str(PAD)):
-        problem += "; lists are of unlike lengths, without padding"
-    elif duplicates is not None and not other_lists:
-        effect = "counts each at its best score"
-        if "score" not in entries.values:
-            effect = "counts each where it stands first"
-        ways = [Option("duplicates", "first", effect)]
-    problem += other_lists
-    raise InputValueError(argument, problem, place=entries.path, remedies=ways)
-
-
 def _describe_other_lists(entries: IdTable) -> str:
     """Say which column without a role tells lists of one query apart, which are to be one."""
+    queries = entries.columns["query"]
+    document_ids = entries.columns["document"].ids.astype(np.int64)
     for name, column in sorted(entries.others.items(), key=lambda item: len(item[1].listed)):
-        if _separates_lists(column, entries):
-            n_values = len(column.listed)
+        lists = factorize(queries.ids.astype(np.int64), column.ids.astype(np.int64))
+        n_lists = len(lists.distinct)
+        n_values = len(column.listed)
+        # Each value has lists of its own, as each epoch of one table has. A column of times, or of
+        # places in the list, has another value in every row.
+        have_most_queries = 2 * n_lists > len(queries.listed) * n_values
+        have_two_rows = len(entries) >= 2 * n_lists  # on average
+        n_documents = len(factorize(lists.codes, document_ids).distinct)
+        if have_most_queries and have_two_rows and n_documents == len(entries):
             return f"; column {name!r} tells them apart: each of {n_values} values has its own list"
     return ""
-
-
-def _separates_lists(column: Column, entries: IdTable) -> bool:
-    """Whether each value of a column has lists of its own, as each epoch of one table has.
-
-    A column of times, or of places in the list, has another value in every row.
-    """
-    queries, documents = (entries.columns[role] for role in _ROLES)
-    lists = factorize(queries.ids.astype(np.int64), column.ids.astype(np.int64))
-    n_lists = len(lists.distinct)
-    have_most_queries = 2 * n_lists > len(queries.listed) * len(column.listed)
-    have_two_rows = len(entries) >= 2 * n_lists  # on average
-    n_documents = len(factorize(lists.codes, documents.ids.astype(np.int64)).distinct)
-    return have_most_queries and have_two_rows and n_documents == len(entries)
 
 
 def _describe_pooled(table: IdTable) -> str:
@@ -825,7 +802,13 @@ def write_run(
     if entry is not None:
         query, name = query_names[lists.place(entry)[0]], entity_names[lists.ids[entry]]
         raise InputValueError("top", f"the list of {str(query)!r} has {name!r} twice")
-    scores = None if lists.scores is None else _plain_scores(lists.scores)
+    scores: Any = None
+    if lists.scores is not None:
+        scores = lists.scores.array
+        if lists.scores.dtype == "bfloat16":
+            scores = widen_bfloat16(scores)
+        if scores.dtype.kind != "f" and scores.tolist() != scores.astype(np.float64).tolist():
+            raise InputValueError("scores", expected="integers that a float64 holds", got="others")
     with replace_text(path) as file:
         for query, first, last in zip(query_names, lists.indptr, lists.indptr[1:], strict=False):
             ids = lists.ids[first:last].tolist()
@@ -835,14 +818,6 @@ def write_run(
                 for rank, (entity, number) in enumerate(zip(ids, numbers, strict=True), 1)
             ]
             file.write("".join(lines).encode())
-
-
-def _plain_scores(scores: _core.Scores) -> npt.NDArray[Any]:
-    """Return scores as an array of numbers that a float64 holds."""
-    array = widen_bfloat16(scores.array) if scores.dtype == "bfloat16" else scores.array
-    if array.dtype.kind != "f" and array.tolist() != array.astype(np.float64).tolist():
-        raise InputValueError("scores", expected="integers that a float64 holds", got="others")
-    return array
 
 
 def _run_names(argument: str, values: Any, number: int) -> Sequence[Any]:

@@ -20,13 +20,7 @@ from ..inputs.checks import choice, class_if_imported, flag, is_frame
 from ..inputs.rules import LISTED
 from ..naming import format_count, printable
 from .columns import FIRST_ROWS, Column, Door, check_columns
-from .id_tables import (
-    NO_TABLE,
-    IdTable,
-    align_columns,
-    make_vocabulary,
-    read_table,
-)
+from .id_tables import NO_TABLE, IdTable, align_columns, make_vocabulary, read_table
 from .text import is_integer_text, is_path, parse_number, refuse_unsaid_headers, unsaid_header
 from .vocabularies import Vocabulary
 
@@ -159,8 +153,11 @@ def read_tables(
     columns = check_columns(columns, door)
     if header is not None:
         flag("header", header)
+    else:
+        files = {title: os.fsdecode(split) for title, split in splits.values() if is_path(split)}
+        refuse_unsaid_headers(files, door, columns)
     reads_further = door.has_further and (columns is None or has_further)
-    tables = _read_splits(splits, door, columns, header, reads_further)
+    tables = _read_splits(splits, door, columns=columns, header=header, has_further=reads_further)
     given = {
         argument: replace(Vocabulary.read(argument, order), has_ids=has_ids)
         for argument, order in orders.items()
@@ -169,14 +166,29 @@ def read_tables(
     if header is None:
         _refuse_undeclared_headers(tables, door, given)
     roles = list(tables[0].columns)
-    findings = _file_findings(tables)
+    findings = count_left_out(tables)
+    titles: dict[str, list[str]] = {}  # of the files whose headers read alike
+    for table in tables:
+        if table.form.description:
+            titles.setdefault(table.form.description, []).append(table.title)
+    for description, alike in titles.items():
+        findings.append(("header", len(alike), f"{', '.join(alike)}: {description}"))
     if refuses_further:
         left_out = [_leave_out_column(tables, role) for role in roles[door.needed :]]
         findings = left_out + findings
         roles = roles[: door.needed]
     vocabularies, ids = _align_roles(tables, roles, door, orders, given, has_ids=has_ids)
     for i, split in enumerate(splits):
-        findings += _check_names(split, tables[i], i, vocabularies, ids, unseen)
+        table = tables[i]
+        ids_of_split = {role: ids_of_role[i] for role, ids_of_role in ids.items()}
+        is_known = _find_known(split, table, vocabularies, ids_of_split, unseen)
+        if not is_known.all():
+            rows = np.flatnonzero(~is_known)
+            first = tuple(table.columns[role].entry(rows[0]) for role in roles)
+            words = f"{count_in_words(len(rows), [first])} with a name that no label is"
+            findings.append((f"left out of {table.title}", len(rows), words))
+            for ids_of_role in ids.values():
+                ids_of_role[i] = ids_of_role[i][is_known]
     answers = tables[0].without_rows()
     return SplitTables.join(splits, ids, vocabularies, findings, answers=answers)
 
@@ -216,51 +228,34 @@ def _align_roles(
     return {role: vocabularies[role] for role in roles}, {role: ids[role] for role in roles}
 
 
-def _check_names(
+def _find_known(
     split: str,
     table: IdTable,
-    number: int,
     vocabularies: Mapping[str, Vocabulary],
-    ids: Mapping[str, list[IntArray]],
+    ids: Mapping[str, IntArray],
     unseen: str | None,
-) -> list[FindingParts]:
-    """Refuse elements that stand for nothing in a split, or leave out and count their facts.
+) -> Mask:
+    """Return which facts of a split have names that all stand for something; True: all of them.
 
-    Only names may be others' than the model's, which knows all that it was trained on.
+    Facts with other names are refused, unless they are left out. Only names may be others' than the
+    model's, which knows all that it was trained on.
     """
     named = [role for role, each in vocabularies.items() if each.may_lack_names]
-    is_known = np.all([ids[role][number] >= 0 for role in named], axis=0)
+    is_known: Mask = np.all([ids[role] >= 0 for role in named], axis=0)
     may_leave_out = unseen is not None and split != TRAIN and is_known.any()
     ways = [Option("unseen", "drop", "leaves such facts out")] if may_leave_out else []
     if not may_leave_out or unseen != "drop":
         for role in named:
             column, where = table.columns[role], partial(table.where, role)
-            vocabularies[role].refuse_strangers(table.title, column, ids[role][number], where, ways)
-    if is_known.all():
-        return []
-    rows = np.flatnonzero(~is_known)
-    first = tuple(table.columns[role].entry(rows[0]) for role in ids)
-    for columns in ids.values():
-        columns[number] = columns[number][is_known]
-    words = f"{count_in_words(len(rows), [first])} with a name that no label is"
-    return [(f"left out of {table.title}", len(rows), words)]
+            vocabularies[role].refuse_strangers(table.title, column, ids[role], where, ways)
+    return is_known
 
 
-def _read_splits(
-    splits: Splits,
-    door: Door,
-    columns: Mapping[str, str | int] | None,
-    header: bool | None,
-    has_further: bool,
-) -> list[IdTable]:
+def _read_splits(splits: Splits, door: Door, **options: Any) -> list[IdTable]:
     """Read splits as tables that share the names of their labels and have the same columns.
 
     Further columns have the same names in all splits, if any; a split without rows has them, too.
     """
-    if header is None:
-        files = {title: os.fsdecode(split) for title, split in splits.values() if is_path(split)}
-        refuse_unsaid_headers(files, door, columns)
-    options: dict[str, Any] = {"columns": columns, "header": header, "has_further": has_further}
     names: dict[str, _core.Names] = {}
     tables: list[IdTable] = []
     for title, split in splits.values():
@@ -341,18 +336,6 @@ def count_left_out(tables: Iterable[IdTable]) -> list[FindingParts]:
     return [(f"left out of {title}", 1, words) for title, words in left_out.items() if words]
 
 
-def _file_findings(tables: Sequence[IdTable]) -> list[FindingParts]:
-    """Say what was left out of the files of splits, and which lines are headers."""
-    findings = count_left_out(tables)
-    titles: dict[str, list[str]] = {}
-    for table in tables:
-        if table.form.description:
-            titles.setdefault(table.form.description, []).append(table.title)
-    for description, alike in titles.items():
-        findings.append(("header", len(alike), f"{', '.join(alike)}: {description}"))
-    return findings
-
-
 def _leave_out_column(tables: Sequence[IdTable], role: str) -> FindingParts:
     """Say that a further column is left out, as it has one value; refuse one of several values."""
     filled = [table for table in tables if len(table)]
@@ -402,9 +385,8 @@ def name_known_splits(known: Any) -> dict[str, tuple[str, Any]]:
 
 def _has_rows(value: object) -> bool:
     """Return whether this has rows of its own, and is no row: a path, a table, a 2-d array."""
-    has_names = is_frame(value) or isinstance(
-        value, (IdTable, class_if_imported("pyarrow", "Table"))
-    )
+    is_of_arrow = isinstance(value, class_if_imported("pyarrow", "Table"))
+    has_names = is_frame(value) or is_of_arrow or isinstance(value, IdTable)
     return has_names or is_path(value) or getattr(value, "ndim", None) == 2
 
 
@@ -529,7 +511,11 @@ def audit_split(
         raise InputValueError(split, f"nothing is left: {splits.tested} {noun} were dropped")
     for problem, ways in warnings:
         warn_user(split, problem, ways)
-    return kept, [_count_rows(splits, len(kept), noun), *findings]
+    known_sizes = list(splits.sizes.items())[1:]
+    sizes = ", ".join(f"{name or split} {size:,}" for name, size in known_sizes) or "none"
+    facts = format_count(splits.tested, noun.removesuffix("s"))
+    words = f"{facts}, {len(kept):,} ranked; known: {sizes}"
+    return kept, [(split, len(kept), words), *findings]
 
 
 def _rows_in_words(splits: SplitTables, first: IntArray, mask: Mask) -> str:
@@ -537,15 +523,6 @@ def _rows_in_words(splits: SplitTables, first: IntArray, mask: Mask) -> str:
     rows = np.flatnonzero(mask)
     examples = np.sort(factorize(first[rows]).first())[:MAX_EXAMPLES]
     return count_in_words(len(rows), splits.labels_of(rows[examples]))
-
-
-def _count_rows(splits: SplitTables, n_kept: int, noun: str) -> FindingParts:
-    """Say how many rows the evaluated split and the known ones have."""
-    split = splits.evaluated
-    known = list(splits.sizes.items())[1:]
-    sizes = ", ".join(f"{name or split} {size:,}" for name, size in known) or "none"
-    facts = format_count(splits.tested, noun.removesuffix("s"))
-    return split, n_kept, f"{facts}, {n_kept:,} ranked; known: {sizes}"
 
 
 def _check_whole(

@@ -207,10 +207,8 @@ def _find_trec_form(argument: str, path: str, number: int, line: str, door: Door
     if is_csv(path):
         form = replace(form, between="commas")
     fields = split_fields(line, form.between)
-    if (
-        len(fields) == form.width
-        and parse_number(fields[form.places[form.number_role]]) is not None
-    ):
+    has_width = len(fields) == form.width
+    if has_width and parse_number(fields[form.places[form.number_role]]) is not None:
         return form
     place = f"{path}: line {number}"
     refuse_json(argument, path, number, line)
@@ -351,7 +349,7 @@ def _with_tabs(title: str, first: int, text: str) -> str:
         return text.replace(",", "\t")
     lines = []
     for number, line in enumerate(text.split("\n"), first):
-        fields = csv_fields(title, number, line)
+        fields = split_fields(line, "commas", title, number)
         if "\t" in "".join(fields):
             expected = "fields without tabs"
             raise InputValueError(title, expected=expected, got=repr(line), place=f"line {number}")
@@ -375,7 +373,8 @@ def _wrong_row(title: str, door: Door, between: str, number: int, line: str) -> 
 def split_fields(line: str, between: str, title: str = "", number: int = 0) -> list[str]:
     """Return the fields of a line between "commas", "tabs" alone or "blanks" (and tabs).
 
-    Blanks at the ends of a field are left out, and only tabs alone may have empty ones between.
+    Blanks at the ends of a field are left out, and blanks have no empty ones between. With commas,
+    which have csv's quoting, open quotes are refused, with the title and number of the line.
 
     Examples
     --------
@@ -384,13 +383,8 @@ def split_fields(line: str, between: str, title: str = "", number: int = 0) -> l
     """
     if between == "blanks":
         return [field for field in _BETWEEN_FIELDS.split(line) if field]
-    if between == "commas":
-        return csv_fields(title, number, line)
-    return list(map(without_blanks, line.split("\t", MAX_COLUMNS)))
-
-
-def csv_fields(title: str, number: int, line: str) -> list[str]:
-    """Return the fields of a line of csv, without blanks at their ends; open quotes are refused."""
+    if between == "tabs":
+        return list(map(without_blanks, line.split("\t", MAX_COLUMNS)))
     import csv
 
     try:

@@ -304,9 +304,13 @@ class Vocabulary:
         reason = "an int could be a position, or the label with its digits"
         return f"labels of {self.of}, as {label!r} ({reason})"
 
-    @property
-    def expected_for_label(self) -> str:
-        """What messages expect in place of a label of Python that is refused."""
+    def expected_for(self, column: Column) -> str:
+        """Return what messages expect in place of elements of a type; "": they are taken."""
+        if not column.has_labels:
+            are_positions = isinstance(column.labels, range) and self.has_order
+            return "" if are_positions else self.expected_for_int
+        if column.is_text or self.words is not None:
+            return ""
         expected = self.expected
         if not self.is_unbounded and not self.holds_ints:
             given = f"{self.of}={self.size} gives no labels" if self.has_size else "in qrels"
@@ -460,7 +464,7 @@ def align(
         column = read_column(argument, values, vocabulary.kind_of_elements, where, is_text=is_text)
     if not len(column):
         return np.zeros(0, dtype=np.int64)
-    expected = _describe_other_type(column, vocabulary)
+    expected = vocabulary.expected_for(column)
     if expected:
         raise InputTypeError(argument, expected=expected, got=f"{column.entry(0)!r} {where(0)}")
     ids = column.ids
@@ -476,16 +480,6 @@ def align(
     if needs_all:
         vocabulary.refuse_strangers(argument, column, ids, where)
     return ids
-
-
-def _describe_other_type(column: Column, vocabulary: Vocabulary) -> str:
-    """Return what messages expect in place of elements of this type; "": they are taken."""
-    if column.has_labels:
-        is_taken = column.is_text or vocabulary.words is not None
-        return "" if is_taken else vocabulary.expected_for_label
-    are_positions = isinstance(column.labels, range)
-    is_taken = are_positions and vocabulary.has_order
-    return "" if is_taken else vocabulary.expected_for_int
 
 
 def describe_joined(label: Any, are_known: Callable[[list[str]], bool | np.bool_]) -> str:

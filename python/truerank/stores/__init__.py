@@ -25,9 +25,7 @@ from ..arrays.input_files import (
     parse_npy_header,
     report_damage,
 )
-from ..arrays.input_files import (
-    NpyHeader as NpyHeader,
-)
+from ..arrays.input_files import NpyHeader as NpyHeader
 from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.array_likes import DTYPES, as_scores, check_dimensions, dtype_name, is_tensor
 from ..inputs.checks import choice, integer, is_integer
@@ -119,7 +117,8 @@ def open_scores(
     integer("axis", axis, least=0, most=1, expected="0 (rows) or 1 (columns)")
     if isinstance(source, Store):
         return source
-    store = _open(source, dtype, axis=axis, member=member)
+    name = "" if member is None else member
+    store = _open(source, dtype, axis=axis, member=name)
     store.io = io
     return store
 
@@ -174,12 +173,7 @@ def in_one_array(scores: Scores | Store) -> Scores:
 
 
 def _open(
-    source: Any,
-    dtype: Any,
-    dtypes: tuple[str, ...] = DTYPES,
-    *,
-    axis: int = 0,
-    member: str | None = None,
+    source: Any, dtype: Any, dtypes: tuple[str, ...] = DTYPES, *, axis: int = 0, member: str = ""
 ) -> Store:
     """Make the store of any source: of a file or an array, or of shards."""
 
@@ -204,9 +198,7 @@ def _open(
     return open_one(source)
 
 
-def _read_one(
-    source: Any, dtype: Any, dtypes: tuple[str, ...], member: str | None = None
-) -> Scores | Store:
+def _read_one(source: Any, dtype: Any, dtypes: tuple[str, ...], member: str = "") -> Scores | Store:
     """View an array in memory; make the store of any other source but shards."""
     if isinstance(source, Store):
         return source
@@ -234,7 +226,7 @@ def _read_one(
     return as_scores(source, dtype, dtypes)
 
 
-def open_file(path: str, dtype: Any, dtypes: tuple[str, ...], member: str | None = None) -> Store:
+def open_file(path: str, dtype: Any, dtypes: tuple[str, ...], member: str = "") -> Store:
     """Open a `.npy`, or a member of an `.npz` that is stored without compression.
 
     With the dtypes of vectors, files of vectors are opened, too.
@@ -264,7 +256,7 @@ def open_file(path: str, dtype: Any, dtypes: tuple[str, ...], member: str | None
         return FileStore(file, place, header._replace(start=start + header.start), name)
 
 
-def _stored_member(file: BinaryFile, path: str, member: str | None) -> tuple[str, int, int]:
+def _stored_member(file: BinaryFile, path: str, member: str) -> tuple[str, int, int]:
     """Return the name of a member of an `.npz`, where its bytes begin, and how many it has."""
     import zipfile
 

@@ -17,10 +17,9 @@ the first rows has its own, as `base.1B.u8bin.crop_nb_10000000`.
 
 from __future__ import annotations
 
-import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any
 
@@ -28,13 +27,7 @@ import numpy as np
 
 from .._core import Scores
 from ..arrays.input_files import NpyHeader, open_input, read_npy, report_damage
-from ..arrays.saved_files import (
-    checked_fields,
-    open_archive,
-    read_npz,
-    replace_file,
-    write_archive,
-)
+from ..arrays.saved_files import checked_fields, open_archive, read_npz, replace_file, write_archive
 from ..errors import InputTypeError, InputValueError, Option, argument_names
 from ..inputs.array_likes import dtype_name, named_dtype
 from ..inputs.checks import check_shape, signed_ids
@@ -160,51 +153,36 @@ def find_layout(file: IO[bytes], path: str, of_bin: np.dtype[Any]) -> NpyHeader 
     size = os.fstat(file.fileno()).st_size
     if ending in OF_ROWS:
         return _row_layout(file, size, np.dtype(OF_ROWS[ending]))
-    shape = _read_header(file, size)
+    rows, columns = _read_header(file, size)
     dtype = np.dtype(OF_WHOLE.get(ending, of_bin))
     may_be_of_bytes = ending == ".bin" and dtype.kind == "f"  # No dtype was given.
-    bytes_of_numbers = math.prod(shape) * dtype.itemsize
+    bytes_of_numbers = rows * columns * dtype.itemsize
     fitting_sizes = [_HEADER_BYTES + bytes_of_numbers]
     if dtype == ID:  # As many distances may follow the ids.
         fitting_sizes.append(_HEADER_BYTES + 2 * bytes_of_numbers)
     if size not in fitting_sizes:
-        raise _wrong_size(file.name, size, fitting_sizes, shape, dtype, may_be_of_bytes)
+        expected = " or ".join(f"{fitting:,}" for fitting in fitting_sizes)
+        expected += f" bytes for {rows:,} rows of {columns:,} {dtype.name}"
+        ways = []
+        size_of_bytes = _HEADER_BYTES + rows * columns
+        if may_be_of_bytes:
+            expected += f", or {size_of_bytes:,} for int8 or uint8"
+        if may_be_of_bytes and size == size_of_bytes:
+            ways = [Option("dtype", "int8", "says that bytes have a sign")]
+            ways += [Option("dtype", "uint8", "that they have none")]
+        got = f"{size:,}"
+        whole_rows, rest = divmod(size - _HEADER_BYTES, columns * dtype.itemsize)
+        if whole_rows and not rest:
+            got += f", those of {whole_rows:,} rows"
+        place = file.name
+        raise InputValueError("scores", expected=expected, got=got, place=place, remedies=ways)
     if may_be_of_bytes:
-        _refuse_ids(file.name, np.frombuffer(file.read(shape[1] * dtype.itemsize), ID))
-    return NpyHeader(shape, False, dtype, _HEADER_BYTES)
-
-
-def _wrong_size(
-    place: str,
-    size: int,
-    fitting_sizes: Sequence[int],
-    shape: tuple[int, int],
-    dtype: np.dtype[Any],
-    may_be_of_bytes: bool,
-) -> InputValueError:
-    """Return the error of a file whose size is not that of its rows and columns."""
-    rows, columns = shape
-    expected = " or ".join(f"{fitting:,}" for fitting in fitting_sizes)
-    expected += f" bytes for {rows:,} rows of {columns:,} {dtype.name}"
-    ways = []
-    size_of_bytes = _HEADER_BYTES + rows * columns
-    whole_rows, rest = divmod(size - _HEADER_BYTES, columns * dtype.itemsize)
-    if may_be_of_bytes:
-        expected += f", or {size_of_bytes:,} for int8 or uint8"
-    if may_be_of_bytes and size == size_of_bytes:
-        ways = [Option("dtype", "int8", "says that bytes have a sign")]
-        ways += [Option("dtype", "uint8", "that they have none")]
-    got = f"{size:,}"
-    if whole_rows and not rest:
-        got += f", those of {whole_rows:,} rows"
-    return InputValueError("scores", expected=expected, got=got, place=place, remedies=ways)
-
-
-def _refuse_ids(place: str, row: Array) -> None:
-    """Refuse a first row of floats whose bits are those of ids: as floats these are next to 0."""
-    if row.any() and (row >= -1).all() and (row < 1 << 23).all():
-        got = f"ids, as {row[:3].tolist()}"
-        raise InputValueError("scores", expected="vectors", got=got, place=place)
+        row = np.frombuffer(file.read(columns * dtype.itemsize), ID)
+        # Floats whose bits are those of ids are next to 0.
+        if row.any() and (row >= -1).all() and (row < 1 << 23).all():
+            got = f"ids, as {row[:3].tolist()}"
+            raise InputValueError("scores", expected="vectors", got=got, place=file.name)
+    return NpyHeader((rows, columns), False, dtype, _HEADER_BYTES)
 
 
 def _read_header(file: IO[bytes], size: int) -> tuple[int, int]:

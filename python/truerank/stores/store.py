@@ -475,8 +475,23 @@ class ShardStore(Store):
 
     def __init__(self, shards: Sequence[Store], axis: int) -> None:
         first = shards[0]
+        units = ("rows", "columns")
         for shard in shards:
-            _check_shard(shard, first, axis)
+            place = " ".join(shard.files) or repr(shard)
+            expected = f"dtype {first.dtype} ({first.carrier.str})"
+            got = f"dtype {shard.dtype} ({shard.carrier.str})"
+            if got != expected:
+                raise InputTypeError("scores", expected=expected, got=got, place=place)
+            length = first.shape[1 - axis]
+            if shard.shape[1 - axis] == length:
+                continue
+            ways = []
+            if shard.shape[axis] == first.shape[axis]:
+                effect = f"joins shards with equally many {units[axis]}"
+                ways = [Option("axis", 1 - axis, effect, call="open_scores(shards, {})")]
+            expected = f"{length:,} {units[1 - axis]}, as the first shard has"
+            got = f"shape {shard.shape}"
+            raise InputValueError("scores", expected=expected, got=got, place=place, remedies=ways)
         ends = list(accumulate(shard.shape[axis] for shard in shards))
         lengths = list(first.shape)
         lengths[axis] = ends[-1]
@@ -572,25 +587,6 @@ class ShardStore(Store):
         if self.axis == 1:
             return tile._replace(left=start, width=length)
         return tile._replace(top=start, height=length)
-
-
-def _check_shard(shard: Store, first: Store, axis: int) -> None:
-    """Refuse a shard that does not fit the first one."""
-    place = " ".join(shard.files) or repr(shard)
-    expected = f"dtype {first.dtype} ({first.carrier.str})"
-    got = f"dtype {shard.dtype} ({shard.carrier.str})"
-    if got != expected:
-        raise InputTypeError("scores", expected=expected, got=got, place=place)
-    length = first.shape[1 - axis]
-    if shard.shape[1 - axis] != length:
-        unit = ("columns", "rows")[axis]
-        expected = f"{length:,} {unit}, as the first shard has"
-        got = f"shape {shard.shape}"
-        ways = []
-        if shard.shape[axis] == first.shape[axis]:
-            effect = f"joins shards with equally many {('rows', 'columns')[axis]}"
-            ways = [Option("axis", 1 - axis, effect, call="open_scores(shards, {})")]
-        raise InputValueError("scores", expected=expected, got=got, place=place, remedies=ways)
 
 
 def iter_groups(numbers: Array) -> Iterator[tuple[int, Array]]:
