@@ -254,19 +254,15 @@ class Comparisons(list[Comparison], AsTable):
             *_test_columns(self, decimals),
         ]
         rows = [[getattr(pair, column.name) for column in columns] for pair in self]
-        notes = [self._describe_tests(), *format_notes(self)]
-        table = Layout(names=len(names)).make(columns, rows, notes=notes)
-        return table.table(metrics, **options)
-
-    def _describe_tests(self) -> str:
-        """Say by which tests pairs were compared, over how many units and runs."""
         methods = " and ".join(dict.fromkeys(pair.method for pair in self))
         units_by_metric = {pair.metric: [format_count(pair.units, pair.unit)] for pair in self}
         units = " and ".join(gather_notes(units_by_metric))
-        text = f"Tested by {methods}, over {self[0].add_runs(units)}"
+        note = f"Tested by {methods}, over {first.add_runs(units)}"
         if all(pair.runs_a == 1 and pair.runs_b == 1 for pair in self):
-            text += ": this says nothing about other seeds"
-        return f"{text}."
+            note += ": this says nothing about other seeds"
+        notes = [f"{note}.", *format_notes(self)]
+        table = Layout(names=len(names)).make(columns, rows, notes=notes)
+        return table.table(metrics, **options)
 
 
 def _test_columns(

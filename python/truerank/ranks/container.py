@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 
 from ..errors import (
-    InputError,
     InputTypeError,
     InputValueError,
     Option,
@@ -720,11 +719,7 @@ class Ranks(Immutable):
 
 
 def check_number(
-    is_given: object,
-    argument: str,
-    what: str,
-    error: type[InputError] = InputValueError,
-    remedies: Sequence[Option] = GIVES_NUMBER,
+    is_given: object, argument: str, what: str, remedies: Sequence[Option] = GIVES_NUMBER
 ) -> None:
     """Refuse what depends on the number of candidates, unless that is given.
 
@@ -732,12 +727,10 @@ def check_number(
     """
     if not is_given:
         problem = f"{what} depends on the number of candidates, which was not given"
-        raise error(argument, problem, remedies=remedies)
+        raise InputValueError(argument, problem, remedies=remedies)
 
 
-def checked_counts(
-    above: object, tied: object, candidates: Any, listed: object = None
-) -> dict[str, Any]:
+def checked_counts(above: object, tied: object, candidates: Any, listed: object) -> dict[str, Any]:
     """Check the counts of every task against one another; return them as int64, by name.
 
     With `listed`, which is returned too, those that were not given are 0.

@@ -260,11 +260,7 @@ def _shared_keys(keys: Iterable[str], results: Iterable[Mapping[str, float]]) ->
 
 
 def _model_lines(
-    models: Models,
-    keys: Mapping[str, Key],
-    kinds: Sequence[str],
-    has_groups: bool,
-    has_deviations: bool,
+    models: Models, keys: Mapping[str, Key], kinds: list[str], has_groups: bool, is_repeated: bool
 ) -> list[Lines]:
     """Make the line of each model, by all kinds: of all tasks, of macro averages, of each group."""
     parts = [(MICRO, MICRO, models)]
@@ -281,7 +277,7 @@ def _model_lines(
         for (name, runs), kind in itertools.product(models_of_part.items(), kinds):
             labels = {"part": number, "average": average, "group": group, "kind": kind}
             labels |= {"model": name, "runs": len(runs)}
-            lines.append(make_lines(runs, keys, labels, has_deviations=has_deviations))
+            lines.append(make_lines(runs, keys, labels, has_deviations=is_repeated))
     return lines
 
 
@@ -357,19 +353,14 @@ def _differences(
     if len(rows_by_part) > 1:
         named += " among comparable rows"
     verdict = f"{DAGGER} differs from {named}" if differing else f"Nothing differs from {named}"
-    notes = [f"{verdict}: {_describe_tests(comparisons, alpha)}."]
-    number = len(tests_of_all)
-    notes += _notes_on_tests(comparisons[:number], comparisons[number:], keys)
-    return differing, notes
-
-
-def _describe_tests(comparisons: Sequence[Comparison], alpha: float) -> str:
-    """Say by which tests values differ, and from which p-value on."""
     methods = " and ".join(dict.fromkeys(comparison.method for comparison in comparisons))
     rule = f"p <= {alpha:g}"
     if len(comparisons) > 1:
         rule += f" by Holm's rule over {len(comparisons):,} comparisons"
-    return f"{methods}, {rule}"
+    notes = [f"{verdict}: {methods}, {rule}."]
+    number = len(tests_of_all)
+    notes += _notes_on_tests(comparisons[:number], comparisons[number:], keys)
+    return differing, notes
 
 
 def _notes_on_tests(

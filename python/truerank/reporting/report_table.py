@@ -109,8 +109,12 @@ def table_of_report(
     notes = [sentence(finding.message) for _, finding in graded]
     lines = _report_lines(report, keys, rows_of_all, rows_of_groups)
     if report.by is not None and rows_of_groups:
-        macro_line = lines[len(rows_of_all)]
-        notes += _notes_on_macro(report, macro_line.keys, grammar.compose(*rows_of_groups[0], ""))
+        prefix = grammar.compose(*rows_of_groups[0], "")
+        for name, key in lines[len(rows_of_all)].keys.items():  # of the first macro average
+            left_out = 0 if key is None else int(np.isnan(report._value_by_group(key)).sum())
+            if left_out:
+                groups = format_count(left_out, "group")
+                notes.append(f"{MACRO}.{prefix}{name} leaves out {groups} without a value.")
     most = len(rows_of_all) + len(rows_of_groups) + GROUPS_SHOWN
     if flag("interval", interval):
         notes += add_intervals(lines, unit, confidence(level), None if all_intervals else most)
@@ -151,9 +155,7 @@ def _report_lines(
     return lines
 
 
-def key_table(
-    report: Report, keys: Sequence[str], *, percent: bool = False, interval: bool = False
-) -> Table:
+def key_table(report: Report, keys: Sequence[str], *, percent: bool, interval: bool) -> Table:
     """Return a table with a column for each key, and a row of all tasks and of each group."""
     read_keys = {key: report.read_key(key) for key in keys}
     side = report.sides[0]  # Relations alone are not pooled.
@@ -366,15 +368,6 @@ def largest_groups(report: Report, side: str) -> dict[Hashable, int]:
     return {label: tasks[label] for label in sorted(tasks, key=tasks.__getitem__, reverse=True)}
 
 
-def _notes_on_macro(report: Report, keys: Mapping[str, Key | None], prefix: str) -> Iterator[str]:
-    """Say which values macro averages leave out: those of groups without tasks, and nan."""
-    for name, key in keys.items():
-        left_out = 0 if key is None else int(np.isnan(report._value_by_group(key)).sum())
-        if left_out:
-            groups = format_count(left_out, "group")
-            yield f"{MACRO}.{prefix}{name} leaves out {groups} without a value."
-
-
 # -- layout ----------------------------------------------------------------------------------------
 
 
@@ -440,12 +433,7 @@ def _rows_that_move(
 
 
 def metric_columns(
-    name: str,
-    key: Key,
-    cells: Mapping[str, list[Any]],
-    *,
-    percent: bool = False,
-    is_ranked: bool = False,
+    name: str, key: Key, cells: Mapping[str, list[Any]], *, percent: bool, is_ranked: bool
 ) -> list[Column]:
     """Return the column of a key, and those of its bounds and deviation, if there are any.
 
