@@ -86,6 +86,8 @@ UNDECIDED = "undecided"
 MOST_NAMED = 5  # units that lost most
 MOST_MARGIN = 0.5  # from which on hardly any model would be worse
 POWER = 0.8  # the share of equal models that pass, where there are as many units as a gate names
+# The columns of the values that a gate compares, with their headings.
+_VALUES_OF_GATES = {BASE: BASE, NEW: NEW, DIFFERENCE: f"{NEW} - {BASE}"}
 # What is compared in the place of a function of it.
 _INSTEAD = {"hmr": "mrr", "imr": "mr", "igmr": "gmr"}
 
@@ -798,9 +800,7 @@ def gate_table(pairs: Comparisons, verdicts: Mapping[str, str], *, has_verdicts:
     decimals = [pair.printed_decimals() for pair in pairs]
     columns = [
         Column("metric", shown=[pair.title for pair in pairs]),
-        Column(BASE, decimals=decimals),
-        Column(NEW, decimals=decimals),
-        Column(DIFFERENCE, f"{NEW} - {BASE}", decimals),
+        *(Column(name, heading, decimals) for name, heading in _VALUES_OF_GATES.items()),
         *_test_columns(pairs, decimals, Column("verdict", hidden=not has_verdicts)),
     ]
     rows = []
@@ -825,9 +825,7 @@ def losses_table(
     columns = [
         Column("metric", hidden=len(pairs) == 1),
         *map(Column, words),
-        Column(BASE, decimals=decimals),
-        Column(NEW, decimals=decimals),
-        Column(DIFFERENCE, f"{NEW} - {BASE}", decimals),
+        *(Column(name, heading, decimals) for name, heading in _VALUES_OF_GATES.items()),
     ]
     return Layout(names=1 + len(words)).make(columns, rows, notes=format_notes(pairs))
 

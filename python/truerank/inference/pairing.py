@@ -71,9 +71,8 @@ def read_models(models: Mapping[str, Any], seed: int = 0) -> dict[str, list[Rank
             first_name = first_name or name
             first_units = first_units or units
             if units != first_units:  # Queries with several answers do not pair with tasks.
-                raise InputTypeError(
-                    name, expected=f"{first_units}, as {first_name} has", got=units
-                )
+                expected = f"{first_units}, as {first_name} has"
+                raise InputTypeError(name, expected=expected, got=units)
             runs_by_model[model_name].append(rankings)
     protocols = [run.ranks.protocol for runs in runs_by_model.values() for run in runs]
     highest = max((each.highest_grade or 1.0 for each in protocols), default=1.0)
