@@ -717,7 +717,7 @@ def gate(
     losses = {}
     for pair in pairs:
         key = keys[pair.metric]
-        weights = contributions(models[NEW], key, codes).bases
+        weights = contributions(models[NEW], key, codes).bases  # the heaviest, beside a mean of 1
         verdict = judge(pair, margin, heaviest=float(weights.max() / weights.mean()))
         verdicts[pair.metric] = f"{verdict}; {unasked}" if unasked else verdict
         losses[pair.metric] = _list_losses(models, key, unit, by)

@@ -156,8 +156,8 @@ class Answers:
     def _count_with_missed(self, ranks: Ranks, is_missed: Any) -> tuple[IntArray, ...]:
         """Return how many tie with each answer, the candidates, and the last place of its list.
 
-        What the list of a query misses ties with nothing else, where the candidates are those of
-        lists, which count it then, too, or nobody said how many there are.
+        Answers that a list misses tie with each other alone where the candidates are those of
+        lists, which they join then, and where nobody said how many candidates there are.
         """
         candidates = ranks.candidates
         are_listed = ranks.protocol.candidates == LISTED
@@ -244,7 +244,7 @@ class Answers:
             fail(str(key), why, [_ALL_ENTITIES])
         answers = self if metric.of_gains else self.right
         values = answers.values(key, key.kind)
-        if self._counts_zeros(key):
+        if self._counts_zeros(key):  # All queries have a place then, and those behind them.
             places = slice(None) if metric.of_gains else self.places_with_right
             all_values = np.zeros(len(self.queries) + (self.zeros or 0))
             all_values[: len(self.queries)][places] = values

@@ -469,9 +469,9 @@ def renumber_labels(
     >>> renumber_labels({"unit": Labels([0, 2])}, [two], [one, two])["unit"].values
     array([3, 5])
     """
-    renumbered = dict(labels)
+    new_labels = dict(labels)
     if tuple(origins) == tuple(joined):
-        return renumbered
+        return new_labels
     are_named = DATASET in labels
     keys = [_key_of(origin, are_named) for origin in joined]
     places_in_joined = [keys.index(_key_of(origin, are_named)) for origin in origins]
@@ -481,8 +481,8 @@ def renumber_labels(
         shifts = new_starts - first_numbers(origins, name)
         if shifts.any():
             codes = labels[name].codes + shifts[origin_of_rank]
-            renumbered[name] = labels_of_codes(codes, labels[name].vocabulary)
-    return renumbered
+            new_labels[name] = labels_of_codes(codes, labels[name].vocabulary)
+    return new_labels
 
 
 def first_numbers(origins: Sequence[Origin], name: str) -> IntArray:
