@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, overload
 
 import numpy as np
 
-from ..errors import InputError, InputTypeError, InputValueError
+from ..errors import InputError, InputTypeError, InputValueError, argument_names
 from ..inputs.checks import confidence, flag, integer
 from ..metrics.contributions import (
     COUNT,
@@ -86,6 +86,8 @@ UNDECIDED = "undecided"
 MOST_NAMED = 5  # units that lost most
 MOST_MARGIN = 0.5  # from which on hardly any model would be worse
 POWER = 0.8  # the share of equal models that pass, where there are as many units as a gate names
+# The columns of the values that a gate compares, with their headings.
+_VALUES_OF_GATES = {BASE: BASE, NEW: NEW, DIFFERENCE: f"{NEW} - {BASE}"}
 # What is compared in the place of a function of it.
 _INSTEAD = {"hmr": "mrr", "imr": "mr", "igmr": "gmr"}
 
@@ -252,32 +254,31 @@ class Comparisons(list[Comparison], AsTable):
             Column("value_b", "of b", decimals),
             Column("estimate", effects, decimals),
             *_test_columns(self, decimals),
-            *(Column(name, hidden=True) for name in _FOR_PROGRAMS),
         ]
         rows = [[getattr(pair, column.name) for column in columns] for pair in self]
-        notes = [self._describe_tests(), *format_notes(self)]
-        table = Layout(names=len(names)).make(columns, rows, notes=notes)
-        return table.table(metrics, **options)
-
-    def _describe_tests(self) -> str:
-        """Say by which tests pairs were compared, over how many units and runs."""
         methods = " and ".join(dict.fromkeys(pair.method for pair in self))
         units_by_metric = {pair.metric: [format_count(pair.units, pair.unit)] for pair in self}
         units = " and ".join(gather_notes(units_by_metric))
-        text = f"Tested by {methods}, over {self[0].add_runs(units)}"
+        note = f"Tested by {methods}, over {first.add_runs(units)}"
         if all(pair.runs_a == 1 and pair.runs_b == 1 for pair in self):
-            text += ": this says nothing about other seeds"
-        return f"{text}."
+            note += ": this says nothing about other seeds"
+        notes = [f"{note}.", *format_notes(self)]
+        table = Layout(names=len(names)).make(columns, rows, notes=notes)
+        return table.table(metrics, **options)
 
 
-def _test_columns(pairs: Sequence[Comparison], decimals: Sequence[int]) -> list[Column]:
-    """Return the columns of bounds, of p-values, and of wins, ties and losses."""
+def _test_columns(
+    pairs: Sequence[Comparison], decimals: Sequence[int], *others: Column
+) -> list[Column]:
+    """Return the columns of bounds, p-values, wins, ties and losses, then others, then hidden."""
     return [
         Column("low", f"{100 * pairs[0].level:g} % from", decimals),
         Column("high", "to", decimals),
         Column("p_value", "p"),
         Column("p_holm", "p (Holm)", hidden=len(pairs) == 1),
         *map(Column, ("wins", "ties", "losses")),
+        *others,
+        *(Column(name, hidden=True) for name in _FOR_PROGRAMS),
     ]
 
 
@@ -526,14 +527,14 @@ def compare_pair(
     may_lack: str | None = None,
     notes: tuple[str, ...] = (),
 ) -> list[Comparison]:
-    """Compare two of several models by named keys.
+    """Compare two of several models by named keys: of each a Comparison, over the same pairs.
 
     The model that may lack lists of queries is not refused where the other has them. Notes on all
-    models come first.
+    models come first, then those on the pair, and on the key.
     """
     name_a, name_b = names
     are_folds = align_runs(models[name_a]) is None
-    runs_a, runs_b, pairing, notes_of_pair = pair_runs(
+    runs_a, runs_b, pairing, notes_on_pair = pair_runs(
         models[name_a],
         models[name_b],
         names,
@@ -544,19 +545,21 @@ def compare_pair(
         counts_candidates=any(map(counts_candidates, keys.values())),
     )
     codes, unit_name = run_units(runs_a, unit, are_folds=are_folds)
-    method = runs_method(runs_a, are_folds=are_folds) or T
     fields: dict[str, Any] = {"level": level, "unit": unit_name, "pairing": pairing}
     fields |= {"name_a": name_a, "name_b": name_b, "runs_a": len(runs_a), "runs_b": len(runs_b)}
+    fields["method"] = runs_method(runs_a, are_folds=are_folds) or T
     comparisons = []
     for metric, key in keys.items():
-        a = add_up_runs(runs_a, key, codes, "b", are_folds=are_folds)
-        b = add_up_runs(runs_b, key, codes, "b", are_folds=are_folds)
-        check_bases([a.bases, b.bases], "b")
+        with argument_names(runs="b"):  # Messages name the second model, whichever weighs unlike.
+            a = add_up_runs(runs_a, key, codes, are_folds=are_folds)
+            b = add_up_runs(runs_b, key, codes, are_folds=are_folds)
+            check_bases([a.bases, b.bases])
+        # No unit adds more to the difference.
         most = runs_a[0].best_value(key) * a.heaviest
-        comparison = _compare_sums(metric, a, b, method, fields, most)
-        notes_of_key = notes + notes_of_pair + note_on_depth(runs_a, runs_b, names, key)
-        notes_of_key += note_on_sides(runs_a[0].ranks, unit, key) + comparison.notes
-        comparisons.append(replace(comparison, notes=notes_of_key))
+        comparison = _compare_sums(metric, a, b, most, fields)
+        notes_on_key = notes + notes_on_pair + note_on_depth(runs_a, runs_b, names, key)
+        notes_on_key += note_on_sides(runs_a[0].ranks, unit, key) + comparison.notes
+        comparisons.append(replace(comparison, notes=notes_on_key))
     return comparisons
 
 
@@ -570,12 +573,7 @@ def counts_candidates(key: Key) -> bool:
 
 
 def _compare_sums(
-    metric: str,
-    a: Contributions,
-    b: Contributions,
-    method: str,
-    fields: Mapping[str, Any],
-    most: float,
+    metric: str, a: Contributions, b: Contributions, most: float, fields: Mapping[str, Any]
 ) -> Comparison:
     """Compare two models by what the units of their runs add to a metric, of which one adds `most`.
 
@@ -598,7 +596,7 @@ def _compare_sums(
         _, influences = mean_and_influences(deltas, a.bases)
         if number > 1:
             deviation = number * float(np.linalg.norm(influences)) / math.sqrt(number - 1)
-        if method == T:
+        if fields["method"] == T:
             p_value, low, high, is_few = paired_test(deltas, a.bases, level, most)
             notes = note_on_pair(metric, unit, deltas, influences, is_few=is_few)
         else:
@@ -624,7 +622,6 @@ def _compare_sums(
         wins=wins,
         ties=number - wins - losses,
         losses=losses,
-        method=method,
         units=number,
         effect=effect,
         notes=notes,
@@ -715,11 +712,13 @@ def gate(
     models = {BASE: paired_base, NEW: paired_new}
     rules |= {"unit": unit, "level": level, "notes": notes}
     pairs, keys, refusals = _compare_shares(models, metrics, rules)
+    codes, _ = unit_codes(paired_new.ranks, unit)
     verdicts = {}
     losses = {}
     for pair in pairs:
         key = keys[pair.metric]
-        verdict = judge(pair, margin, _weigh_heaviest(models[NEW], key, unit))
+        weights = contributions(models[NEW], key, codes).bases  # the heaviest, beside a mean of 1
+        verdict = judge(pair, margin, heaviest=float(weights.max() / weights.mean()))
         verdicts[pair.metric] = f"{verdict}; {unasked}" if unasked else verdict
         losses[pair.metric] = _list_losses(models, key, unit, by)
     for metric, error in refusals.items():
@@ -741,7 +740,10 @@ def _compare_shares(
     pairs: list[Comparison] = []
     for metric in metrics:
         try:
-            key = _read_share(metric, models[NEW].grammar)
+            key = _read_keys([metric], models[NEW].grammar)[metric]
+            if key.adjustment != NO_ADJUSTMENT or key.metric == "dcg" or not key.row.increasing:
+                expected = "metrics between 0 and 1 where more is better, with a margin"
+                raise InputValueError("metric", expected=expected, got=key)
             if key not in keys.values():  # Holm's rule counts each question once, as in compare.
                 pairs += compare_pair(runs, (NEW, BASE), {metric: key}, **rules)
                 keys[metric] = key
@@ -750,22 +752,6 @@ def _compare_shares(
     if not pairs:
         raise next(iter(refusals.values()))
     return corrected(pairs) if len(pairs) > 1 else pairs, keys, refusals
-
-
-def _read_share(metric: str, grammar: Grammar) -> Key:
-    """Read the key of a metric of which a unit can lose 1 at most, and more is better."""
-    key = _read_keys([metric], grammar)[metric]
-    if key.adjustment != NO_ADJUSTMENT or key.metric == "dcg" or not key.row.increasing:
-        expected = "metrics between 0 and 1 where more is better, with a margin"
-        raise InputValueError("metric", expected=expected, got=key)
-    return key
-
-
-def _weigh_heaviest(model: Rankings, key: Key, unit: LabelsLike | None) -> float:
-    """Return the weight of the heaviest unit, beside a mean of 1."""
-    codes, _ = unit_codes(model.ranks, unit)
-    weights = contributions(model, key, codes).bases
-    return float(weights.max() / weights.mean())
 
 
 def judge(pair: Comparison, margin: float, heaviest: float = 1.0) -> str:
@@ -814,12 +800,8 @@ def gate_table(pairs: Comparisons, verdicts: Mapping[str, str], *, has_verdicts:
     decimals = [pair.printed_decimals() for pair in pairs]
     columns = [
         Column("metric", shown=[pair.title for pair in pairs]),
-        Column(BASE, decimals=decimals),
-        Column(NEW, decimals=decimals),
-        Column(DIFFERENCE, f"{NEW} - {BASE}", decimals),
-        *_test_columns(pairs, decimals),
-        Column("verdict", hidden=not has_verdicts),
-        *(Column(name, hidden=True) for name in _FOR_PROGRAMS),
+        *(Column(name, heading, decimals) for name, heading in _VALUES_OF_GATES.items()),
+        *_test_columns(pairs, decimals, Column("verdict", hidden=not has_verdicts)),
     ]
     rows = []
     for pair in pairs:
@@ -843,9 +825,7 @@ def losses_table(
     columns = [
         Column("metric", hidden=len(pairs) == 1),
         *map(Column, words),
-        Column(BASE, decimals=decimals),
-        Column(NEW, decimals=decimals),
-        Column(DIFFERENCE, f"{NEW} - {BASE}", decimals),
+        *(Column(name, heading, decimals) for name, heading in _VALUES_OF_GATES.items()),
     ]
     return Layout(names=1 + len(words)).make(columns, rows, notes=format_notes(pairs))
 

@@ -276,7 +276,7 @@ def _mean_interval(
     if aligned is not None:
         runs = aligned
     codes, name = run_units(runs, unit, are_folds=are_folds)
-    sums = add_up_runs(runs, key, codes, "runs", are_folds=are_folds)
+    sums = add_up_runs(runs, key, codes, are_folds=are_folds)
     number = len(sums.bases)
     method = runs_method(runs, are_folds=are_folds)
     is_share = not method and (sums.is_hit_share or sums.is_all_or_nothing)
@@ -285,26 +285,20 @@ def _mean_interval(
     low = high = math.nan
     notes: tuple[str, ...] = ()
     if not math.isnan(sums.value):
-        if is_share and number > 1:
-            low, high = _wilson_bounds(sums, level)
+        mean, influences = mean_and_influences(sums.tops.mean(axis=0), sums.bases)
+        if is_share and number > 1:  # An adjusted mean is a share of the way to its end.
+            least, _ = sums.ends
+            share = (mean - least) / sums.extent
+            shares = wilson(share, influences / sums.extent, level, sums.trials)
+            low, high = (least + each * sums.extent for each in shares)
         else:
             _, low, high = t_test([sums.tops], sums.bases, level)
         if not math.isnan(low):  # The mean is cut to its range; the metric may fall with it.
             ends = np.clip([low, high], *sums.ends).tolist()
             low, high = sorted(map(sums.metric_at, ends))
-        _, influences = mean_and_influences(sums.tops.mean(axis=0), sums.bases)
         by_weights_alone = is_share and sums.is_all_or_nothing
         notes = note_on(metric, name, influences, sums.bases, by_weights_alone=by_weights_alone)
     return Interval(metric, sums.value, low, high, level, method, number, name, notes, key.decimals)
-
-
-def _wilson_bounds(sums: Contributions, level: float) -> tuple[float, float]:
-    """Return Wilson's interval of one run; an adjusted mean is a share of the way to its end."""
-    least, _ = sums.ends
-    mean, influences = mean_and_influences(sums.tops[0], sums.bases)
-    share = (mean - least) / sums.extent
-    low, high = wilson(share, influences / sums.extent, level, sums.trials)
-    return least + low * sums.extent, least + high * sums.extent
 
 
 def run_units(
@@ -319,14 +313,13 @@ def run_units(
 
 
 def add_up_runs(
-    runs: Sequence[Rankings], key: Key, codes: Sequence[IntArray], argument: str, *, are_folds: bool
+    runs: Sequence[Rankings], key: Key, codes: Sequence[IntArray], *, are_folds: bool
 ) -> Contributions:
     """Return what the units of several runs add.
 
     `codes` are the units of the tasks of all runs, or of each fold. The mean is that over runs, the
     value that of this mean, and tops have the shape (runs, units). Folds are units themselves:
-    their means are the tops of one run. Runs that weigh units unlike are refused by the name of the
-    argument.
+    their means are the tops of one run. Runs that weigh units unlike are refused.
     """
     codes_by_run = codes if are_folds else [codes[0]] * len(runs)
     by_run = []
@@ -339,7 +332,7 @@ def add_up_runs(
         tops = np.array([[fold.mean for fold in by_run]])
         bases = np.ones(len(by_run))
     else:
-        check_bases([run.bases for run in by_run], argument)
+        check_bases([run.bases for run in by_run])
         tops = np.array([run.tops for run in by_run])
         bases = first.bases
     mean = math.fsum(run.mean for run in by_run) / len(by_run)
@@ -557,12 +550,12 @@ def note_on_sides(ranks: Ranks, unit: LabelsLike | None, key: Key) -> tuple[str,
     return ()
 
 
-def check_bases(bases: Sequence[FloatArray], name: str) -> None:
-    """Refuse models whose units weigh unlike, of which the differences of units say nothing."""
+def check_bases(bases: Sequence[FloatArray]) -> None:
+    """Refuse runs whose units weigh unlike, of which the differences of units say nothing."""
     first, *others = bases
     if not all(weigh_alike(first, other) for other in others):
         expected = "units with the weights of the other model"
-        raise InputValueError(name, expected=expected, got="unlike weights")
+        raise InputValueError("runs", expected=expected, got="unlike weights")
 
 
 def count_carriers(numbers: FloatArray) -> float:

@@ -71,9 +71,8 @@ def read_models(models: Mapping[str, Any], seed: int = 0) -> dict[str, list[Rank
             first_name = first_name or name
             first_units = first_units or units
             if units != first_units:  # Queries with several answers do not pair with tasks.
-                raise InputTypeError(
-                    name, expected=f"{first_units}, as {first_name} has", got=units
-                )
+                expected = f"{first_units}, as {first_name} has"
+                raise InputTypeError(name, expected=expected, got=units)
             runs_by_model[model_name].append(rankings)
     protocols = [run.ranks.protocol for runs in runs_by_model.values() for run in runs]
     highest = max((each.highest_grade or 1.0 for each in protocols), default=1.0)
@@ -89,11 +88,6 @@ def name_runs(model: str, runs: Sequence[Any]) -> list[str]:
     if len(runs) == 1:
         return [model]
     return [f"{model}[{i}]" for i in range(len(runs))]
-
-
-def _model_name(run_name: str) -> str:
-    """Return the name of a model by that of one of its runs, as `name_runs` writes it."""
-    return run_name.partition("[")[0]
 
 
 # -- tasks -----------------------------------------------------------------------------------------
@@ -580,7 +574,7 @@ def pair_ranks(
             remedies = _offer_common(one, two, names, counts_candidates)
         raise InputValueError(names[1], problem, remedies=remedies)
     for name, missing in describe_missing_lists(*pair, names).items():
-        model = _model_name(name)
+        model = name.partition("[")[0]  # as `name_runs` writes the names of runs
         if not allow_unlike and model != may_lack:
             problem = f"{missing}: run {name} again, or leave them out of the test"
             ways = [Option("allow_unlike", True, "counts that it finds nothing there")]
@@ -742,7 +736,14 @@ def pair_runs(
     All runs have their tasks in one order then; those of folds, which have unlike tasks, that of
     the same fold of the first model. How tasks were matched is returned before the notes.
     """
-    _check_run_counts(runs_a, runs_b, names, are_folds)
+    for name, runs, other_runs in ((names[0], runs_a, runs_b), (names[1], runs_b, runs_a)):
+        if len(runs) == 1 < len(other_runs):
+            way_out = f"a deterministic model: give the same run {len(other_runs)} times"
+            expected = f"several runs, as the other model has ({way_out})"
+            raise InputTypeError(name, expected=expected, got="one")
+    if are_folds and len(runs_a) != len(runs_b):
+        expected = f"{len(runs_a)} runs, one for each fold of {names[0]}"
+        raise InputValueError(names[1], expected=expected, got=len(runs_b))
     named_a = list(zip(name_runs(names[0], runs_a), runs_a, strict=True))
     named_b = list(zip(name_runs(names[1], runs_b), runs_b, strict=True))
     if are_folds:
@@ -766,17 +767,3 @@ def pair_runs(
         return firsts, seconds, pairing, distinct_notes
     aligned = [firsts[0], *seconds]
     return aligned[: len(runs_a)], aligned[len(runs_a) :], pairing, distinct_notes
-
-
-def _check_run_counts(
-    runs_a: Sequence[Rankings], runs_b: Sequence[Rankings], names: tuple[str, str], are_folds: bool
-) -> None:
-    """Refuse one run against several, and folds of which the models have not the same number."""
-    for name, runs, other_runs in ((names[0], runs_a, runs_b), (names[1], runs_b, runs_a)):
-        if len(runs) == 1 < len(other_runs):
-            way_out = f"a deterministic model: give the same run {len(other_runs)} times"
-            expected = f"several runs, as the other model has ({way_out})"
-            raise InputTypeError(name, expected=expected, got="one")
-    if are_folds and len(runs_a) != len(runs_b):
-        expected = f"{len(runs_a)} runs, one for each fold of {names[0]}"
-        raise InputValueError(names[1], expected=expected, got=len(runs_b))

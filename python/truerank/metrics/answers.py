@@ -90,7 +90,13 @@ class Answers:
         self._ties_by_order: dict[str, Ties] = {}
         self._values: dict[Any, FloatArray] = {}
         if ranks.answers is None:
-            ranks = ranks._with(self._count_ranked(ranks.gains))
+            # The answers of each one's query, and those of it that have at least its gain.
+            counts = {"answers": self.numbers[self.codes]}
+            if ranks.gains is not None:
+                keys_of_answers = row_keys([self.codes, falling_order(ranks.gains)])
+                as_good = np.searchsorted(np.sort(keys_of_answers), keys_of_answers, "right")
+                counts["as_good"] = as_good - self._bounds_of_queries[self.codes]
+            ranks = ranks._with(counts)
         self.is_right = np.ones(len(ranks), np.bool_)
         if ranks.gains is not None:
             self.is_right = ranks.gains >= (protocol.relevance_level or 0.0)
@@ -128,7 +134,15 @@ class Answers:
         self._gain = gains[order]
         self._gain_order = gain_order[order]
         self._stays_tied = is_missed[order] & (misses == "expected")
-        self._set_bounds()
+        # The answers of each query, and of each tie, follow each other.
+        begins = np.ones(len(order) + 1, np.bool_)
+        np.not_equal(self._query[1:], self._query[:-1], out=begins[1:-1])
+        self._bounds_of_queries = np.flatnonzero(begins)
+        begins[1:-1] |= self._above[1:] != self._above[:-1]
+        self._bounds_of_ties = np.flatnonzero(begins)
+        sizes = np.diff(self._bounds_of_ties)
+        self._right_in_tie = np.repeat(sizes, sizes)
+        self._place_in_tie = np.arange(len(order)) - np.repeat(self._bounds_of_ties[:-1], sizes)
         self.first = order[self._bounds_of_queries[:-1]]
         self.numbers = read_only(np.diff(self._bounds_of_queries))
         self.candidates = read_only(candidates[self._bounds_of_queries[:-1]])
@@ -142,30 +156,20 @@ class Answers:
     def _count_with_missed(self, ranks: Ranks, is_missed: Any) -> tuple[IntArray, ...]:
         """Return how many tie with each answer, the candidates, and the last place of its list.
 
-        What the list of a query misses ties with nothing else, and is a candidate, too.
+        Answers that a list misses tie with each other alone where the candidates are those of
+        lists, which they join then, and where nobody said how many candidates there are.
         """
-        last_places = ranks.candidates - 1
+        candidates = ranks.candidates
         are_listed = ranks.protocol.candidates == LISTED
-        if not are_listed and ranks.tied.all():
-            return ranks.tied, ranks.candidates, last_places
+        is_number_given = ranks.tied.all()  # Else `tied` is 0 for each missed answer, and no other.
+        if is_number_given and not are_listed:
+            return ranks.tied, candidates, candidates - 1
         missed_of_query = np.bincount(self.codes, is_missed).astype(np.int64)[self.codes]
         tied = np.where(is_missed, missed_of_query, ranks.tied)
         if not are_listed:
-            return tied, ranks.candidates, last_places
-        sizes_of_lists = ranks.candidates - is_missed  # A missed answer was ranked with the list.
+            return tied, candidates, candidates - 1
+        sizes_of_lists = candidates - is_missed  # A missed answer was ranked with the list.
         return tied, sizes_of_lists + missed_of_query, sizes_of_lists - 1
-
-    def _set_bounds(self) -> None:
-        """Find where the answers of each query, and of each tie, begin: they follow each other."""
-        begins = np.ones(len(self._query) + 1, np.bool_)
-        np.not_equal(self._query[1:], self._query[:-1], out=begins[1:-1])
-        self._bounds_of_queries = np.flatnonzero(begins)
-        begins[1:-1] |= self._above[1:] != self._above[:-1]
-        self._bounds_of_ties = np.flatnonzero(begins)
-        sizes = np.diff(self._bounds_of_ties)
-        self._right_in_tie = np.repeat(sizes, sizes)
-        first_of_tie = np.repeat(self._bounds_of_ties[:-1], sizes)
-        self._place_in_tie = np.arange(len(self._query)) - first_of_tie
 
     def _check_rankings(self, candidates: IntArray) -> None:
         """Check that the counts of each query come from one ranking, of so many candidates."""
@@ -184,15 +188,6 @@ class Answers:
             expected = "one ranking of each query, with each right answer once and unfiltered"
             got = f"{' beside '.join(two)} (query {self.queries[self._query[i]]!r})"
             raise InputValueError("ranks", expected=expected, got=got)
-
-    def _count_ranked(self, gains: FloatArray | None) -> dict[str, IntArray]:
-        """Count the answers of each one's query, and those that have at least its gain."""
-        numbers = {"answers": self.numbers[self.codes]}
-        if gains is not None:
-            keys = row_keys([self.codes, falling_order(gains)])
-            numbers["as_good"] = np.searchsorted(np.sort(keys), keys, "right")
-            numbers["as_good"] -= self._bounds_of_queries[self.codes]
-        return numbers
 
     def describe_lack(self, *, ignores_cuts: bool = False) -> tuple[int, str]:
         """Count the queries that lack answers which were ranked with them, and say it.
@@ -248,7 +243,13 @@ class Answers:
             why = "it depends on the candidates, which lists do not name"
             fail(str(key), why, [_ALL_ENTITIES])
         answers = self if metric.of_gains else self.right
-        return self._with_zeros(key, answers.values(key, key.kind)), answers.weights(key)
+        values = answers.values(key, key.kind)
+        if self._counts_zeros(key):  # All queries have a place then, and those behind them.
+            places = slice(None) if metric.of_gains else self.places_with_right
+            all_values = np.zeros(len(self.queries) + (self.zeros or 0))
+            all_values[: len(self.queries)][places] = values
+            values = all_values
+        return values, answers.weights(key)
 
     def value_labels(self, key: Key, labels: IntArray) -> IntArray:
         """Return the label of each of `unit_values`; that of a query without any answer is -1."""
@@ -280,15 +281,6 @@ class Answers:
     def _counts_zeros(self, key: Key) -> bool:
         """Whether queries without answers move a value: they have no pairs, and no first place."""
         return self.zeros is not None and bool(key.row.increasing) and not key.row.of_pairs
-
-    def _with_zeros(self, key: Key, values: FloatArray) -> FloatArray:
-        """Add the queries that count as 0 to the values of those that have answers."""
-        if not self._counts_zeros(key):
-            return values
-        places = slice(None) if key.row.of_gains else self.places_with_right
-        all_values = np.zeros(len(self.queries) + (self.zeros or 0))
-        all_values[: len(self.queries)][places] = values
-        return all_values
 
     def values(self, key: Key, order: str) -> FloatArray:
         """Return the value of each query of these answers under an order of ties; read-only."""
@@ -333,18 +325,14 @@ class Answers:
         "expected" leaves the ties as they are; "optimistic" puts right answers first, those of the
         highest gains before others; "pessimistic" puts them last, those of the lowest gains first.
         """
-        if order not in self._ties_by_order:
-            self._ties_by_order[order] = self._ties_under(order)
-        return self._ties_by_order[order]
-
-    def _ties_under(self, order: str) -> Ties:
-        """Return the ties under an order, which makes of most answers ties of their own."""
+        if order in self._ties_by_order:
+            return self._ties_by_order[order]
         above, gain, is_alone = self._place_answers(order)
         begins = np.append(is_alone, True)
         begins[self._bounds_of_ties] = True
         bounds = np.flatnonzero(begins)  # where each tie begins, and the end
         ties = bounds[:-1]
-        return Ties(
+        self._ties_by_order[order] = Ties(
             above=above[ties],
             size=np.where(is_alone, 1, self._tied)[ties],
             right=np.diff(bounds),
@@ -354,6 +342,7 @@ class Answers:
             candidates=self.candidates,
             most=self.highest,
         )
+        return self._ties_by_order[order]
 
     def _place_answers(self, order: str) -> tuple[IntArray, FloatArray, npt.NDArray[np.bool_]]:
         """Return the candidates above each answer, its gain, and whether it is a tie of its own.

@@ -204,12 +204,9 @@ def running_sums(terms: Callable[[FloatArray], FloatArray], sizes: IntArray) -> 
     distinct, codes = np.unique(sizes, return_inverse=True)
     most = int(distinct[-1])
     if most > MOST_RANKS:
-        raise InputValueError(
-            "candidates",
-            expected=f"at most {MOST_RANKS:,} of a task, as chance of this metric adds up its "
-            "ranks one by one",
-            got=f"{most:,}",
-        )
+        expected = f"at most {MOST_RANKS:,} of a task, as chance of this metric adds up its ranks "
+        expected += "one by one"
+        raise InputValueError("candidates", expected=expected, got=f"{most:,}")
     sum_before: FloatArray | float = 0.0  # over the ranks before the block
     done = 0  # So many of the distinct N end before the block.
     sums = []

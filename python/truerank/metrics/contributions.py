@@ -406,10 +406,7 @@ class Groups(Mapping[Hashable, Any]):
     """The reports of groups by label, each made of its tasks when it is first read."""
 
     def __init__(
-        self,
-        labels: Sequence[Hashable],
-        codes: IntArray | None,
-        make: Callable[[IntArray], Any],
+        self, labels: Sequence[Hashable], codes: IntArray | None, make: Callable[[IntArray], Any]
     ) -> None:
         self._places = {label: place for place, label in enumerate(labels)}
         self._make = make

@@ -204,7 +204,16 @@ def adjust(
         fail(metric, f"{metric} is adjusted already")
     key = _parse_alone(metric)
     number = checked_number("value", value)
-    candidates_of_tasks = _task_candidates(candidates, tasks, weights)
+    candidates_of_tasks: Any = candidates
+    if not has_dimensions(candidates):  # It is one number for all tasks.
+        if tasks is None:
+            expected = "how many there are, as candidates is one number for all of them (a triple "
+            expected += "whose head and tail are both predicted makes two)"
+            raise InputValueError("tasks", expected=expected)
+        tasks = integer("tasks", tasks, least=1, most=(1 << 63) - 1)
+        candidates_of_tasks = [candidates], [tasks]
+        if weights is not None:  # Each has a weight of its own.
+            candidates_of_tasks = np.full(tasks, candidates)
     count = group_tasks(candidates_of_tasks).count  # with those of weight 0
     if tasks is not None and integer("tasks", tasks) != count:
         expected = f"{count}, as candidates has so many tasks"
@@ -227,20 +236,6 @@ def adjust(
         z=z,
         tasks=count,
     )
-
-
-def _task_candidates(candidates: Any, tasks: int | None, weights: Any) -> Any:
-    """Return candidates for each task, or with multiplicities, where they may be one number."""
-    if has_dimensions(candidates):
-        return candidates
-    if tasks is None:
-        expected = "how many there are, as candidates is one number for all of them (a triple "
-        expected += "whose head and tail are both predicted makes two)"
-        raise InputValueError("tasks", expected=expected)
-    number = integer("tasks", tasks, least=1, most=(1 << 63) - 1)
-    if weights is None:
-        return [candidates], [number]
-    return np.full(number, candidates)
 
 
 def _check_range(key: Key, number: float, tasks: Tasks) -> None:

@@ -283,11 +283,9 @@ def count_sides(ranks: Ranks) -> dict[str, int]:
         raise InputTypeError("ranks", expected=expected, got="integer ids")
     for name in counts:
         if not is_side_name(name):
-            raise InputValueError(
-                "ranks",
-                f"a key cannot tell the side {name!r} from its other words; rename it with "
-                f"ranks.with_labels(side=...)",
-            )
+            problem = f"a key cannot tell the side {name!r} from its other words; rename it with "
+            problem += "ranks.with_labels(side=...)"
+            raise InputValueError("ranks", problem)
     pooled = len(ranks) - counts.get(UNPOOLED_SIDE, 0)
     if len(ranks) and not pooled:
         return counts

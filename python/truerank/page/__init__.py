@@ -188,7 +188,7 @@ def save(
         "findings": _paragraphs(lines_of_findings),
         "evaluated": _protocol_table(models),
         "last_heading": "Reproduce" if command else "Numbers",
-        "reproduce": _reproduce(_numbers(models, comparison), command),
+        "reproduce": _reproduce(models, comparison, command),
         "style": (parts / "page.css").read_text(encoding="utf-8"),
         "script": script,
         # The page's policy lets this script alone run, with the line break that is before it there.
@@ -239,17 +239,6 @@ def _compare_models(
     if len(models) == 1 or not compared or not _have_tasks(models):
         return None
     return compare(models, metric=compared, **options)
-
-
-def _numbers(models: Mapping[str, Report], comparison: Any) -> str:
-    """Write all numbers as JSON: those of a single report, or of each model and the comparison."""
-    if len(models) == 1:
-        [report] = models.values()
-        return _json(report)
-    numbers = {"models": {name: json.loads(_json(report)) for name, report in models.items()}}
-    if comparison is not None:
-        numbers["comparisons"] = json.loads(comparison.to_json())
-    return json.dumps(numbers, allow_nan=False)
 
 
 def _can_show_groups(
@@ -360,7 +349,16 @@ def _facts(report: Report) -> dict[str, str]:
     return facts
 
 
-def _reproduce(numbers: str, command: str) -> str:
+def _reproduce(models: Mapping[str, Report], comparison: Any, command: str) -> str:
+    """Link to JSON of a single report, or of each model and the comparison; name the command."""
+    if len(models) == 1:
+        [report] = models.values()
+        numbers = _json(report)
+    else:
+        content = {"models": {name: json.loads(_json(each)) for name, each in models.items()}}
+        if comparison is not None:
+            content["comparisons"] = json.loads(comparison.to_json())
+        numbers = json.dumps(content, allow_nan=False)
     data = base64.b64encode(numbers.encode()).decode()
     link = f'<a download="numbers.json" href="data:application/json;base64,{data}">JSON</a>'
     text = f"<p>All numbers in all their digits, as {link}.</p>\n"

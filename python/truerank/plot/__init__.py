@@ -513,7 +513,12 @@ def groups(
     confidence(level)
     values = report.group_values(metric)
     tasks = report.group_tasks(key.side)
-    labels = _order_groups(values, tasks, order, lower_is_better=key.increasing is False)
+    labels = [label for label, number in tasks.items() if number]
+    labels.sort(key=tasks.__getitem__, reverse=True)
+    if order == "value":
+        sign = 1 if key.increasing is False else -1
+        # Groups without a value come last, and those of equal values stay ordered by tasks.
+        labels.sort(key=lambda label: (math.isnan(values[label]), sign * values[label]))
     shown = labels[:most]
     ax = axes_for("truerank.plot.groups", ax, 1.5 + _ROW_HEIGHT * max(len(shown), 2))
     widths = np.array([values[label] for label in shown])
@@ -522,9 +527,16 @@ def groups(
         ax.text(0, row, " no value", va="center", fontsize="small")
     handles, names = _draw_averages(ax, report, metric)
     if flag("interval", interval) and not why_no_interval(key):
-        handles_of_intervals = _draw_intervals(ax, report, shown, metric, level)
-        handles += handles_of_intervals
-        names += [f"{100 * level:g} % interval" for _ in handles_of_intervals]
+        ends_of_row = {}
+        for row, label in enumerate(shown):
+            of_group = report.groups[label].interval(metric, level=level)
+            if not math.isnan(of_group.low + of_group.high):
+                ends_of_row[row] = of_group.low, of_group.high
+        if ends_of_row:
+            low, high = zip(*ends_of_row.values(), strict=True)
+            lines = ax.hlines(list(ends_of_row), low, high, colors="black", linewidth=1.8, zorder=3)
+            handles.append(lines)
+            names.append(f"{100 * level:g} % interval")
     digits = len(f"{max(tasks.values(), default=0):,}")
     # These spaces are as wide as digits are.
     numbers = [f"{tasks[label]:\u2007>{digits},}" for label in shown]
@@ -535,34 +547,6 @@ def groups(
         title = f"{len(shown):,} of {title}"
     draw_legend(ax, handles, names, title)
     return ax
-
-
-def _order_groups(
-    values: Mapping[Any, float], tasks: Mapping[Any, int], order: str, lower_is_better: bool
-) -> list[Any]:
-    """Return the labels of groups that have tasks, the largest or the best group first."""
-    labels = [label for label, number in tasks.items() if number]
-    by_tasks = sorted(labels, key=tasks.__getitem__, reverse=True)
-    if order == "tasks":
-        return by_tasks
-    sign = 1 if lower_is_better else -1
-    # Groups without a value come last, and those of equal values stay ordered by tasks.
-    return sorted(by_tasks, key=lambda label: (math.isnan(values[label]), sign * values[label]))
-
-
-def _draw_intervals(
-    ax: Axes, report: Report, labels: Sequence[Any], metric: str, level: float
-) -> list[Any]:
-    """Draw the interval of each group that has one; return their handle, if there are any."""
-    ends_of_row = {}
-    for row, label in enumerate(labels):
-        interval = report.groups[label].interval(metric, level=level)
-        if not math.isnan(interval.low + interval.high):
-            ends_of_row[row] = interval.low, interval.high
-    if not ends_of_row:
-        return []
-    low, high = zip(*ends_of_row.values(), strict=True)
-    return [ax.hlines(list(ends_of_row), low, high, colors="black", linewidth=1.8, zorder=3)]
 
 
 def _draw_averages(ax: Axes, report: Any, metric: str) -> tuple[list[Any], list[str]]:

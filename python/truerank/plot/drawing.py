@@ -106,9 +106,7 @@ def shorten(name: str, most: int = 36) -> str:
     return f"{line[: most - 1 - end]}\u2026{line[len(line) - end :]}"
 
 
-def draw_legend(
-    ax: Axes, handles: Sequence[Any], names: Sequence[str], title: str | None = None
-) -> None:
+def draw_legend(ax: Axes, handles: Sequence[Any], names: Sequence[str], title: str) -> None:
     """Draw a legend where it covers no data: above the axes, in as many columns as fit.
 
     Where other axes of the figure have the same legend, this one replaces it, on the right.
@@ -121,7 +119,7 @@ def draw_legend(
         legend = other.get_legend()
         if other is not ax and legend is not None:
             words = [text.get_text() for text in (legend.get_title(), *legend.get_texts())]
-            if words == [title or "", *shown]:
+            if words == [title, *shown]:
                 same_legends.append(legend)
     is_free_at_right = not ax.texts  # Rows have their cells there.
     if same_legends and is_free_at_right:
@@ -130,7 +128,14 @@ def draw_legend(
             legend.remove()
     else:
         place = {"loc": "lower left", "bbox_to_anchor": (0, 1)}
-        place["ncols"] = _count_columns(ax, names)
+        letters_per_pixel = _LETTERS_PER_INCH / ax.figure.dpi * 10 / ax.xaxis.label.get_size()
+        letters_of_axes = letters_per_pixel * ax.bbox.width
+        # Long names of rows will leave the axes less room than they have before the layout is made.
+        longest = max((len(label.get_text()) for label in ax.get_yticklabels()), default=0)
+        letters_beside_rows = letters_per_pixel * ax.figure.bbox.width - (longest + _HANDLE_WIDTH)
+        letters = min(letters_of_axes, letters_beside_rows)
+        columns = int(letters / (max(map(len, names)) + _HANDLE_WIDTH))
+        place["ncols"] = max(1, min(columns, len(names)))
     legend = ax.legend(
         handles,
         [" "] * len(names),  # matplotlib would leave out names that begin with an underscore.
@@ -150,16 +155,3 @@ def count_fitting(ax: Axes, text: str) -> int:
     """Return how many labels as long as a text fit below the axes, 8 at most."""
     letters = _LETTERS_PER_INCH / ax.figure.dpi * ax.bbox.width
     return max(2, min(_MOST_TICKS, int(letters / (len(text) + 3))))
-
-
-def _count_columns(ax: Axes, names: Sequence[str]) -> int:
-    """Return how many columns of a legend fit above the axes."""
-    points = ax.xaxis.label.get_size()
-    letters_per_pixel = _LETTERS_PER_INCH / ax.figure.dpi * 10 / points
-    letters_of_axes = letters_per_pixel * ax.bbox.width
-    # Long names of rows will leave the axes less room than they have before the layout is made.
-    longest = max((len(label.get_text()) for label in ax.get_yticklabels()), default=0)
-    letters_beside_rows = letters_per_pixel * ax.figure.bbox.width - (longest + _HANDLE_WIDTH)
-    letters = min(letters_of_axes, letters_beside_rows)
-    columns = int(letters / (max(map(len, names)) + _HANDLE_WIDTH))
-    return max(1, min(columns, len(names)))

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 
 from ..errors import (
-    InputError,
     InputTypeError,
     InputValueError,
     Option,
@@ -217,9 +216,18 @@ class Ranks(Immutable):
             arrays["weights"] = nonzero_weights(weights, n)
         if audit is not None:
             arrays["audit"] = checked_audit(audit, n)
-        attributes = dict(zip(LABELS, (side, relation, queries, targets, unit), strict=True))
-        all_labels = _read_labels(attributes, {} if labels is None else labels, n)
-        checked = Ranks._of(arrays, all_labels, protocol or Protocol())
+        attributes = side, relation, queries, targets, unit
+        values: dict[str, Any] = dict(zip(LABELS, attributes, strict=True))
+        others: Any = {} if labels is None else labels
+        if not isinstance(others, Mapping):
+            expected = "a mapping of names to labels"
+            raise InputTypeError("labels", expected=expected, got=type(others).__name__)
+        distinct_names("labels", others)
+        for name, value in values.items():
+            if value is not None and name in others:
+                raise InputValueError("labels", f"{name!r} is given twice")
+        values |= others
+        checked = Ranks._of(arrays, named_labels(values, n), protocol or Protocol())
         self.__dict__.update(vars(checked))
 
     @classmethod
@@ -584,17 +592,12 @@ class Ranks(Immutable):
             return self._with(arrays, labels=all_labels, origins=())
         origins = None
         if "queries" in labels:
-            origins = self._origins_with_queries(all_labels.get("queries"))
+            origins = tuple(dataclasses.replace(origin, queries=0) for origin in self.origins)
+            queries = all_labels.get("queries")
+            are_same = self.queries and queries and self.queries.same_as(queries)
+            if self.answers is not None and not are_same:  # They are of other tasks then.
+                origins = tuple(origin.renamed() for origin in origins)
         return self._with(labels=all_labels, origins=origins)
-
-    def _origins_with_queries(self, queries: Labels | None) -> tuple[Origin, ...]:
-        """Return the tasks of these ranks with other queries, by which they are other tasks."""
-        origins = tuple(dataclasses.replace(origin, queries=0) for origin in self.origins)
-        are_same = self.queries and queries and self.queries.same_as(queries)
-        is_retrieval = self.answers is not None
-        if is_retrieval and not are_same:
-            return tuple(origin.renamed() for origin in origins)
-        return origins
 
     def with_weights(self, weights: Sequence[float] | npt.NDArray[Any] | None) -> Ranks:
         """Return the same ranks with other weights; None removes them.
@@ -716,11 +719,7 @@ class Ranks(Immutable):
 
 
 def check_number(
-    is_given: object,
-    argument: str,
-    what: str,
-    error: type[InputError] = InputValueError,
-    remedies: Sequence[Option] = GIVES_NUMBER,
+    is_given: object, argument: str, what: str, remedies: Sequence[Option] = GIVES_NUMBER
 ) -> None:
     """Refuse what depends on the number of candidates, unless that is given.
 
@@ -728,12 +727,10 @@ def check_number(
     """
     if not is_given:
         problem = f"{what} depends on the number of candidates, which was not given"
-        raise error(argument, problem, remedies=remedies)
+        raise InputValueError(argument, problem, remedies=remedies)
 
 
-def checked_counts(
-    above: object, tied: object, candidates: Any, listed: object = None
-) -> dict[str, Any]:
+def checked_counts(above: object, tied: object, candidates: Any, listed: object) -> dict[str, Any]:
     """Check the counts of every task against one another; return them as int64, by name.
 
     With `listed`, which is returned too, those that were not given are 0.
@@ -760,18 +757,6 @@ def checked_counts(
         expected = f"at least the last rank, {int(above[i]) + int(tied[i])} (above + tied)"
         raise InputValueError("candidates", expected=expected, got=candidates[i], place=i)
     return {"above": above, "tied": tied, "candidates": candidates, **flags}
-
-
-def _read_labels(attributes: Mapping[str, Any], others: Any, length: int) -> dict[str, Labels]:
-    """Read the labels that are attributes of Ranks, and others by name."""
-    if not isinstance(others, Mapping):
-        expected = "a mapping of names to labels"
-        raise InputTypeError("labels", expected=expected, got=type(others).__name__)
-    distinct_names("labels", others)
-    for name, value in attributes.items():
-        if value is not None and name in others:
-            raise InputValueError("labels", f"{name!r} is given twice")
-    return named_labels({**attributes, **others}, length)
 
 
 def checked_audit(value: object, length: int) -> IntArray:

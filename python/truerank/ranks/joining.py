@@ -238,7 +238,7 @@ def _refuse_tasks_apart(parts: Sequence[Ranks], ranks: Ranks) -> None:
                 problem += "come twice"
                 way = Option("repeats", "refuse", "joins folds or chunks of one test")
                 again = _find_repeats(ranks, _identity(ranks))
-                ways = [way] if again is None else _ways_with_repeats(ranks, *again)
+                ways = [way] if again is None else _ways_with_repeats(ranks, again)
                 raise InputValueError(f"parts: number {i}", problem, remedies=[_NAMES, *ways])
 
 
@@ -273,13 +273,18 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule, *, are_apart: bool) -> Rank
         positions = f"the first at the positions {first[again[0]]} and {again[0]}"
         problem = f"{number}, {positions} ({describe_task(identity, again[0])})"
         names = [] if ranks.answers is None else [_NAMES]
-        ways = [*names, *_ways_with_repeats(ranks, *repeats)]
+        ways = [*names, *_ways_with_repeats(ranks, repeats)]
         raise InputValueError("parts", problem, remedies=ways)
-    _refuse_to_drop(ranks, identity, first, is_again)
+    _refuse_to_drop(ranks, repeats)
     kept = ranks[~is_again]
     if len(ranks.origins) < 2:
         return kept
-    return kept._with(origins=_origins_without_lost_units(ranks, kept))
+    # A task lacks the units of which no rank is kept.
+    lost_units = without(distinct(ranks._labels["unit"].codes), kept._labels["unit"].codes)
+    origin_of_unit = origin_index(lost_units, ranks.origins)
+    n_lost = np.bincount(origin_of_unit, minlength=len(ranks.origins)).tolist()
+    pairs = zip(ranks.origins, n_lost, strict=True)
+    return kept._with(origins=tuple(replace(each, units=each.units - n) for each, n in pairs))
 
 
 def _find_repeats(ranks: Ranks, identity: dict[str, Labels]) -> Repeats | None:
@@ -291,52 +296,30 @@ def _find_repeats(ranks: Ranks, identity: dict[str, Labels]) -> Repeats | None:
     return (identity, first, is_again) if is_again.any() else None
 
 
-def _ways_with_repeats(
-    ranks: Ranks, identity: dict[str, Labels], first: IntArray, is_again: npt.NDArray[np.bool_]
-) -> list[Option]:
+def _ways_with_repeats(ranks: Ranks, repeats: Repeats) -> list[Option]:
     """Return how tasks that come again can be joined."""
     ways = []
     with suppress(InputValueError):
-        _refuse_to_drop(ranks, identity, first, is_again)
+        _refuse_to_drop(ranks, repeats)
         ways.append(Option("repeats", "drop", "counts what folds or batches share once"))
     if ranks.answers is None:
         ways.append(Option("repeats", "keep", "counts it each time"))
     return ways
 
 
-def _refuse_to_drop(
-    ranks: Ranks, identity: dict[str, Labels], first: IntArray, is_again: npt.NDArray[np.bool_]
-) -> None:
+def _refuse_to_drop(ranks: Ranks, repeats: Repeats) -> None:
     """Refuse to drop parts of queries, and tasks whose counts differ from those of the first."""
+    identity, first, is_again = repeats
     if ranks.answers is not None:
-        _refuse_cut_queries(ranks, first, is_again)
-    _refuse_other_counts(ranks, first, np.flatnonzero(is_again), identity)
-
-
-def _identity(ranks: Ranks) -> dict[str, Labels]:
-    """Return the labels that tell each task from all others; none if some of them are missing."""
-    identity = {name: ranks._labels[name] for name in FACT if name in ranks._labels}
-    required = {"side", "queries", "targets"}
-    is_retrieval = ranks.without_answers is not None
-    if is_retrieval:  # It has one side, and its queries have names, which need no unit.
-        identity.pop("unit", None)
-        required = {"queries", "targets"}
-    return identity if required <= identity.keys() else {}
-
-
-def _origins_without_lost_units(ranks: Ranks, kept: Ranks) -> tuple[Origin, ...]:
-    """Return the origins of ranks, without the units of which no task is kept."""
-    lost_units = without(distinct(ranks._labels["unit"].codes), kept._labels["unit"].codes)
-    origin_of_unit = origin_index(lost_units, ranks.origins)
-    n_lost = np.bincount(origin_of_unit, minlength=len(ranks.origins)).tolist()
-    pairs = zip(ranks.origins, n_lost, strict=True)
-    return tuple(replace(origin, units=origin.units - n) for origin, n in pairs)
-
-
-def _refuse_other_counts(
-    ranks: Ranks, first: IntArray, again: IntArray, identity: Mapping[str, Labels]
-) -> None:
-    """Refuse to drop tasks that have other counts than the first of theirs."""
+        tasks = ranks._task_numbers()
+        codes, queries = group_codes(ranks, "queries")
+        # Another task has the other answers of these queries.
+        is_cut = are_among(codes, codes[is_again & (tasks[first] != tasks)]) & ~is_again
+        if is_cut.any():
+            query = queries[codes[int(is_cut.argmax())]]
+            problem = f"another task has some right answers of the query {query!r}, not all"
+            raise InputValueError("parts", problem, remedies=[_NAMES])
+    again = np.flatnonzero(is_again)
     for name in (*COUNTS, "listed", "gains"):
         values = ranks._arrays.get(name)
         if values is None:  # Only ranks of graded lists have all of these.
@@ -351,15 +334,15 @@ def _refuse_other_counts(
             raise InputValueError("parts", problem)
 
 
-def _refuse_cut_queries(ranks: Ranks, first: IntArray, is_again: npt.NDArray[np.bool_]) -> None:
-    """Refuse to drop some answers of a query, and not all, since other tasks have these."""
-    tasks = ranks._task_numbers()
-    codes, queries = group_codes(ranks, "queries")
-    cut = are_among(codes, codes[is_again & (tasks[first] != tasks)]) & ~is_again
-    if cut.any():
-        i = int(cut.argmax())
-        problem = f"another task has some right answers of the query {queries[codes[i]]!r}, not all"
-        raise InputValueError("parts", problem, remedies=[_NAMES])
+def _identity(ranks: Ranks) -> dict[str, Labels]:
+    """Return the labels that tell each task from all others; none if some of them are missing."""
+    identity = {name: ranks._labels[name] for name in FACT if name in ranks._labels}
+    required = {"side", "queries", "targets"}
+    is_retrieval = ranks.without_answers is not None
+    if is_retrieval:  # It has one side, and its queries have names, which need no unit.
+        identity.pop("unit", None)
+        required = {"queries", "targets"}
+    return identity if required <= identity.keys() else {}
 
 
 def _first_positions(ranks: Ranks, identity: Mapping[str, Labels]) -> IntArray:
@@ -477,9 +460,10 @@ def _key_of(origin: Origin, are_named: bool) -> Any:
 def renumber_labels(
     labels: Mapping[str, Labels], origins: Sequence[Origin], joined: Sequence[Origin]
 ) -> dict[str, Labels]:
-    """Return labels of ranks with the numbers that units and queries have in the joined tasks.
+    """Return labels of ranks of some tasks with the numbers that these have among joined tasks.
 
-    Queries of named data sets keep theirs.
+    Units, and queries, of each task are shifted by where its numbers begin; queries of named data
+    sets keep theirs.
 
     >>> one, two = Origin("a", 3, 3), Origin("b", 4, 4)
     >>> renumber_labels({"unit": Labels([0, 2])}, [two], [one, two])["unit"].values
@@ -490,12 +474,13 @@ def renumber_labels(
         return new_labels
     are_named = DATASET in labels
     keys = [_key_of(origin, are_named) for origin in joined]
-    positions = [keys.index(_key_of(origin, are_named)) for origin in origins]
-    origin_of_task = origin_index(labels["unit"].codes, origins)
+    places_in_joined = [keys.index(_key_of(origin, are_named)) for origin in origins]
+    origin_of_rank = origin_index(labels["unit"].codes, origins)
     for name in ("unit",) if are_named else ("unit", "queries"):
-        shifts = first_numbers(joined, name)[positions] - first_numbers(origins, name)
+        new_starts = first_numbers(joined, name)[places_in_joined]
+        shifts = new_starts - first_numbers(origins, name)
         if shifts.any():
-            codes = labels[name].codes + shifts[origin_of_task]
+            codes = labels[name].codes + shifts[origin_of_rank]
             new_labels[name] = labels_of_codes(codes, labels[name].vocabulary)
     return new_labels
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputTypeError, InputValueError, Option, UnknownKeyError
+from ..errors import InputTypeError, InputValueError, Option, UnknownKeyError, argument_names
 from ..inference.comparing import (
     Comparison,
     compare_pair,
@@ -39,7 +39,6 @@ from .report_table import (
     label_text,
     largest_groups,
     lay_out,
-    line_keys,
     make_lines,
     sentence,
 )
@@ -190,33 +189,33 @@ def table(
 def _read_models(reports: Any, allow_unlike: bool) -> Models:
     """Check the models of a table, and return the runs of each by its name."""
     if isinstance(reports, Report) or not isinstance(reports, Mapping):
-        runs = _read_runs("reports", reports, allow_unlike)
+        runs = _read_runs(reports, allow_unlike)
         return {format_count(len(runs), "run"): runs}
     distinct_names("reports", reports)
-    models = {
-        name: _read_runs(f"reports[{name!r}]", value, allow_unlike)
-        for name, value in reports.items()
-    }
+    models = {}
+    for name, value in reports.items():
+        with argument_names(reports=f"reports[{name!r}]"):
+            models[name] = _read_runs(value, allow_unlike)
     if not models:
         raise InputValueError("reports", expected="names and Reports, at least one", got="none")
     return models
 
 
-def _read_runs(argument: str, value: Any, allow_unlike: bool) -> list[Report]:
+def _read_runs(value: Any, allow_unlike: bool) -> list[Report]:
     """Check the runs of one model: a Report, or several."""
     if isinstance(value, Report):
         return [value]
-    runs = several(argument, value, "Reports, or a Report (truerank.report(ranks) makes one)")
+    runs = several("reports", value, "Reports, or a Report (truerank.report(ranks) makes one)")
     for i, run in enumerate(runs):
         if not isinstance(run, Report):
             got = type(run).__name__
-            raise InputTypeError(argument, expected="Reports", got=got, place=i)
+            raise InputTypeError("reports", expected="Reports", got=got, place=i)
     if not runs:
-        raise InputValueError(argument, expected="at least one", got="none")
+        raise InputValueError("reports", expected="at least one", got="none")
     if not allow_unlike:
         difference = next(_run_differences(runs), "")
         if difference:
-            raise InputValueError(argument, difference)
+            raise InputValueError("reports", difference)
     return runs
 
 
@@ -261,11 +260,7 @@ def _shared_keys(keys: Iterable[str], results: Iterable[Mapping[str, float]]) ->
 
 
 def _model_lines(
-    models: Models,
-    keys: Mapping[str, Key],
-    kinds: Sequence[str],
-    has_groups: bool,
-    has_deviations: bool,
+    models: Models, keys: Mapping[str, Key], kinds: list[str], has_groups: bool, is_repeated: bool
 ) -> list[Lines]:
     """Make the line of each model, by all kinds: of all tasks, of macro averages, of each group."""
     parts = [(MICRO, MICRO, models)]
@@ -277,15 +272,12 @@ def _model_lines(
         parts.append((MACRO, MACRO, models))
         for label, models_of_group in _model_groups(models).items():
             parts.append((GROUP, label_text(label), models_of_group))
-    plain_keys = {kind: line_keys(keys, kind=kind) for kind in kinds}
-    macro_keys = {kind: line_keys(keys, kind=kind, macro=True) for kind in kinds}
     lines = []
     for number, (average, group, models_of_part) in enumerate(parts):
-        part_keys = macro_keys if average == MACRO else plain_keys
         for (name, runs), kind in itertools.product(models_of_part.items(), kinds):
             labels = {"part": number, "average": average, "group": group, "kind": kind}
             labels |= {"model": name, "runs": len(runs)}
-            lines.append(make_lines(runs, part_keys[kind], labels, has_deviations=has_deviations))
+            lines.append(make_lines(runs, keys, labels, has_deviations=is_repeated))
     return lines
 
 
@@ -361,19 +353,14 @@ def _differences(
     if len(rows_by_part) > 1:
         named += " among comparable rows"
     verdict = f"{DAGGER} differs from {named}" if differing else f"Nothing differs from {named}"
-    notes = [f"{verdict}: {_describe_tests(comparisons, alpha)}."]
-    number = len(tests_of_all)
-    notes += _notes_on_tests(comparisons[:number], comparisons[number:], keys)
-    return differing, notes
-
-
-def _describe_tests(comparisons: Sequence[Comparison], alpha: float) -> str:
-    """Say by which tests values differ, and from which p-value on."""
     methods = " and ".join(dict.fromkeys(comparison.method for comparison in comparisons))
     rule = f"p <= {alpha:g}"
     if len(comparisons) > 1:
         rule += f" by Holm's rule over {len(comparisons):,} comparisons"
-    return f"{methods}, {rule}"
+    notes = [f"{verdict}: {methods}, {rule}."]
+    number = len(tests_of_all)
+    notes += _notes_on_tests(comparisons[:number], comparisons[number:], keys)
+    return differing, notes
 
 
 def _notes_on_tests(

@@ -107,11 +107,14 @@ def table_of_report(
     shown_keys = [replace(key, side=side) for side in sides_of_ties for key in keys.values()]
     graded = graded_findings(report, DOUBTS, shown_keys)
     notes = [sentence(finding.message) for _, finding in graded]
-    if report.by is not None and rows_of_groups:
-        side, kind = rows_of_groups[0]
-        macro_keys = line_keys(keys, side, kind, macro=True)
-        notes += _notes_on_macro(report, macro_keys, grammar.compose(side, kind, ""))
     lines = _report_lines(report, keys, rows_of_all, rows_of_groups)
+    if report.by is not None and rows_of_groups:
+        prefix = grammar.compose(*rows_of_groups[0], "")
+        for name, key in lines[len(rows_of_all)].keys.items():  # of the first macro average
+            left_out = 0 if key is None else int(np.isnan(report._value_by_group(key)).sum())
+            if left_out:
+                groups = format_count(left_out, "group")
+                notes.append(f"{MACRO}.{prefix}{name} leaves out {groups} without a value.")
     most = len(rows_of_all) + len(rows_of_groups) + GROUPS_SHOWN
     if flag("interval", interval):
         notes += add_intervals(lines, unit, confidence(level), None if all_intervals else most)
@@ -145,29 +148,25 @@ def _report_lines(
     for average, rows in rows_by_average.items():
         for side, kind in rows:
             labels = {"average": average, "group": average, "side": side, "kind": kind}
-            keys_of_row = line_keys(keys, side, kind, macro=average == MACRO)
             groups = None
             if average == GROUP:
                 groups = [label for label, n in largest_groups(report, side).items() if n]
-            lines.append(make_lines([report], keys_of_row, labels, groups))
+            lines.append(make_lines([report], keys, labels, groups))
     return lines
 
 
-def key_table(
-    report: Report, keys: Sequence[str], *, percent: bool = False, interval: bool = False
-) -> Table:
+def key_table(report: Report, keys: Sequence[str], *, percent: bool, interval: bool) -> Table:
     """Return a table with a column for each key, and a row of all tasks and of each group."""
     read_keys = {key: report.read_key(key) for key in keys}
     side = report.sides[0]  # Relations alone are not pooled.
     row_name = Column("number")  # Without groups, the one row has nothing else to be called.
-    labels = {"average": MICRO, "group": ALL_ROWS, "side": side, "kind": "", row_name.name: "value"}
+    labels = {"average": MICRO, "group": ALL_ROWS, "kind": "", row_name.name: "value"}
     lines = [make_lines([report], read_keys, labels)]
     columns: dict[Column, str | None] = {}
     if report.by is not None:
         columns = {Column("group", report.by): None, Column(report.grammar.units): None}
-        keys_of_groups = {name: None if key.macro else key for name, key in read_keys.items()}
         groups = list(largest_groups(report, side))
-        lines.append(make_lines([report], keys_of_groups, labels | {"average": GROUP}, groups))
+        lines.append(make_lines([report], read_keys, labels | {"average": GROUP}, groups))
     notes = add_intervals(lines, UNIT, 0.95) if flag("interval", interval) else []
     columns[row_name] = None
     return lay_out(
@@ -234,7 +233,10 @@ def json_content(report: Report, keys: Sequence[str], columns: Iterable[str]) ->
 def _choose_rows(report: Report, sides: Names, kinds: Names) -> tuple[list[Row], list[Row]]:
     """Check the sides and kinds of a table, or choose them: of the whole, and of groups."""
     if sides is None:
-        sides_of_all = _usual_sides(report)
+        sides_of_all = list(report.sides)
+        named = [side for side in sides_of_all if side not in (ALL_SIDES, UNPOOLED_SIDE)]
+        if len(named) == 1 and report.tasks(named[0]) == report.tasks(sides_of_all[0]):
+            sides_of_all.remove(ALL_SIDES)  # The one side has all of its tasks.
         sides_of_groups = sides_of_all[:1]
     else:
         sides_of_all = sides_of_groups = unique_keys(sides, "sides")
@@ -244,15 +246,6 @@ def _choose_rows(report: Report, sides: Names, kinds: Names) -> tuple[list[Row],
         report.tasks(side)  # It raises for an unknown side.
     rows_of_all = list(itertools.product(sides_of_all, kinds_of_all))
     return rows_of_all, list(itertools.product(sides_of_groups, kinds_of_groups))
-
-
-def _usual_sides(report: Report) -> list[str]:
-    """List the sides of a report; one that has all tasks stands for the pooled ones."""
-    sides = list(report.sides)
-    named = [side for side in sides if side not in (ALL_SIDES, UNPOOLED_SIDE)]
-    if len(named) == 1 and report.tasks(named[0]) == report.tasks(sides[0]):
-        sides.remove(ALL_SIDES)
-    return sides
 
 
 def choose_kinds(report: Report, kinds: Names) -> list[str]:
@@ -299,29 +292,22 @@ def is_auto(kinds: Names) -> bool:
 # -- lines -----------------------------------------------------------------------------------------
 
 
-def line_keys(
-    keys: Mapping[str, Key], side: str = "", kind: str = "", *, macro: bool = False
-) -> dict[str, Key | None]:
-    """Return the keys of a line of a side, a kind or macro averages, by the names of columns.
-
-    They are None where they have no value, and keep what the line does not say.
-    """
-    return {
-        name: _line_key(key, side or key.side, kind or key.kind, macro or key.macro)
-        for name, key in keys.items()
-    }
-
-
 @lru_cache(4096)  # The keys keep how they are written.
-def _line_key(key: Key, side: str, kind: str, macro: bool) -> Key | None:
-    """Return a key with a side, a kind and macro averages of a line; None if it has no value."""
-    key_here = replace(key, side=side, kind=kind, macro=macro)
+def _line_key(key: Key, side: str, kind: str, average: str) -> Key | None:
+    """Return a key as a line of a side, a kind and an average has it; None if it has no value.
+
+    It keeps what the line does not say.
+    """
+    if average == GROUP and key.macro:
+        return None
+    macro = key.macro or average == MACRO
+    key_here = replace(key, side=side or key.side, kind=kind or key.kind, macro=macro)
     return None if why_no_value(key_here) else key_here
 
 
 def make_lines(
     reports: Sequence[Report],
-    keys: Mapping[str, Key | None],
+    keys: Mapping[str, Key],
     labels: Mapping[str, Any],
     groups: Sequence[Hashable] | None = None,
     *,
@@ -330,27 +316,29 @@ def make_lines(
     """Make the line of all tasks of a model, or the lines of some groups.
 
     The values are those of the first run, or means over runs with their deviations. Labels say what
-    the lines are of: "average", "group", "kind" and perhaps more.
+    the lines are of: "average", "group", "kind" and perhaps "side" and more.
     """
     first = reports[0]
-    side = labels.get("side", first.sides[0])
+    side = labels.get("side", "")
+    said = side, labels["kind"], labels["average"]
+    keys_of_lines = {name: _line_key(key, *said) for name, key in keys.items()}
     if groups is None:
-        sizes = [first.tasks(side)]
+        sizes = [first.tasks(side or first.sides[0])]
         names = [labels["group"]]
     else:
-        tasks = first.group_tasks(side)
+        tasks = first.group_tasks(side or first.sides[0])
         sizes = [tasks[group] for group in groups]
         names = list(map(label_text, groups))
     cells: dict[str, list[Any]] = {name: [label] * len(sizes) for name, label in labels.items()}
     cells |= {"group": names, first.grammar.units: sizes}
-    for name, key in keys.items():
+    for name, key in keys_of_lines.items():
         values_of_runs = [_values(report, key, groups) for report in reports]
         cells[name] = values_of_runs[0]
         if has_deviations:
             pairs = [_mean_and_deviation(values) for values in zip(*values_of_runs, strict=True)]
             cells[name] = [mean for mean, _ in pairs]
             cells[f"{name} {DEVIATION}"] = [deviation for _, deviation in pairs]
-    return Lines(cells, keys, reports, groups)
+    return Lines(cells, keys_of_lines, reports, groups)
 
 
 def _mean_and_deviation(values: Sequence[Any]) -> tuple[float | None, float | None]:
@@ -378,15 +366,6 @@ def largest_groups(report: Report, side: str) -> dict[Hashable, int]:
     """Return the number of tasks of each group, the largest group first."""
     tasks = report.group_tasks(side)
     return {label: tasks[label] for label in sorted(tasks, key=tasks.__getitem__, reverse=True)}
-
-
-def _notes_on_macro(report: Report, keys: Mapping[str, Key | None], prefix: str) -> Iterator[str]:
-    """Say which values macro averages leave out: those of groups without tasks, and nan."""
-    for name, key in keys.items():
-        left_out = 0 if key is None else int(np.isnan(report._value_by_group(key)).sum())
-        if left_out:
-            groups = format_count(left_out, "group")
-            yield f"{MACRO}.{prefix}{name} leaves out {groups} without a value."
 
 
 # -- layout ----------------------------------------------------------------------------------------
@@ -454,12 +433,7 @@ def _rows_that_move(
 
 
 def metric_columns(
-    name: str,
-    key: Key,
-    cells: Mapping[str, list[Any]],
-    *,
-    percent: bool = False,
-    is_ranked: bool = False,
+    name: str, key: Key, cells: Mapping[str, list[Any]], *, percent: bool, is_ranked: bool
 ) -> list[Column]:
     """Return the column of a key, and those of its bounds and deviation, if there are any.
 

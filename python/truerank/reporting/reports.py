@@ -130,10 +130,12 @@ class Report(Mapping[str, float], AsTable):
         unit: str | None = None,
     ) -> None:
         self.seed = integer("seed", seed, least=0)
-        if unit is None:
-            unit = _usual_unit(ranks)
-        else:
+        if unit is not None:
             choice("unit", unit, UNITS)
+        elif not isinstance(ranks, Ranks):
+            unit = getattr(ranks, "unit", "task")
+        else:  # Ranks of several answers without weights are of queries.
+            unit = "query" if ranks.answers is not None and ranks.weights is None else "task"
         self.weighting = ""
         if unit == "query":
             answers = metrics.answers.read_answers(ranks, weights, has_groups=by is not None)
@@ -144,7 +146,14 @@ class Report(Mapping[str, float], AsTable):
             if self.ranks.protocol.candidates is None:  # Adjusted ranks depend on them.
                 expected = "'query', as the Task of these lists has no number of candidates"
                 raise InputValueError("unit", expected=expected, got="'task'")
-            weighted, self.weighting = _weigh_tasks(self.ranks, weights)
+            weighted = self.ranks
+            if isinstance(weights, str):
+                self.weighting = f"each {LABEL_WORDS.get(weights, weights)} counts once"
+                weights = task_weights_by(weighted, weights)
+            elif weights is not None or weighted.weights is not None:
+                self.weighting = "weighted"
+            if weights is not None:
+                weighted = weighted.with_weights(weights)
             self.model = Rankings(weighted, self.seed)
         # By the text of a key, since a Key cannot be pickled.
         self._values: dict[str, float] = {}
@@ -793,25 +802,6 @@ class Report(Mapping[str, float], AsTable):
 
     def __repr__(self) -> str:
         return printable(f"Report({', '.join(reporting.audit.repr_words(self))})")
-
-
-def _usual_unit(ranks: Ranks | Report) -> str:
-    """Return what counts once: the query where ranks are of several answers without weights."""
-    if not isinstance(ranks, Ranks):
-        return getattr(ranks, "unit", "task")
-    return "query" if ranks.answers is not None and ranks.weights is None else "task"
-
-
-def _weigh_tasks(
-    ranks: Ranks, weights: str | Sequence[float] | FloatArray | None
-) -> tuple[Ranks, str]:
-    """Return ranks with the weights in force, and how these weigh tasks in words, "" if at all."""
-    if isinstance(weights, str):
-        words = f"each {LABEL_WORDS.get(weights, weights)} counts once"
-        return ranks.with_weights(task_weights_by(ranks, weights)), words
-    if weights is not None:
-        ranks = ranks.with_weights(weights)
-    return ranks, "" if ranks.weights is None else "weighted"
 
 
 def report_task(ranks: Ranks, findings: Iterable[reporting.Finding], **options: Any) -> Report:
