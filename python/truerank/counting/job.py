@@ -139,10 +139,14 @@ class Job(Tasks):
         places_of_host = (None, getattr(scores, "host_place", None))
         if not is_worth_it or were_marked or ranks.protocol.device not in places_of_host:
             return ranks
-        last_tasks = _tasks_with_last_ranks(ranks)
         masked_tasks = []
-        for begin in range(0, len(last_tasks), _TASKS_AT_A_TIME):
-            tasks = last_tasks[begin : begin + _TASKS_AT_A_TIME]
+        # Blocks are so small that sums stay in the cache.
+        for begin in range(0, len(ranks), _TASKS_AT_A_TIME):
+            block = slice(begin, begin + _TASKS_AT_A_TIME)
+            is_last = ranks.above[block] + ranks.tied[block] == ranks.candidates[block]
+            if not is_last.any():
+                continue
+            tasks = begin + np.flatnonzero(is_last)
             true_scores = self._read_true_scores(scores, tasks)
             keys, lowest, highest, are_floats = true_scores.keys()
             if are_floats:
@@ -163,16 +167,6 @@ class Job(Tasks):
         else:
             array = np.ascontiguousarray(scores.take(rows, self.targets[tasks]))
         return _core.Scores(array, scores.dtype, False)
-
-
-def _tasks_with_last_ranks(ranks: Ranks) -> IntArray:
-    """Return the tasks whose true score no candidate is below."""
-    last_tasks = []  # They are found in blocks, which are so small that sums stay in the cache.
-    for begin in range(0, len(ranks), _TASKS_AT_A_TIME):
-        block = slice(begin, begin + _TASKS_AT_A_TIME)
-        is_last = ranks.above[block] + ranks.tied[block] == ranks.candidates[block]
-        last_tasks.append(begin + np.flatnonzero(is_last))
-    return np.concatenate(last_tasks)
 
 
 def prepare_job(
