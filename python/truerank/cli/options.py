@@ -65,16 +65,13 @@ def note_file(path: object) -> str:
         return opened_files[name]
     if name in opened_files.values():  # It is the copy of a pipe.
         return name
-    opened_files[name] = copy_pipe(name, context) if is_pipe(name) else name
-    return opened_files[name]
-
-
-def copy_pipe(name: str, context: click.Context) -> str:
-    """Copy what a pipe has into a temporary file, and return its name."""
-    folder = context.find_root().with_resource(TemporaryDirectory(prefix="truerank-"))
-    path = os.path.join(folder, os.path.basename(name).replace("-", "stdin"))
-    with click.open_file(name, "rb") as pipe, open(path, "wb") as copy:
-        shutil.copyfileobj(pipe, copy)
+    path = name
+    if is_pipe(name):
+        folder = context.find_root().with_resource(TemporaryDirectory(prefix="truerank-"))
+        path = os.path.join(folder, os.path.basename(name).replace("-", "stdin"))
+        with click.open_file(name, "rb") as pipe, open(path, "wb") as copy:
+            shutil.copyfileobj(pipe, copy)
+    opened_files[name] = path
     return path
 
 

@@ -172,7 +172,10 @@ def show_report(
     rules = take(values, RULES[unit])
     refuse(values, what)
     keys: list[str] = [] if printing.get("metrics", "all") == "all" else printing["metrics"]
-    have_rows = ask_for_rows(keys, unit)
+    # Whether keys have rows of their own, as tail.mrr; unknown ones are refused before a count.
+    blank = tr.report(tr.Ranks([0], [1], 2, queries=[0]), unit=unit)
+    read_keys = [blank.read_key(key) for key in keys]
+    have_rows = any(key != key.column for key in read_keys)
     style = check_printing(printing, save=outputs.get("save"), html=outputs.get("html"))
     if "kinds" in printing and (style == "json" or have_rows):
         raise click.UsageError(
@@ -209,16 +212,6 @@ def show_report(
         show(table, printing, lines=lines)
     else:
         show(result, {**printing, "interval": "interval" in outputs}, lines=lines)
-
-
-def ask_for_rows(keys: Sequence[str], unit: str) -> bool:
-    """Return whether keys have rows of their own, as tail.mrr; unknown ones are refused.
-
-    So they are before anything is counted.
-    """
-    blank = tr.report(tr.Ranks([0], [1], 2, queries=[0]), unit=unit)
-    read_keys = [blank.read_key(key) for key in keys]
-    return any(key != key.column for key in read_keys)
 
 
 def write_last(name: str, path: Path, printing: Values, save: Callable[[Path], object]) -> None:

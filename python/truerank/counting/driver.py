@@ -276,7 +276,11 @@ def count_tiles(
     """
     path = None
     if checkpoint is not None:
-        path = check_checkpoint_path(checkpoint)
+        path = os.fsdecode(checkpoint)
+        file, _ = writable_place(checkpoint, "checkpoint")
+        folder = os.path.dirname(file)
+        if not os.access(folder, os.W_OK):  # It is refused before hours of counting.
+            raise OSError(f"checkpoint: no folder that can be written: {folder}")
         facts = checkpoint_facts(count)
         if os.path.exists(path):
             restore_checkpoint(path, facts, count)
@@ -363,15 +367,6 @@ def describe_other_count(differing: Sequence[str]) -> str:
     done = "it was written, replaced, copied, moved or touched"
     advice = "remove the checkpoint to count from the start"
     return f"{problem}: the file has a different {', '.join(file_facts)}, so {done}; {advice}"
-
-
-def check_checkpoint_path(checkpoint: str | os.PathLike[str]) -> str:
-    """Return the path of a file; refuse one that cannot be written, before hours of counting."""
-    file, _ = writable_place(checkpoint, "checkpoint")
-    folder = os.path.dirname(file)
-    if not os.access(folder, os.W_OK):
-        raise OSError(f"checkpoint: no folder that can be written: {folder}")
-    return os.fsdecode(checkpoint)
 
 
 def checkpoint_facts(count: TileCount) -> dict[str, Any]:

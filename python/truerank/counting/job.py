@@ -147,7 +147,13 @@ class Job(Tasks):
             if not is_last.any():
                 continue
             tasks = begin + np.flatnonzero(is_last)
-            true_scores = self._read_true_scores(scores, tasks)
+            rows = tasks if self.rows is None else self.rows[tasks]
+            if isinstance(scores, _core.Scores):
+                array = np.atleast_2d(scores.array)[rows, self.targets[tasks]]
+                array = array.astype(array.dtype.newbyteorder("="), copy=False)
+            else:
+                array = np.ascontiguousarray(scores.take(rows, self.targets[tasks]))
+            true_scores = _core.Scores(array, scores.dtype, False)
             keys, lowest, highest, are_floats = true_scores.keys()
             if are_floats:
                 worst = highest if self.rules.is_ascending else lowest
@@ -157,16 +163,6 @@ class Job(Tasks):
         is_masked = np.zeros(len(ranks), bool)
         is_masked[np.concatenate(masked_tasks)] = True
         return ranks._with({"masked": is_masked})
-
-    def _read_true_scores(self, scores: _core.Scores | Store, tasks: IntArray) -> _core.Scores:
-        """Return the true scores of some tasks, in native byte order."""
-        rows = tasks if self.rows is None else self.rows[tasks]
-        if isinstance(scores, _core.Scores):
-            array = np.atleast_2d(scores.array)[rows, self.targets[tasks]]
-            array = array.astype(array.dtype.newbyteorder("="), copy=False)
-        else:
-            array = np.ascontiguousarray(scores.take(rows, self.targets[tasks]))
-        return _core.Scores(array, scores.dtype, False)
 
 
 def prepare_job(

@@ -541,25 +541,19 @@ def read_vectors(
         got = type(value).__name__
         expected = "an array or a tensor, as its weight is"
         raise InputTypeError(name, expected=expected, got=got)
+    # Arrow's column of lists of one length is a matrix.
+    if isinstance(value, class_if_imported("pyarrow", "ChunkedArray")):
+        value = value.combine_chunks()
+    is_of_fixed_lists = isinstance(value, class_if_imported("pyarrow", "FixedSizeListArray"))
+    if is_of_fixed_lists and not value.null_count:
+        value = np.asarray(value.flatten()).reshape(-1, value.type.list_size)
     with argument_names(scores=name):
-        vectors = read_scores(_of_fixed_lists(value), dtype, dtypes)
+        vectors = read_scores(value, dtype, dtypes)
         if not isinstance(vectors, Store):
             return vectors, (), ""
         # A store may have been opened as scores, of a dtype that is then refused here.
         dtype_name(vectors.carrier, None, dtypes, known=vectors.dtype)
         return in_one_array(vectors), vectors.files, vectors.device
-
-
-def _of_fixed_lists(value: Any) -> Any:
-    """Return a matrix of Arrow's column of lists of one length; all else as it is."""
-    if isinstance(value, class_if_imported("pyarrow", "ChunkedArray")):
-        value = value.combine_chunks()
-    if (
-        isinstance(value, class_if_imported("pyarrow", "FixedSizeListArray"))
-        and not value.null_count
-    ):
-        return np.asarray(value.flatten()).reshape(-1, value.type.list_size)
-    return value
 
 
 def read_bias(
