@@ -223,8 +223,7 @@ def raise_first_nan(chunks: Chunks, job: Any, nan: Any, has_nan: npt.NDArray[np.
 
 def changed_scores() -> InputValueError:
     """Return the error for chunks that are others when they are computed again."""
-    problem = "some changed when a chunk was computed again"
-    return InputValueError("scores", problem)
+    return InputValueError("scores", "some changed when a chunk was computed again")
 
 
 def rank_chunks(chunks: Chunks, job: Any, options: dict[str, Any]) -> Ranks:

@@ -57,10 +57,7 @@ def parse_candidates(option: str, text: str) -> Any:
 
 
 @command(
-    "link-prediction",
-    options.OF_TASKS,
-    "list_columns header duplicates bias",
-    options.REPORTING,
+    "link-prediction", options.OF_TASKS, "list_columns header duplicates bias", options.REPORTING
 )
 @option("--test", options.INPUT, "Triples to rank.")
 @option(

@@ -155,8 +155,7 @@ def retrieve(values: Values) -> None:
         )
     labels = ["unit", *task.answers.labels]
     if isinstance(by, str) and {"query": "queries", "target": "targets"}.get(by, by) not in labels:
-        expected = f"a file, or one of {', '.join(labels)}"
-        raise InputValueError("by", expected=expected, got=repr(by))
+        raise InputValueError("by", expected=f"a file, or one of {', '.join(labels)}", got=repr(by))
     # Vectors are options of these names.
     with called(columns="--list-columns", **({} if kind == "vectors" else names)):
         show_task(task, kind, model, values, "Retrieval", unit="query")

@@ -131,8 +131,7 @@ def find_presets(names: Iterable[Any] | None, argument: str = "presets") -> list
             check_known(argument, name, PRESETS)
             presets.append(PRESETS[name])
         else:
-            expected = "a name or a Preset"
-            raise InputTypeError(argument, expected=expected, got=type(name).__name__)
+            raise InputTypeError(argument, expected="a name or a Preset", got=type(name).__name__)
     if len({row.name for row in presets}) < len(presets):
         got = ", ".join(row.name for row in presets)
         raise InputValueError(argument, expected="each name once", got=got)

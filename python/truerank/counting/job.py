@@ -60,13 +60,6 @@ class Job(Tasks):
             return _core.rank(scores, tasks, rules, threads)
         return _core.partial_counts(scores, tasks, true_scores, first, rules, threads)
 
-    def count_in_memory(self, scores: _core.Scores) -> dict[str, IntArray]:
-        """Let the core count an array in memory; raise the error of a fault that it found."""
-        counts = self.count(scores)
-        if counts.fault is not None:
-            raise self.make_error(counts.fault)
-        return counts.arrays
-
     def check_targets(self) -> None:
         """Raise for a target that is not among the candidates of its task."""
         if self.candidates is not None:

@@ -164,8 +164,7 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
     is_float_of_numpy = getattr(dtype_of_ids, "kind", "") == "f"
     if is_float_of_torch or is_float_of_numpy:
         expected = "integers, and the scores behind them"
-        got = f"dtype {dtype_of_ids}"
-        raise InputTypeError("ids", expected=expected, got=got)
+        raise InputTypeError("ids", expected=expected, got=f"dtype {dtype_of_ids}")
     id_array = native_indices("ids", signed_ids(given_ids))
     flat_scores = None
     if scores is not None:
@@ -208,8 +207,7 @@ def _concatenate_lists(name: str, lists: list[Any]) -> tuple[npt.NDArray[Any], I
     try:
         values = np.concatenate(filled)
     except TypeError:  # Dates beside names are an example.
-        got = "lists of unlike dtypes"
-        raise InputTypeError(name, expected=_FORMS, got=got) from None
+        raise InputTypeError(name, expected=_FORMS, got="lists of unlike dtypes") from None
     refuse_rounded(name, lists, values)
     return values, lengths_to_indptr([len(array) for array in arrays])
 
@@ -490,11 +488,7 @@ def _nan_error(lists: CandidateLists, place: int, rule: str) -> InputValueError:
 
 @public("truerank")
 @with_options(RuleOptions)
-def rank_against(
-    true_scores: Any,
-    others: Any,
-    **options: Unpack[RuleOptions],
-) -> Ranks:
+def rank_against(true_scores: Any, others: Any, **options: Unpack[RuleOptions]) -> Ranks:
     """Count, for every task, the other scores above its true score, and those equal to it.
 
     This is the form of sampled negatives that OGB's evaluators take (`y_pred_pos`, `y_pred_neg`).
@@ -551,8 +545,7 @@ def rank_against(
     report_progress(0)
     scores, indptr = _read_others(others, tasks, rules)
     if scores.dtype != dtype:
-        expected = f"{dtype}, as true_scores are"
-        raise InputTypeError("others", expected=expected, got=scores.dtype)
+        raise InputTypeError("others", expected=f"{dtype}, as true_scores are", got=scores.dtype)
     job = prepare_job((tasks, 0), NO_TARGETS, rules)
     job.true_scores = checked_true_scores.array
     shape = shape_of(scores)
@@ -570,8 +563,7 @@ def _read_others(others: Any, tasks: int, rules: Rules) -> tuple[Any, IntArray |
     """Return the other scores of `rank_against`, and the indptr of a pair (indptr, values)."""
     is_pair = isinstance(others, tuple)
     if is_pair and len(others) != 2:
-        got = f"{len(others)} members"
-        raise InputValueError("others", expected="(indptr, values)", got=got)
+        raise InputValueError("others", expected="(indptr, values)", got=f"{len(others)} members")
     with argument_names(scores="others"):
         scores = read_scores(others[1] if is_pair else others, rules.dtype)
         refuse_places(scores, rules)

@@ -70,8 +70,7 @@ def read_true_scores(value: Any, dtype: Any, rule: str) -> Scores:
     true_scores = native_scores(np.array(array, order="C"), scores.dtype)
     task = first_forbidden_nan(true_scores, rule)
     if task >= 0:
-        what = f"the true score of task {task}"
-        raise forbidden_nan("true_scores", what, rule, helps=["worst"])
+        raise forbidden_nan("true_scores", f"the true score of task {task}", rule, helps=["worst"])
     return true_scores
 
 

@@ -156,7 +156,10 @@ def rank(
     )
     refuse_places(matrix, rules)
     if isinstance(matrix, Scores):
-        return job.mark_masked(job.ranks(job.count_in_memory(matrix), matrix.dtype), matrix)
+        core_counts = job.count(matrix)
+        if core_counts.fault is not None:
+            raise job.make_error(core_counts.fault)
+        return job.mark_masked(job.ranks(core_counts.arrays, matrix.dtype), matrix)
     report_progress = reporter(listener, matrix.nbytes)
     counts = counting.driver.count_scores(
         matrix, job, io, report_progress=report_progress, checkpoint=checkpoint
