@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -68,9 +69,7 @@ def is_text(path: str) -> bool:
 
 def read_rows(path: str) -> list[tuple[int, list[str]]]:
     """Read the lines of a file of ranks, with their numbers; the first one names the columns."""
-    from ..records.text import is_csv  # Scores alone do not need it.
-
-    between = "commas" if is_csv(path) else "tabs"
+    between = "commas" if path.lower().removesuffix(".gz").endswith(".csv") else "tabs"
     return list(options.read_fields("scores", path, between)) or [(0, [])]
 
 
@@ -93,12 +92,10 @@ def check_names(path: str, names: Sequence[str], candidates: Any) -> None:
 
 def read_column(path: str, name: str, fields: Mapping[int, str]) -> list[Any]:
     """Return the fields of a column, by the numbers of their lines; ranks are integers."""
-    from ..records.text import is_integer_text
-
     if name not in NUMBERS:
         return list(fields.values())
     for number, field in fields.items():
-        if not is_integer_text(field):
+        if not re.fullmatch("0|-?[1-9][0-9]{0,17}", field):
             expected = f"an integer as the {name} (columns optimistic and pessimistic have both "
             expected += "ends of a tie)"
             place = f"{path}: line {number}"

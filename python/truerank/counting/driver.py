@@ -276,11 +276,11 @@ def count_tiles(
     """
     path = None
     if checkpoint is not None:
-        path = os.fsdecode(checkpoint)
         file, _ = writable_place(checkpoint, "checkpoint")
         folder = os.path.dirname(file)
         if not os.access(folder, os.W_OK):  # It is refused before hours of counting.
             raise OSError(f"checkpoint: no folder that can be written: {folder}")
+        path = os.fsdecode(checkpoint)
         facts = checkpoint_facts(count)
         if os.path.exists(path):
             restore_checkpoint(path, facts, count)
