@@ -57,7 +57,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
     ],
     "counters": [
         ("cpp/engine/rows/row_finish.hpp", "!p_.filters_target(task)", "true"),
-        ("counting/driver.py", 'counts["tied"] + 1', 'counts["tied"].clip(1)'),
+        ("counting/partial_counts.py", 'counts["tied"] + 1', 'counts["tied"].clip(1)'),
         ("counting/counter.py", "<< numbers.start", "<< numbers.start >> 1"),
     ],
     "embeddings": [
@@ -104,7 +104,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         ),
     ],
     "parsers": [
-        ("counting/driver.py", "table.dtype != np.int64 or table", "table"),
+        ("counting/partial_counts.py", "table.dtype != np.int64 or table", "table"),
         ("arrays/input_files.py", "head, len(content), expected", "head, 1 << 999, expected"),
         ("arrays/input_files.py", "sum(info.compress_size for info in entries.values())", "0"),
         ("records/text.py", "except (EOFError, zlib.error,", "except (EOFError,"),

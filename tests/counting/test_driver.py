@@ -124,7 +124,7 @@ def test_a_count_that_is_interrupted_anywhere_goes_on(
         path = tmp_path / "scores.npy"
         return tr.rank(path, TARGETS[:6] % 40, audit=True, checkpoint=kept)
 
-    files = ("driver.py",)
+    files = ("driver.py", "partial_counts.py")
     for stop in range(1, 1000, 4):
         kept.unlink(missing_ok=True)
         if not interrupted(count, stop, files):

@@ -199,11 +199,11 @@ def _use(call: Callable[[], Any]) -> None:
 
 
 def _read_selection(path: Path) -> Any:
-    from truerank.cli.options import read_candidates, read_selection
+    from truerank.cli.options import parse_candidates, read_selection
 
     found = read_selection("filter", str(path))
     _use(lambda: tr.rank(SCORES, TARGETS, filter=found))
-    candidates = read_candidates("candidates", str(path))
+    candidates = parse_candidates("candidates", str(path))
     _use(lambda: tr.rank(SCORES, TARGETS, candidates=candidates))
     if not isinstance(found, tuple):
         found = found.indptr, found.indices, np.array(found.shape)

@@ -163,6 +163,7 @@ class Chunks:
         A chunk that no task reads is not computed.
         """
         rows = job.all_rows
+        merge = dask.delayed(merge_counters)
         tasks_of_chunks = []
         totals = []
         for i, tasks in groups_by_chunk(rows, self.tops):
@@ -178,18 +179,12 @@ class Chunks:
             counters = []
             for j, left in enumerate(self.lefts[:-1]):
                 counters.append(self.call(count_scores, i, j, counter, left))
-            totals.append(merge_in_tree(counters))
+            while len(counters) > 1:  # They are merged in a tree.
+                starts = range(0, len(counters), FAN_IN)
+                counters = [merge(*counters[start : start + FAN_IN]) for start in starts]
+            totals += counters
             tasks_of_chunks.append(tasks)
         return np.concatenate(tasks_of_chunks), dask.compute(*totals)
-
-
-def merge_in_tree(counters: list[Any]) -> Any:
-    """Return the delayed counter that merges delayed ones, some at a time."""
-    merge = dask.delayed(merge_counters)
-    while len(counters) > 1:
-        starts = range(0, len(counters), FAN_IN)
-        counters = [merge(*counters[start : start + FAN_IN]) for start in starts]
-    return counters[0]
 
 
 def groups_by_chunk(numbers: Array, starts: Array) -> list[tuple[int, Array]]:
@@ -228,8 +223,7 @@ def raise_first_nan(chunks: Chunks, job: Any, nan: Any, has_nan: npt.NDArray[np.
 
 def changed_scores() -> InputValueError:
     """Return the error for chunks that are others when they are computed again."""
-    problem = "some changed when a chunk was computed again"
-    return InputValueError("scores", problem)
+    return InputValueError("scores", "some changed when a chunk was computed again")
 
 
 def rank_chunks(chunks: Chunks, job: Any, options: dict[str, Any]) -> Ranks:
@@ -440,12 +434,8 @@ def rank_embeddings(
     arrays = []
     for block, bias_of_block in zip(entity_blocks, biases, strict=True):
         arrays.append((vectors, block, bias_of_block))
-    scoring = {
-        "similarity": similarity,
-        "layout": layout,
-        "dtype": embeddings.dtype,
-        "raw_dtype": raw,
-    }
+    scoring = {"similarity": similarity, "layout": layout}
+    scoring |= {"dtype": embeddings.dtype, "raw_dtype": raw}
     chunks = Chunks([arrays], embeddings.shape[:1], widths, **scoring)
     return rank_chunks(chunks, job, options).with_protocol(similarity=similarity)
 

@@ -169,10 +169,15 @@ class TrueRankMetric(Metric):
         table = np.zeros((number, len(COLUMNS)), np.int64)
         table[:, :3] = np.stack([ranks.above, ranks.tied, ranks.candidates], axis=1)
         for name, ids in labels.items():
-            if ids is not None:
-                flags.append(name)
-                column = COLUMNS.index(name)
-                table[:, column] = task_ids(name, ids, number)
+            if ids is None:
+                continue
+            array = np.asarray(ids.cpu() if isinstance(ids, torch.Tensor) else ids)
+            if array.shape != (number,) or (number and array.dtype.kind not in "iu"):
+                expected = f"{number} integers, one for each task"
+                got = f"dtype {array.dtype}, shape {array.shape}"
+                raise InputValueError(name, expected=expected, got=got)
+            flags.append(name)
+            table[:, COLUMNS.index(name)] = array
         table[:, -1] = sum(BITS.get(flag, 0) for flag in flags)  # Defaults have no bit.
         table[:1, -1] |= BITS["begins"]
         self.counts.append(torch.from_numpy(table).to(self.device))
@@ -283,7 +288,13 @@ class TrueRankMetric(Metric):
             got = "no state: this wrapper, like Running, keeps no states that are lists"
             raise InputValueError("counts", expected=expected, got=got)
         table = np.concatenate([NO_COUNTS, *(each.cpu().numpy() for each in self._tables())])
-        flags = update_flags(table)
+        # The rules of the updates and what they were given must be the same in all.
+        bits_of_rows = table[:, -1] & ~BITS["begins"]
+        if len(table) and (bits_of_rows != bits_of_rows[0]).any():
+            expected = "the same rules, and a filter, candidates, a side and ids in all updates or "
+            expected += "none"
+            raise InputValueError("update", expected=expected)
+        flags = {flag for flag in FLAGS if (bits_of_rows[:1] & BITS[flag]).any()}
         labelled = flags.intersection(IDS)
         if not len(table):  # Before the first update, any key and group must be possible.
             labelled = {"queries", "relation", "side"} if self.sides else {"queries", "relation"}
@@ -319,15 +330,6 @@ class TrueRankMetric(Metric):
         return [self.counts]
 
 
-def update_flags(table: Any) -> set[str]:
-    """Return the rules of the updates and what they were given, which must be the same in all."""
-    bits_of_rows = table[:, -1] & ~BITS["begins"]
-    if len(table) and (bits_of_rows != bits_of_rows[0]).any():
-        expected = "the same rules, and a filter, candidates, a side and ids in all updates or none"
-        raise InputValueError("update", expected=expected)
-    return {flag for flag in FLAGS if (bits_of_rows[:1] & BITS[flag]).any()}
-
-
 def find_first_updates(table: Any) -> Any:
     """Return the rows that count, by side and id: of each pair of these, its first update's."""
     columns = dict(zip(COLUMNS, table.T, strict=True))
@@ -339,12 +341,3 @@ def find_first_updates(table: Any) -> Any:
     task = np.cumsum(is_first) - 1
     first_update = update[is_first]
     return order[update == first_update[task]]
-
-
-def task_ids(name: str, ids: Any, number: int) -> Any:
-    """Return an integer for each task."""
-    array = np.asarray(ids.cpu() if isinstance(ids, torch.Tensor) else ids)
-    if array.shape != (number,) or (number and array.dtype.kind not in "iu"):
-        got = f"dtype {array.dtype}, shape {array.shape}"
-        raise InputValueError(name, expected=f"{number} integers, one for each task", got=got)
-    return array

@@ -151,20 +151,16 @@ def write_top(top: tr.TopK, rows: Array, facts: Values, outputs: Values, printin
         refuse_replaced(name, path, printing)
         topk_evaluation.save_lists(str(path), top, rows, facts)
     if not outputs:
-        for line in lines_of(top, rows):
-            click.echo(line)
+        # `truerank retrieval --lists` reads these lines, too.
+        is_listed = top.ids >= 0
+        queries = np.repeat(rows, is_listed.sum(axis=1)).tolist()
+        scores = top.scores[is_listed].astype(str).tolist()  # all digits that tell one from others
+        click.echo("query\tdocument\tscore")
+        for fields in zip(queries, top.ids[is_listed].tolist(), scores, strict=True):
+            click.echo("\t".join(map(str, fields)))
     if facts["ties"]:
         number = f"{facts['ties']:,} of {len(rows):,}"
         click.echo(f"{number} queries have a tie at place {top.ids.shape[1]}.", err=True)
-
-
-def lines_of(top: tr.TopK, rows: Array) -> Sequence[str]:
-    """Return lists as lines of text, which `truerank retrieval --lists` reads, too."""
-    is_listed = top.ids >= 0
-    queries = np.repeat(rows, is_listed.sum(axis=1)).tolist()
-    scores = top.scores[is_listed].astype(str).tolist()  # all digits that tell one from others
-    columns = zip(queries, top.ids[is_listed].tolist(), scores, strict=True)
-    return ["query\tdocument\tscore", *("\t".join(map(str, each)) for each in columns)]
 
 
 def merge_lists(paths: Sequence[str], values: Values) -> None:

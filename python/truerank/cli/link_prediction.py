@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -58,10 +57,7 @@ def parse_candidates(option: str, text: str) -> Any:
 
 
 @command(
-    "link-prediction",
-    options.OF_TASKS,
-    "list_columns header duplicates bias",
-    options.REPORTING,
+    "link-prediction", options.OF_TASKS, "list_columns header duplicates bias", options.REPORTING
 )
 @option("--test", options.INPUT, "Triples to rank.")
 @option(
@@ -158,7 +154,14 @@ def predict_links(values: Values) -> None:
         model = {**model, "columns": values.pop("list_columns", None)}
     are_ids = facts.get("ids", is_npy(test))
     sizes = count_candidates(kind, model, CANDIDATE_KIND) if are_ids else {}
-    check_candidates(facts, ["all", "typed", *known], values.get("seed", 0))
+    candidates = facts.get("candidates")
+    kind_or_split = getattr(candidates, "among", candidates)
+    names_of_candidates = ["all", "typed", *known]
+    if isinstance(kind_or_split, str) and kind_or_split not in names_of_candidates:
+        expected = f"{', '.join(names_of_candidates)}, sampled:100 or a .npy file"
+        raise options.wrong_word("--candidates", expected, kind_or_split)
+    if isinstance(candidates, Sampled):
+        facts["candidates"] = candidates._replace(seed=values.get("seed", 0))
     with called(**of_labels):
         task = Task(test, known, **(sizes | labels), **facts)
     if not known and task.protocol.filter:
@@ -169,14 +172,3 @@ def predict_links(values: Values) -> None:
         names |= of_labels
     with called(**names):
         show_task(task, kind, model, values, "Link prediction", split_audit=task.audit)
-
-
-def check_candidates(facts: Values, names: Sequence[str], seed: int) -> None:
-    """Refuse the name of another split than there is, and give samples their seed."""
-    candidates = facts.get("candidates")
-    name = getattr(candidates, "among", candidates)
-    if isinstance(name, str) and name not in names:
-        expected = f"{', '.join(names)}, sampled:100 or a .npy file"
-        raise options.wrong_word("--candidates", expected, name)
-    if isinstance(candidates, Sampled):
-        facts["candidates"] = candidates._replace(seed=seed)

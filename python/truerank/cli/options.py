@@ -46,8 +46,7 @@ _DIGITS = 20  # Any number of so many digits is beyond the largest that an array
 
 def wrong_word(option: str, expected: str, text: str) -> click.UsageError:
     """Return the error of a word that an option cannot have, whatever files have."""
-    error = InputValueError(option, expected=expected, got=repr(text))
-    return click.UsageError(str(error))
+    return click.UsageError(str(InputValueError(option, expected=expected, got=repr(text))))
 
 
 def note_file(path: object) -> str:
@@ -65,16 +64,13 @@ def note_file(path: object) -> str:
         return opened_files[name]
     if name in opened_files.values():  # It is the copy of a pipe.
         return name
-    opened_files[name] = copy_pipe(name, context) if is_pipe(name) else name
-    return opened_files[name]
-
-
-def copy_pipe(name: str, context: click.Context) -> str:
-    """Copy what a pipe has into a temporary file, and return its name."""
-    folder = context.find_root().with_resource(TemporaryDirectory(prefix="truerank-"))
-    path = os.path.join(folder, os.path.basename(name).replace("-", "stdin"))
-    with click.open_file(name, "rb") as pipe, open(path, "wb") as copy:
-        shutil.copyfileobj(pipe, copy)
+    path = name
+    if is_pipe(name):
+        folder = context.find_root().with_resource(TemporaryDirectory(prefix="truerank-"))
+        path = os.path.join(folder, os.path.basename(name).replace("-", "stdin"))
+        with click.open_file(name, "rb") as pipe, open(path, "wb") as copy:
+            shutil.copyfileobj(pipe, copy)
+    opened_files[name] = path
     return path
 
 
@@ -108,8 +104,7 @@ def read_members(
         layout = arrays["format"].tobytes().replace(b"\0", b"")
         if layout != b"csr":
             expected = "a scipy.sparse matrix in csr format"
-            got = layout[:20].decode("latin1")
-            raise InputValueError(argument, expected=expected, got=got)
+            raise InputValueError(argument, expected=expected, got=layout[:20].decode("latin1"))
         needed = (*needed, "shape")
     if not arrays.keys() >= set(needed):
         expected = f"members {' and '.join(needed)}"
@@ -187,7 +182,7 @@ def read_columns(argument: str, text: str) -> int | NDArray[Any]:
     return number
 
 
-def read_candidates(argument: str, text: str) -> Any:
+def parse_candidates(argument: str, text: str) -> Any:
     """Return a number of candidates or "listed", or read a selection, columns, or names."""
     if text == "listed":
         return text
@@ -333,7 +328,7 @@ INPUT = Value(lambda _, path: note_file(path))
 OUTPUT = Value(lambda _, path: Path(path))
 ARRAY = Value(read_array)
 VECTORS = Value(read_vectors)
-CANDIDATES = Value(read_candidates, "number|file")
+CANDIDATES = Value(parse_candidates, "number|file")
 COLUMNS = Value(read_columns, "number|file")
 LABEL = Value(read_label, "label|file")
 POSITIVE = click.IntRange(min=1)

@@ -40,11 +40,7 @@ SAVED = "saved ranks"
 RULES = {"task": "split", "query": "split relevance_level answerless"}
 WRITING = ("json", "style", "output", "force")  # Where and in which form a result is written.
 # What evaluates each kind of model.
-METHODS = {
-    "scores": "evaluate_scores",
-    "vectors": "evaluate_embeddings",
-    "lists": "evaluate_lists",
-}
+METHODS = {"scores": "evaluate_scores", "vectors": "evaluate_embeddings", "lists": "evaluate_lists"}
 
 
 # -- models ----------------------------------------------------------------------------------------
@@ -65,18 +61,13 @@ def open_model(values: Values, names: Sequence[str], needs_all: bool = True) -> 
     The names are those of the options of vectors, of which all may be needed. The first result is
     "scores" or "vectors", the second what the methods of a task take, by keyword.
     """
-    if "scores" not in values:
-        return "vectors", _take_vectors(values, names, needs_all)
-    reading = take(values, "axis dtype io")
-    paths = values.pop("scores")
-    if not isinstance(paths, dict):
-        paths = {"scores": paths}
-    return "scores", {name: open_store(path, **reading) for name, path in paths.items()}
-
-
-def _take_vectors(values: Values, names: Sequence[str], needs_all: bool) -> Values:
-    """Take the vectors of a model, which are open; an option may have those of several sides."""
-    values.pop("io", None)  # By this they were opened.
+    if "scores" in values:
+        reading = take(values, "axis dtype io")
+        paths = values.pop("scores")
+        if not isinstance(paths, dict):
+            paths = {"scores": paths}
+        return "scores", {name: open_store(path, **reading) for name, path in paths.items()}
+    values.pop("io", None)  # By this the vectors were opened.
     vectors_by_option = take(values, " ".join(names))
     number_needed = len(names) if needs_all else 1
     if len(vectors_by_option) < number_needed:
@@ -84,13 +75,13 @@ def _take_vectors(values: Values, names: Sequence[str], needs_all: bool) -> Valu
         raise click.UsageError(
             f"expected the vectors of a model ({ways}), or its scores (--scores)"
         )
-    model: Values = {}
+    model: Values = {}  # An option may have the vectors of several sides.
     for option, value in vectors_by_option.items():
         model |= value if isinstance(value, dict) else {option: value}
     for name, vectors in model.items():
         if not isinstance(vectors, tuple) and vectors.ndim == 0:
             raise InputValueError(name, expected="a vector in each row", got="a single number")
-    return model
+    return "vectors", model
 
 
 def count_candidates(
@@ -172,7 +163,10 @@ def show_report(
     rules = take(values, RULES[unit])
     refuse(values, what)
     keys: list[str] = [] if printing.get("metrics", "all") == "all" else printing["metrics"]
-    have_rows = ask_for_rows(keys, unit)
+    # Whether keys have rows of their own, as tail.mrr; unknown ones are refused before a count.
+    blank = tr.report(tr.Ranks([0], [1], 2, queries=[0]), unit=unit)
+    read_keys = [blank.read_key(key) for key in keys]
+    have_rows = any(key != key.column for key in read_keys)
     style = check_printing(printing, save=outputs.get("save"), html=outputs.get("html"))
     if "kinds" in printing and (style == "json" or have_rows):
         raise click.UsageError(
@@ -209,16 +203,6 @@ def show_report(
         show(table, printing, lines=lines)
     else:
         show(result, {**printing, "interval": "interval" in outputs}, lines=lines)
-
-
-def ask_for_rows(keys: Sequence[str], unit: str) -> bool:
-    """Return whether keys have rows of their own, as tail.mrr; unknown ones are refused.
-
-    So they are before anything is counted.
-    """
-    blank = tr.report(tr.Ranks([0], [1], 2, queries=[0]), unit=unit)
-    read_keys = [blank.read_key(key) for key in keys]
-    return any(key != key.column for key in read_keys)
 
 
 def write_last(name: str, path: Path, printing: Values, save: Callable[[Path], object]) -> None:

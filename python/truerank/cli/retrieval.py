@@ -148,7 +148,14 @@ def retrieve(values: Values) -> None:
                 "line in the order of their columns, and --labels queries=FILE, those of their "
                 "rows, where --qrels has names; a number is enough beside --lists"
             ) from error
-    check_labels(task, kind, by, has_names="queries" in facts)
+    if kind != "lists" and "queries" not in facts and len(task.queries or ()) > 1:
+        raise click.UsageError(
+            "rows of scores and vectors do not name their queries; --labels queries=FILE has a "
+            "name in each line, in their order"
+        )
+    labels = ["unit", *task.answers.labels]
+    if isinstance(by, str) and {"query": "queries", "target": "targets"}.get(by, by) not in labels:
+        raise InputValueError("by", expected=f"a file, or one of {', '.join(labels)}", got=repr(by))
     # Vectors are options of these names.
     with called(columns="--list-columns", **({} if kind == "vectors" else names)):
         show_task(task, kind, model, values, "Retrieval", unit="query")
@@ -164,16 +171,3 @@ def name_files(values: Values) -> None:
         values["qrels"], values["lists"] = files
     if "qrels" not in values:
         raise click.UsageError("Missing option '--qrels', or QRELS RUN")
-
-
-def check_labels(task: Task, kind: str, by: object, *, has_names: bool) -> None:
-    """Refuse rows whose queries have no order, and groups by a label that answers do not have."""
-    if kind != "lists" and not has_names and len(task.queries or ()) > 1:
-        raise click.UsageError(
-            "rows of scores and vectors do not name their queries; --labels queries=FILE has a "
-            "name in each line, in their order"
-        )
-    labels = ["unit", *task.answers.labels]
-    if isinstance(by, str) and {"query": "queries", "target": "targets"}.get(by, by) not in labels:
-        expected = f"a file, or one of {', '.join(labels)}"
-        raise InputValueError("by", expected=expected, got=repr(by))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -31,7 +31,6 @@ from .interpreter import (
 )
 
 if TYPE_CHECKING:
-    from .. import Ranks
     from .interpreter import FloatArray, IntArray
 
     Names = str | Iterable[str] | None
@@ -132,8 +131,7 @@ def find_presets(names: Iterable[Any] | None, argument: str = "presets") -> list
             check_known(argument, name, PRESETS)
             presets.append(PRESETS[name])
         else:
-            expected = "a name or a Preset"
-            raise InputTypeError(argument, expected=expected, got=type(name).__name__)
+            raise InputTypeError(argument, expected="a name or a Preset", got=type(name).__name__)
     if len({row.name for row in presets}) < len(presets):
         got = ", ".join(row.name for row in presets)
         raise InputValueError(argument, expected="each name once", got=got)
@@ -149,14 +147,8 @@ def describe() -> str:
     >>> print(describe().splitlines()[0])
     | preset | toolkit | place in a tie | what else differs | splits filtered | candidates |
     """
-    heading = [
-        "preset",
-        "toolkit",
-        "place in a tie",
-        "what else differs",
-        "splits filtered",
-        "candidates",
-    ]
+    heading = ["preset", "toolkit", "place in a tie", "what else differs"]
+    heading += ["splits filtered", "candidates"]
     lines = [heading, [":---"] * len(heading)]
     for row in PRESETS.values():
         steps = row.convention.steps()
@@ -559,51 +551,37 @@ def table(
     >>> table([0.5], others=[[0.5, 0.1]], presets=["ogb"])["ogb"].bounds("mrr_list")
     (0.6666666865348816, 0.6666666865348816)
     """
-    columns = {"targets": targets, "rows": rows, "filter": filter, "candidates": candidates}
+    selections = {"rows": rows, "filter": filter, "candidates": candidates}
     rules: dict[str, Any] = {"dtype": dtype, "nan": "worst", "audit": True}
     if order is not None:
         rules["order"] = order
     rows_of_presets = find_presets(presets)
+    # `blocks` yields the scores in blocks.
     if others is None:
-        ranks, blocks = _count_columns(scores, rules, **columns)
+        if targets is None:
+            expected = "the column of each true candidate, or others=, the scores of the others"
+            raise InputTypeError("targets", expected=expected, got="None")
+        matrix = in_one_array(read_scores(scores, dtype))
+        ranks = rank(matrix, targets, **selections, **rules)
+        job = prepare_job(matrix.array.shape, targets, PLAIN, **selections)
+        blocks = partial(full_blocks, matrix, job, ranks.protocol.order)
     else:
-        for name, value in columns.items():
+        for name, value in {"targets": targets, **selections}.items():
             if value is not None:
                 raise InputTypeError(name, "cannot be given beside others=, which have no columns")
-        ranks, blocks = _count_sampled(scores, others, rules)
+        true = in_one_array(read_scores(scores, dtype))
+        if true.array.shape[1:] not in ((), (1,)):
+            expected = "one score for each task beside others="
+            raise InputValueError("scores", expected=expected, got=f"shape {true.array.shape}")
+        ranks = rank_against(scores, others, **rules)
+        values = others[1] if isinstance(others, tuple) else others
+        negatives = in_one_array(read_scores(values, dtype))
+        true, negatives = (x.with_array(x.array.reshape(-1)) for x in (true, negatives))
+        lengths = ranks.candidates - 1
+        blocks = partial(sampled_blocks, true, negatives, lengths, ranks.protocol.order)
     exact = exact_report(ranks if side is None else ranks.with_labels(side=side))
     conventions = [EXACT]
     for preset in rows_of_presets:
         conventions += [reached for _, reached in preset.convention.steps()]
     counts = counts_by_convention(ranks, blocks, conventions)
     return CompatTable(exact, [CompatReport(preset, exact, counts) for preset in rows_of_presets])
-
-
-def _count_columns(
-    scores: Any, rules: Mapping[str, Any], *, targets: Any, **selections: Any
-) -> tuple[Ranks, Callable[[], Any]]:
-    """Return the ranks of scores in columns, and what yields the scores in blocks."""
-    if targets is None:
-        expected = "the column of each true candidate, or others=, the scores of the others"
-        raise InputTypeError("targets", expected=expected, got="None")
-    matrix = in_one_array(read_scores(scores, rules["dtype"]))
-    ranks = rank(matrix, targets, **selections, **rules)
-    job = prepare_job(matrix.array.shape, targets, PLAIN, **selections)
-    return ranks, partial(full_blocks, matrix, job, ranks.protocol.order)
-
-
-def _count_sampled(
-    true_scores: Any, others: Any, rules: Mapping[str, Any]
-) -> tuple[Ranks, Callable[[], Any]]:
-    """Return the ranks of true scores among bare ones, and what yields the scores in blocks."""
-    true = in_one_array(read_scores(true_scores, rules["dtype"]))
-    if true.array.shape[1:] not in ((), (1,)):
-        got = f"shape {true.array.shape}"
-        raise InputValueError("scores", expected="one score for each task beside others=", got=got)
-    true = true.with_array(true.array.reshape(-1))
-    ranks = rank_against(true_scores, others, **rules)
-    values = others[1] if isinstance(others, tuple) else others
-    negatives = in_one_array(read_scores(values, rules["dtype"]))
-    flat = negatives.with_array(negatives.array.reshape(-1))
-    order = ranks.protocol.order
-    return ranks, partial(sampled_blocks, true, flat, ranks.candidates - 1, order)

@@ -25,17 +25,18 @@ from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..inputs.selection import selection_arrays
 from ..naming import format_count, public
 from ..stores import read_scores, shape_of
-from .driver import (
+from .driver import count_scores
+from .job import NO_COLUMN, NO_TARGETS, prepare_job, refuse_places, sha256_hex
+from .partial_counts import (
     FIELDS,
     add_counts,
     are_nan,
-    count_scores,
+    count_members,
     final_counts,
     read_true_scores,
     saved_counts,
     zero_counts,
 )
-from .job import NO_COLUMN, NO_TARGETS, prepare_job, refuse_places, sha256_hex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -149,7 +150,13 @@ class RankCounter:
             indptr, indices, lists, shared = selection_arrays(job.filter)
             job.filter = Selection(indptr, indices.copy(), lists, shared)
         if rows is not None:
-            job.rows = _read_rows(rows, tasks)
+            # How many rows a block will have is not known yet.
+            job.rows = index_array("rows", rows)
+            check_shape("rows", job.rows.shape, (tasks,), f"{tasks} rows, one for each true score")
+            if (job.rows < 0).any():
+                task = int((job.rows < 0).argmax())
+                got = f"{job.rows[task]} for task {task}"
+                raise InputValueError("rows", expected="rows from 0 on", got=got)
         self._job = job
         self._columns: int | None = columns
         self._report_progress = reporter(rules.progress, columns or 0, "columns")
@@ -362,9 +369,9 @@ class RankCounter:
         UserWarning
             If a block's score of a true candidate differs from `true_scores`.
         """
+        columns = self._columns or 0
         if counts is None:
             total, counted = self._total
-            columns = self._columns or 0
             n_missing = columns - counted.bit_count()
             if n_missing:
                 first_missing = first_of(~counted)
@@ -372,7 +379,16 @@ class RankCounter:
                 problem = f"column {first_missing} has not been counted ({others})"
                 raise InputValueError("update", problem)
         else:
-            total = self._read_sum(counts)
+            table = index_array("counts", counts)
+            shape = (len(FIELDS) + 2, len(self._job.targets))
+            check_shape("counts", table.shape, shape, f"the sum of arrays of shape {shape}")
+            if (table[-2:] != self._checks(set_of_first(columns))).any():
+                counters = "counters of the same true scores, targets, filter and rules"
+                expected = (
+                    f"the sum of {counters}, each of {columns} columns counted by one of them"
+                )
+                raise InputValueError("counts", expected=expected)
+            total = dict(zip(FIELDS, table[:-2], strict=True))
         differing = total["differing"]
         tasks = int(np.count_nonzero(differing))
         if tasks:
@@ -385,18 +401,6 @@ class RankCounter:
             )
         final = final_counts(total, self._true_scores, self._job.rules)
         return self._job.ranks(final, self._true_scores.dtype, sampled=self._columns is None)
-
-    def _read_sum(self, counts: Any) -> dict[str, IntArray]:
-        """Check a sum of the `counts` of several counters; return its rows by name."""
-        table = index_array("counts", counts)
-        shape = (len(FIELDS) + 2, len(self._job.targets))
-        check_shape("counts", table.shape, shape, f"the sum of arrays of shape {shape}")
-        columns = self._columns or 0
-        if (table[-2:] != self._checks(set_of_first(columns))).any():
-            counters = "counters of the same true scores, targets, filter and rules"
-            expected = f"the sum of {counters}, each of {columns} columns counted by one of them"
-            raise InputValueError("counts", expected=expected)
-        return dict(zip(FIELDS, table[:-2], strict=True))
 
     def __repr__(self) -> str:
         tasks = f"{len(self._job.targets)} tasks, {self._true_scores.dtype}"
@@ -520,7 +524,7 @@ class RankCounter:
             array = getattr(job.filter, name, None)
             if array is not None:
                 members[f"filter.{name}"] = array
-        return header, members | {f"count.{name}": array for name, array in counts.items()}
+        return header, members | count_members(counts)
 
     def __setstate__(self, state: tuple[dict[str, Any], Members]) -> None:
         """Become what a header and members say; nothing in them is trusted."""
@@ -550,17 +554,6 @@ class RankCounter:
             most_candidates = min(counted.bit_count(), columns - 1)
         no_counts, _ = self._total
         self._total = (saved_counts(members, no_counts, most_candidates), counted)
-
-
-def _read_rows(rows: Any, tasks: int) -> IntArray:
-    """Check the row of each task; how many rows a block will have is not known yet."""
-    array = index_array("rows", rows)
-    check_shape("rows", array.shape, (tasks,), f"{tasks} rows, one for each true score")
-    if (array < 0).any():
-        task = int((array < 0).argmax())
-        got = f"{array[task]} for task {task}"
-        raise InputValueError("rows", expected="rows from 0 on", got=got)
-    return array
 
 
 def _renumber_columns(job: Job, columns: IntArray) -> Job:

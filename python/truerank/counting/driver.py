@@ -15,13 +15,6 @@ page tables do not grow with the file. The map of a cold file is as fast as the 
 loop, thanks to the kernel's read-ahead: populating the map by hand, warm or cold, or asking for the
 next pages, gained nothing.
 Reading into buffers costs a copy, which halves the rate of memory; it is for files that may shrink.
-
-Partial counts are, for each task, some of the candidates compared with the true score: arrays of
-int64 by name. "above" counts the scores that are greater than the true score, whether higher or
-lower scores are better; "tied" those that are equal to it; "candidates" all, also those that are
-NaN, which "nan" counts; "differing" is 1 where the target's own score is another one. The true
-candidate is in none of them: it is counted once, at the end. Partial counts can be added in any
-order, with the same integers as result.
 """
 
 from __future__ import annotations
@@ -39,30 +32,29 @@ import numpy as np
 from .. import devices
 from .._core import Fault, FileScores, Scores
 from ..arrays.saved_files import open_archive, writable_place, write_archive
-from ..errors import InputValueError, argument_names, warn_user
-from ..inputs.array_likes import as_scores
-from ..inputs.checks import check_shape, check_size, choice, forbidden_nan, integer
+from ..errors import InputValueError, warn_user
+from ..inputs.checks import choice, integer
 from ..inputs.rules import IO
 from ..ranks.container import COUNTS
 from ..stores import Store, Tile
 from .job import Job, sha256_hex
+from .partial_counts import (
+    add_counts,
+    count_members,
+    final_counts,
+    first_forbidden_nan,
+    native_scores,
+    saved_counts,
+    zero_counts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy.typing as npt
-
-    from ..arrays.saved_files import Members
     from ..arrays.types import IntArray
-    from ..inputs.rules import Rules
     from ..ranks.container import Ranks
 
-    Flags = npt.NDArray[np.bool_]
-
 KIND = "truerank.checkpoint"
-FIELDS = ("above", "tied", "candidates", "nan", "differing")
-# An audit also counts infinite scores and those equal to the best one, and keeps that one's key.
-ODD_FIELDS = ("inf", "at_best", "best")
 # This is large compared with the cost of a tile in Python and of threads that wait for the last
 # one; it is small compared with memory, and counted before a user waits for a sign of progress.
 TILE_BYTES = 256 << 20
@@ -70,168 +62,6 @@ SECONDS_BETWEEN_CHECKPOINTS = 2.0
 MAX_TIME_SHARE = 0.02  # Writing checkpoints may take this share of the time.
 # What tells the files of scores from others, in the order of `stores.store.file_state`.
 FILE_FACTS = ("size", "time of modification", "time of change", "inode")
-
-
-# -- partial counts ------------------------------------------------------------------------------
-
-
-def native_scores(array: npt.NDArray[Any], dtype: str) -> Scores:
-    """View true scores, one for each task and contiguous, in native byte order."""
-    if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder())
-    return Scores(array, dtype, False)
-
-
-def are_nan(scores: Scores) -> Flags:
-    """Return which scores, in native byte order, are NaN."""
-    array = scores.array
-    if scores.dtype == "bfloat16":
-        return (array.view(np.uint16) & 0x7FFF) > 0x7F80
-    return np.not_equal(array, array)
-
-
-def first_forbidden_nan(true_scores: Scores, rule: str) -> int:
-    """Return the task of the first true score that is NaN; -1 without one, or if it is allowed."""
-    if rule == "worst":
-        return -1
-    is_nan = are_nan(true_scores)
-    return int(is_nan.argmax()) if is_nan.any() else -1
-
-
-def read_true_scores(value: Any, dtype: Any, rule: str) -> Scores:
-    """Check and copy true scores: one for each task, and none that is NaN unless the rule allows.
-
-    They are of shape (tasks,), or a column of shape (tasks, 1).
-    """
-    with argument_names(scores="true_scores"):
-        scores = as_scores(value, dtype)
-    array = scores.array[:, 0] if scores.array.shape[1:] == (1,) else scores.array
-    check_shape("true_scores", array.shape, 1, "one score for each task")
-    check_size("true_scores", array.size)
-    true_scores = native_scores(np.array(array, order="C"), scores.dtype)
-    task = first_forbidden_nan(true_scores, rule)
-    if task >= 0:
-        what = f"the true score of task {task}"
-        raise forbidden_nan("true_scores", what, rule, helps=["worst"])
-    return true_scores
-
-
-def zero_counts(tasks: int, rules: Rules) -> dict[str, IntArray]:
-    """Return the counts of no candidates."""
-    names = FIELDS + ODD_FIELDS if rules.audit else FIELDS
-    counts: dict[str, IntArray] = {name: np.zeros(tasks, np.int64) for name in names}
-    if rules.audit:  # Every key is better than the best one of no candidates.
-        limits = np.iinfo(np.int64)
-        counts["best"][:] = limits.max if rules.is_ascending else limits.min
-    return counts
-
-
-def add_counts(
-    total: Mapping[str, IntArray],
-    counts: Mapping[str, IntArray],
-    rules: Rules,
-    tasks: slice | IntArray = slice(None),
-) -> None:
-    """Add to a total, in place, the counts of other candidates of some tasks, each named once."""
-    names_of_sums = set(counts)
-    if "best" in counts:  # The better key stays, with the number of scores that have it.
-        names_of_sums -= {"best", "at_best"}
-        old_best = total["best"][tasks]
-        new_best = counts["best"]
-        better_of = np.minimum if rules.is_ascending else np.maximum
-        best = better_of(old_best, new_best)
-        old_at_best = np.where(old_best == best, total["at_best"][tasks], 0)
-        new_at_best = np.where(new_best == best, counts["at_best"], 0)
-        total["at_best"][tasks] = old_at_best + new_at_best
-        total["best"][tasks] = best
-    for name in names_of_sums:
-        total[name][tasks] += counts[name]
-
-
-def final_counts(
-    counts: Mapping[str, IntArray], true_scores: Scores, rules: Rules
-) -> dict[str, IntArray]:
-    """Add the true candidates; return new counts of all tasks, with those of an audit.
-
-    "masked" is there if any true score is the worst number: -inf, or inf if lower ones are better.
-    A true score that is NaN has the last rank; only the rule "worst" allows it.
-    """
-    candidates = counts["candidates"] + 1
-    tied = counts["tied"] + 1
-    n_numbers = candidates if rules.nan == "raise" else candidates - counts["nan"]  # not NaN
-    if rules.is_ascending:  # The scores that are greater than the true one are the worse ones.
-        above = n_numbers - counts["above"] - tied
-    else:
-        above = counts["above"].copy()
-    if rules.nan == "worst":  # Else no true score is NaN.
-        is_nan = are_nan(true_scores)
-        above[is_nan] = candidates[is_nan] - 1
-        tied[is_nan] = 1
-    if rules.nan == "omit":
-        candidates = n_numbers
-    final: dict[str, Any] = {"above": above, "tied": tied, "candidates": candidates}
-    keys, lowest, highest, are_floats = true_scores.keys()
-    worst = highest if rules.is_ascending else lowest
-    is_masked = are_floats & (keys == worst)
-    if is_masked.any():
-        final["masked"] = is_masked
-    if rules.audit:
-        final |= _final_audit(counts, true_scores, rules)
-    return final
-
-
-def _final_audit(
-    counts: Mapping[str, IntArray], true_scores: Scores, rules: Rules
-) -> dict[str, IntArray]:
-    """Return new counts of an audit, with the true candidates."""
-    total = {name: counts[name].copy() for name in ("differing", "nan", *ODD_FIELDS)}
-    is_nan = are_nan(true_scores)
-    keys, lowest, highest, are_floats = true_scores.keys()
-    is_infinite = are_floats & ((keys == lowest) | (keys == highest))
-    counts_of_true = {
-        "nan": is_nan.astype(np.int64),
-        "inf": is_infinite.astype(np.int64),
-        "at_best": 1 - is_nan,
-        "best": np.where(is_nan, counts["best"], keys),
-    }
-    add_counts(total, counts_of_true, rules)
-    return total
-
-
-def saved_counts(
-    members: Members,
-    no_counts: Mapping[str, IntArray],
-    most_candidates: int | IntArray,
-    least_tied: int | IntArray = 0,
-) -> dict[str, IntArray]:
-    """Return the members `count.NAME` of a file in new arrays; they must be possible counts.
-
-    Their names and shapes are those of `no_counts`. There are `most_candidates` at most, 2**60 or
-    fewer, so that no sum overflows; `least_tied` or more are tied.
-    """
-    shape = no_counts["above"].shape
-    table = np.stack([members[f"count.{name}"] for name in no_counts])
-    counts: dict[str, IntArray] = dict(zip(no_counts, table, strict=True))
-    has_other_form = table.dtype != np.int64 or table.shape[1:] != shape
-    if has_other_form or not _are_possible(counts, most_candidates, least_tied):
-        expected = f"int64 of shape {shape}, no more scores than candidates"
-        raise InputValueError("damaged", expected=expected, place="count")
-    return counts
-
-
-def _are_possible(
-    counts: Mapping[str, IntArray], most_candidates: int | IntArray, least_tied: int | IntArray
-) -> bool:
-    """Whether counts, partial or final ones, may be those of so many candidates."""
-    compared = counts["above"] + counts["tied"]
-    are_partial = "differing" in counts
-    if are_partial:  # Final ones may have NaN among those above.
-        compared += counts["nan"]
-    is_possible = (compared <= counts["candidates"]) & (counts["tied"] >= least_tied)
-    for name, numbers in counts.items():
-        if name != "best":  # That is a key.
-            is_possible &= (numbers >= 0) & (numbers <= most_candidates)
-    return bool(is_possible.all())
 
 
 # -- what counts scores --------------------------------------------------------------------------
@@ -279,8 +109,14 @@ class TileCount:
                 names = COUNTS + audit  # The core counts these of whole rows.
                 self.counts = {name: self.counts[name] for name in names}
             else:
-                self._own_true_scores = _take_true_scores(store, job)
-                self.job = replace(job, true_scores=self._own_true_scores.array)
+                rows = job.all_rows
+                array = np.ascontiguousarray(store.take(rows, job.targets))
+                true_scores = native_scores(array, store.dtype)
+                task = first_forbidden_nan(true_scores, job.rules.nan)
+                if task >= 0:
+                    raise job.make_true_nan_error(int(rows[task]), int(job.targets[task]))
+                self._own_true_scores = true_scores
+                self.job = replace(job, true_scores=true_scores.array)
         # Tasks are sorted by their rows, so that those of a tile are adjacent.
         self._sorted_tasks: IntArray | None = None  # None: they are sorted as they are.
         self._sorted_rows = job.all_rows
@@ -318,8 +154,11 @@ class TileCount:
                 counts = self._make_tile_job(tile).count(scores, tile.left)
             except EOFError as error:  # The file has become shorter.
                 raise InputValueError("scores", str(error)) from None
-            if counts.fault is not None:
-                return _fault_in_store(counts.fault, tile, tasks)
+            fault = counts.fault
+            if fault is not None:
+                task = tasks.start + fault.task if isinstance(tasks, slice) else tasks[fault.task]
+                place = fault.row + tile.top, fault.column + tile.left
+                return Fault(fault.kind, int(task), *place)
             self.is_half_added = True
             add_counts(self.counts, counts.arrays, self.job.rules, tasks)
         self.done += 1
@@ -345,22 +184,6 @@ class TileCount:
             problem = f"the true score of task {differing.argmax()} changed while it was ranked"
             raise InputValueError("scores", problem)
         return final_counts(self.counts, self._own_true_scores, self.job.rules)
-
-
-def _fault_in_store(fault: Fault, tile: Tile, tasks: slice | IntArray) -> Fault:
-    """Return a fault in a tile, which some tasks read, with its place in the store."""
-    task = tasks.start + fault.task if isinstance(tasks, slice) else int(tasks[fault.task])
-    return Fault(fault.kind, task, fault.row + tile.top, fault.column + tile.left)
-
-
-def _take_true_scores(store: Store, job: Job) -> Scores:
-    """Read the scores of the targets of a job; a NaN that is forbidden is an error."""
-    rows = job.all_rows
-    true_scores = native_scores(np.ascontiguousarray(store.take(rows, job.targets)), store.dtype)
-    task = first_forbidden_nan(true_scores, job.rules.nan)
-    if task >= 0:
-        raise job.make_true_nan_error(int(rows[task]), int(job.targets[task]))
-    return true_scores
 
 
 def has_whole_rows(store: Store, tile: Tile, io: str) -> bool:
@@ -453,7 +276,11 @@ def count_tiles(
     """
     path = None
     if checkpoint is not None:
-        path = check_checkpoint_path(checkpoint)
+        file, _ = writable_place(checkpoint, "checkpoint")
+        folder = os.path.dirname(file)
+        if not os.access(folder, os.W_OK):  # It is refused before hours of counting.
+            raise OSError(f"checkpoint: no folder that can be written: {folder}")
+        path = os.fsdecode(checkpoint)
         facts = checkpoint_facts(count)
         if os.path.exists(path):
             restore_checkpoint(path, facts, count)
@@ -542,15 +369,6 @@ def describe_other_count(differing: Sequence[str]) -> str:
     return f"{problem}: the file has a different {', '.join(file_facts)}, so {done}; {advice}"
 
 
-def check_checkpoint_path(checkpoint: str | os.PathLike[str]) -> str:
-    """Return the path of a file; refuse one that cannot be written, before hours of counting."""
-    file, _ = writable_place(checkpoint, "checkpoint")
-    folder = os.path.dirname(file)
-    if not os.access(folder, os.W_OK):
-        raise OSError(f"checkpoint: no folder that can be written: {folder}")
-    return os.fsdecode(checkpoint)
-
-
 def checkpoint_facts(count: TileCount) -> dict[str, Any]:
     """Return digests of what tells the scores, each of their files and the job from others."""
     facts: dict[str, Any] = {"scores": sha256_hex(json.dumps(count.store.state()))}
@@ -563,8 +381,7 @@ def checkpoint_facts(count: TileCount) -> dict[str, Any]:
 
 def save_checkpoint(path: str, facts: Mapping[str, Any], count: TileCount) -> None:
     """Write what has been counted; warn if that fails."""
-    members = {f"count.{name}": array for name, array in count.counts.items()}
-    members["done"] = np.array(count.done, np.int64)
+    members = count_members(count.counts) | {"done": np.array(count.done, np.int64)}
     try:
         write_archive(path, KIND, facts, members)
     except OSError as error:

@@ -60,13 +60,6 @@ class Job(Tasks):
             return _core.rank(scores, tasks, rules, threads)
         return _core.partial_counts(scores, tasks, true_scores, first, rules, threads)
 
-    def count_in_memory(self, scores: _core.Scores) -> _core.Counts:
-        """Let the core count an array in memory; raise the error of a fault that it found."""
-        counts = self.count(scores)
-        if counts.fault is not None:
-            raise self.make_error(counts.fault)
-        return counts
-
     def check_targets(self) -> None:
         """Raise for a target that is not among the candidates of its task."""
         if self.candidates is not None:
@@ -139,11 +132,21 @@ class Job(Tasks):
         places_of_host = (None, getattr(scores, "host_place", None))
         if not is_worth_it or were_marked or ranks.protocol.device not in places_of_host:
             return ranks
-        last_tasks = _tasks_with_last_ranks(ranks)
         masked_tasks = []
-        for begin in range(0, len(last_tasks), _TASKS_AT_A_TIME):
-            tasks = last_tasks[begin : begin + _TASKS_AT_A_TIME]
-            true_scores = self._read_true_scores(scores, tasks)
+        # Blocks are so small that sums stay in the cache.
+        for begin in range(0, len(ranks), _TASKS_AT_A_TIME):
+            block = slice(begin, begin + _TASKS_AT_A_TIME)
+            is_last = ranks.above[block] + ranks.tied[block] == ranks.candidates[block]
+            if not is_last.any():
+                continue
+            tasks = begin + np.flatnonzero(is_last)
+            rows = tasks if self.rows is None else self.rows[tasks]
+            if isinstance(scores, _core.Scores):
+                array = np.atleast_2d(scores.array)[rows, self.targets[tasks]]
+                array = array.astype(array.dtype.newbyteorder("="), copy=False)
+            else:
+                array = np.ascontiguousarray(scores.take(rows, self.targets[tasks]))
+            true_scores = _core.Scores(array, scores.dtype, False)
             keys, lowest, highest, are_floats = true_scores.keys()
             if are_floats:
                 worst = highest if self.rules.is_ascending else lowest
@@ -153,26 +156,6 @@ class Job(Tasks):
         is_masked = np.zeros(len(ranks), bool)
         is_masked[np.concatenate(masked_tasks)] = True
         return ranks._with({"masked": is_masked})
-
-    def _read_true_scores(self, scores: _core.Scores | Store, tasks: IntArray) -> _core.Scores:
-        """Return the true scores of some tasks, in native byte order."""
-        rows = tasks if self.rows is None else self.rows[tasks]
-        if isinstance(scores, _core.Scores):
-            array = np.atleast_2d(scores.array)[rows, self.targets[tasks]]
-            array = array.astype(array.dtype.newbyteorder("="), copy=False)
-        else:
-            array = np.ascontiguousarray(scores.take(rows, self.targets[tasks]))
-        return _core.Scores(array, scores.dtype, False)
-
-
-def _tasks_with_last_ranks(ranks: Ranks) -> IntArray:
-    """Return the tasks whose true score no candidate is below."""
-    last_tasks = []  # They are found in blocks, which are so small that sums stay in the cache.
-    for begin in range(0, len(ranks), _TASKS_AT_A_TIME):
-        block = slice(begin, begin + _TASKS_AT_A_TIME)
-        is_last = ranks.above[block] + ranks.tied[block] == ranks.candidates[block]
-        last_tasks.append(begin + np.flatnonzero(is_last))
-    return np.concatenate(last_tasks)
 
 
 def prepare_job(

@@ -19,22 +19,22 @@ from ..inputs.selection import lengths_to_indptr, pair_indptr
 from ..naming import public
 from ..ranks.container import Ranks
 from ..stores import Store, in_one_array, read_scores, shape_of
-from .driver import (
+from .driver import count_scores
+from .job import NO_COLUMN, NO_TARGETS, Job, prepare_job, refuse_places
+from .orders import refuse_doubtful_lists
+from .partial_counts import (
     are_nan,
-    count_scores,
     final_counts,
     first_forbidden_nan,
     native_scores,
     read_true_scores,
 )
-from .job import NO_COLUMN, NO_TARGETS, Job, prepare_job, refuse_places
-from .orders import refuse_doubtful_lists
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
-    from .driver import Flags
+    from .partial_counts import Flags
 
 PAD = -1
 _FORMS = f"a matrix (lists, width) padded with {PAD}, (indptr, values), or a list of lists"
@@ -164,8 +164,7 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
     is_float_of_numpy = getattr(dtype_of_ids, "kind", "") == "f"
     if is_float_of_torch or is_float_of_numpy:
         expected = "integers, and the scores behind them"
-        got = f"dtype {dtype_of_ids}"
-        raise InputTypeError("ids", expected=expected, got=got)
+        raise InputTypeError("ids", expected=expected, got=f"dtype {dtype_of_ids}")
     id_array = native_indices("ids", signed_ids(given_ids))
     flat_scores = None
     if scores is not None:
@@ -208,8 +207,7 @@ def _concatenate_lists(name: str, lists: list[Any]) -> tuple[npt.NDArray[Any], I
     try:
         values = np.concatenate(filled)
     except TypeError:  # Dates beside names are an example.
-        got = "lists of unlike dtypes"
-        raise InputTypeError(name, expected=_FORMS, got=got) from None
+        raise InputTypeError(name, expected=_FORMS, got="lists of unlike dtypes") from None
     refuse_rounded(name, lists, values)
     return values, lengths_to_indptr([len(array) for array in arrays])
 
@@ -335,15 +333,24 @@ def rank_checked_lists(
     of shape (tasks,), says, with the target; or those that its list has, and the target. The filter
     has what is listed and is no candidate. `files` have the lists, for the protocol.
     """
-    shape = (len(lists.indptr) - 1, n)
-    job = prepare_job(shape, targets, rules, rows=rows, filter=filter, may_share_row=False)
+    job = prepare_job(
+        (len(lists.indptr) - 1, n), targets, rules, rows=rows, filter=filter, may_share_row=False
+    )
     tasks_by_list = np.argsort(job.all_rows, kind="stable")  # The core takes tasks in this order.
     job = job.part(tasks_by_list, job.all_rows[tasks_by_list])
     score_bytes = 0 if lists.scores is None else lists.scores.array.nbytes
     total_bytes = lists.ids.nbytes + score_bytes
     report_progress = reporter(rules.progress, total_bytes)
     report_progress(0)
-    positions = _find_positions(lists, n, job)
+    ids = _core.Selection(lists.indptr, lists.ids)
+    # "target" is the position of the target among all ids, or -1. Of "n_filtered" ids that the
+    # filter leaves out, "n_filtered_listed" are in the list, "n_filtered_before" before the target,
+    # or at all if that is not listed.
+    fault, positions = _core.find_listed(
+        ids, n, job.all_rows, job.targets, job.filter, rules.num_threads
+    )
+    if fault is not None:
+        raise _id_error(lists, n, *fault)
     if lists.scores is not None and score_bytes:
         if not rules.is_order_named:
             refuse_doubtful_lists(lists.argument, lists.indptr, lists.scores, lists.contradiction)
@@ -375,21 +382,6 @@ def rank_checked_lists(
     arrays = {name: array[in_given_order] for name, array in arrays.items()}
     depth = int(ids_in_list.max(initial=0)) or None
     return job.ranks(arrays, dtype, files, lists=source, depth=depth)
-
-
-def _find_positions(lists: CandidateLists, n: int, job: Job) -> Mapping[str, IntArray]:
-    """Find the targets of tasks, in order of their lists, and filtered ids among what is listed.
-
-    "target" is the position of the target among all ids, or -1. Of "n_filtered" ids that the filter
-    leaves out, "n_filtered_listed" are in the list, "n_filtered_before" before the target, or at
-    all if that is not listed.
-    """
-    ids = _core.Selection(lists.indptr, lists.ids)
-    threads = job.rules.num_threads
-    fault, positions = _core.find_listed(ids, n, job.all_rows, job.targets, job.filter, threads)
-    if fault is not None:
-        raise _id_error(lists, n, *fault)
-    return positions
 
 
 def _id_error(lists: CandidateLists, n: int, place: int, earlier: int) -> InputValueError:
@@ -496,11 +488,7 @@ def _nan_error(lists: CandidateLists, place: int, rule: str) -> InputValueError:
 
 @public("truerank")
 @with_options(RuleOptions)
-def rank_against(
-    true_scores: Any,
-    others: Any,
-    **options: Unpack[RuleOptions],
-) -> Ranks:
+def rank_against(true_scores: Any, others: Any, **options: Unpack[RuleOptions]) -> Ranks:
     """Count, for every task, the other scores above its true score, and those equal to it.
 
     This is the form of sampled negatives that OGB's evaluators take (`y_pred_pos`, `y_pred_neg`).
@@ -557,8 +545,7 @@ def rank_against(
     report_progress(0)
     scores, indptr = _read_others(others, tasks, rules)
     if scores.dtype != dtype:
-        expected = f"{dtype}, as true_scores are"
-        raise InputTypeError("others", expected=expected, got=scores.dtype)
+        raise InputTypeError("others", expected=f"{dtype}, as true_scores are", got=scores.dtype)
     job = prepare_job((tasks, 0), NO_TARGETS, rules)
     job.true_scores = checked_true_scores.array
     shape = shape_of(scores)
@@ -576,8 +563,7 @@ def _read_others(others: Any, tasks: int, rules: Rules) -> tuple[Any, IntArray |
     """Return the other scores of `rank_against`, and the indptr of a pair (indptr, values)."""
     is_pair = isinstance(others, tuple)
     if is_pair and len(others) != 2:
-        got = f"{len(others)} members"
-        raise InputValueError("others", expected="(indptr, values)", got=got)
+        raise InputValueError("others", expected="(indptr, values)", got=f"{len(others)} members")
     with argument_names(scores="others"):
         scores = read_scores(others[1] if is_pair else others, rules.dtype)
         refuse_places(scores, rules)
@@ -651,19 +637,10 @@ def _count_shared_list(
     }
     if rules.audit:
         numbers = sorted_keys[n_nan:]  # The keys of NaN are below.
-        for name, number in _audit_list(numbers, lowest, highest, are_floats, rules).items():
-            counts[name] = np.full_like(true_keys, number)
+        # Without numbers, the best key is the worst one.
+        best = numbers.min(initial=highest) if rules.is_ascending else numbers.max(initial=lowest)
+        is_infinite = are_floats & ((numbers == lowest) | (numbers == highest))
+        counts["best"] = np.full_like(true_keys, best)
+        counts["at_best"] = np.full_like(true_keys, np.count_nonzero(numbers == best))
+        counts["inf"] = np.full_like(true_keys, np.count_nonzero(is_infinite))
     return counts
-
-
-def _audit_list(
-    numbers: IntArray, lowest: int, highest: int, are_floats: bool, rules: Rules
-) -> dict[str, int]:
-    """Return the key of the best score, and how many scores are that one, and infinite."""
-    if rules.is_ascending:
-        best = int(numbers.min(initial=highest))  # Without numbers, this is the worst key.
-    else:
-        best = int(numbers.max(initial=lowest))
-    n_best = int(np.count_nonzero(numbers == best))
-    n_infinite = np.count_nonzero((numbers == lowest) | (numbers == highest)) if are_floats else 0
-    return {"best": best, "at_best": n_best, "inf": int(n_infinite)}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from ..arrays.types import IntArray
     from ..stores import Store
-    from .driver import Flags
+    from .partial_counts import Flags
 
 # What is seen may be this; both orders say which it is.
 PLACES = (

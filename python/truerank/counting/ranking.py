@@ -156,9 +156,11 @@ def rank(
     )
     refuse_places(matrix, rules)
     if isinstance(matrix, Scores):
-        counted = job.count_in_memory(matrix)
-        ranks = job.ranks(counted.arrays, matrix.dtype)
-        return job.mark_masked(ranks, matrix) if counted.may_be_masked else ranks
+        core_counts = job.count(matrix)
+        if core_counts.fault is not None:
+            raise job.make_error(core_counts.fault)
+        ranks = job.ranks(core_counts.arrays, matrix.dtype)
+        return job.mark_masked(ranks, matrix) if core_counts.may_be_masked else ranks
     report_progress = reporter(listener, matrix.nbytes)
     counts = counting.driver.count_scores(
         matrix, job, io, report_progress=report_progress, checkpoint=checkpoint

@@ -149,11 +149,11 @@ class Embeddings(Store):
             queries, entities = _without_names(queries, entities, NUMBERED, NUMBERED)
         else:
             queries, entities = _without_names(queries, entities, query_rows, entity_rows)
-        query_vectors, query_starts, query_files, query_device = read_lists(
+        query_vectors, query_starts, query_files, query_device = read_vector_lists(
             "queries", queries, query_indptr, dtype
         )
         if like is None:
-            self._entities_as_read = read_lists("entities", entities, entity_indptr, dtype)
+            self._entities_as_read = read_vector_lists("entities", entities, entity_indptr, dtype)
         else:
             self._entities_as_read = like._entities_as_read
         entity_vectors, entity_starts, entity_files, entity_device = self._entities_as_read
@@ -204,12 +204,10 @@ class Embeddings(Store):
             expected = f"vectors of length {length}, as in queries"
             if right.dtype in PARTS:
                 expected = f"vectors of {length / 2:g} complex numbers, as in queries"
-            got = f"shape {right.array.shape}"
-            raise InputValueError("entities", expected=expected, got=got)
+            raise InputValueError("entities", expected=expected, got=f"shape {right.array.shape}")
         if length == 0 or (self.layout is not None and length % 2):
             expected = "vectors of length 1 or more, of an even length for complex_l1"
-            got = f"shape {left.array.shape}"
-            raise InputValueError("queries", expected=expected, got=got)
+            raise InputValueError("queries", expected=expected, got=f"shape {left.array.shape}")
 
     def with_fields(self, **fields: Any) -> Self:
         """Return the same embeddings with other attributes."""
@@ -406,7 +404,7 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and value[1] is not None
 
 
-def read_lists(
+def read_vector_lists(
     name: str, value: Any, indptr: Any, dtype: Any
 ) -> tuple[Scores, IntArray | None, tuple[str, ...], str]:
     """Return vectors, where lists of them begin if they have any, their files and their device.
@@ -415,8 +413,7 @@ def read_lists(
     """
     if indptr is not None and device_name(value):
         expected = "vectors in the host's memory with maxsim"
-        got = f"a tensor on {device_name(value)}"
-        raise InputTypeError(name, expected=expected, got=got)
+        raise InputTypeError(name, expected=expected, got=f"a tensor on {device_name(value)}")
     vectors, files, device = read_vectors(name, value, dtype)
     if indptr is None:
         return vectors, None, files, device
@@ -539,27 +536,20 @@ def read_vectors(
     weight = getattr(value, "weight", None)
     if weight is not None and is_tensor(weight):  # It is a module of torch, such as Embedding.
         got = type(value).__name__
-        expected = "an array or a tensor, as its weight is"
-        raise InputTypeError(name, expected=expected, got=got)
+        raise InputTypeError(name, expected="an array or a tensor, as its weight is", got=got)
+    # Arrow's column of lists of one length is a matrix.
+    if isinstance(value, class_if_imported("pyarrow", "ChunkedArray")):
+        value = value.combine_chunks()
+    is_of_fixed_lists = isinstance(value, class_if_imported("pyarrow", "FixedSizeListArray"))
+    if is_of_fixed_lists and not value.null_count:
+        value = np.asarray(value.flatten()).reshape(-1, value.type.list_size)
     with argument_names(scores=name):
-        vectors = read_scores(_of_fixed_lists(value), dtype, dtypes)
+        vectors = read_scores(value, dtype, dtypes)
         if not isinstance(vectors, Store):
             return vectors, (), ""
         # A store may have been opened as scores, of a dtype that is then refused here.
         dtype_name(vectors.carrier, None, dtypes, known=vectors.dtype)
         return in_one_array(vectors), vectors.files, vectors.device
-
-
-def _of_fixed_lists(value: Any) -> Any:
-    """Return a matrix of Arrow's column of lists of one length; all else as it is."""
-    if isinstance(value, class_if_imported("pyarrow", "ChunkedArray")):
-        value = value.combine_chunks()
-    if (
-        isinstance(value, class_if_imported("pyarrow", "FixedSizeListArray"))
-        and not value.null_count
-    ):
-        return np.asarray(value.flatten()).reshape(-1, value.type.list_size)
-    return value
 
 
 def read_bias(
