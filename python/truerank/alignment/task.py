@@ -503,15 +503,11 @@ def make_sides(
     names_of_sides = tuple(chosen_sides)
     for code, name in enumerate(chosen_sides):
         query, answer = SIDES[name]
-        side = make_side(
-            name,
-            splits.columns,
-            ranked,
-            query=[query],
-            answer=answer,
-            n_candidates=splits.vocabularies[answer].size,
-            is_asked=is_asked,
+        size = splits.vocabularies[answer].size
+        side, shares_query = make_side(
+            name, splits.columns, ranked, query=[query], answer=answer, n_candidates=size
         )
+        is_asked |= shares_query
         sides[name] = replace(
             side,
             candidates=None if candidates is None else candidates[GRAPHS.index(answer)],

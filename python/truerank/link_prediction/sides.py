@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import (
-    Occurrences,
     are_among,
     count_prefixes,
     count_values,
@@ -73,18 +72,6 @@ BITS_OF_PAIR = 31  # Numbers of queries have a key, as a time, above so many bit
 ROWS = "rows of the test"  # They may have lists of candidates.
 
 
-def _count_known(splits: SplitTables, are_distinct: bool) -> tuple[Occurrences, Occurrences]:
-    """Count in how many distinct triples of the known splits entities and relations occur.
-
-    Further columns do not count, and memory grows with the number of triples, whatever their ids.
-    """
-    heads, relations, tails = splits.known_rows()[:, :3].T
-    if not are_distinct:
-        relations, heads, tails = distinct_rows([relations, heads, tails])
-    tails = tails[tails != heads]  # A triple whose head is its tail counts once.
-    return count_values(heads, tails), count_values(relations)
-
-
 def _categories(triples: IntArray, relations: IntArray) -> tuple[IntArray, bool]:
     """Classify relations by one head or many, one tail or many, as positions in `CATEGORIES`.
 
@@ -134,11 +121,15 @@ def _label_triples(
     tested = {role: ids[test_rows] for role, ids in splits.columns.items()}
     vocabularies = splits.vocabularies
     categories, are_distinct = _categories(splits.rows, tested["relation"])
-    of_entities, of_relations = _count_known(splits, are_distinct)
+    # Degrees count distinct known triples, whatever further columns they have.
+    heads, relations, tails = splits.known_rows()[:, :3].T
+    if not are_distinct:
+        relations, heads, tails = distinct_rows([relations, heads, tails])
+    of_entities = count_values(heads, tails[tails != heads])  # Its head may be its tail.
     degrees = {
         "head": of_entities.of(tested["head"]),
         "tail": of_entities.of(tested["tail"]),
-        "relation": of_relations.of(tested["relation"]),
+        "relation": count_values(relations).of(tested["relation"]),
     }
     facts = number_facts((ids, vocabularies[role].names) for role, ids in tested.items())
     labels = {
@@ -164,19 +155,21 @@ def make_sides(
     By side, `roles` has those of its queries, with further columns, and then of its answers.
     """
     facts = splits.columns
-    is_asked = np.zeros(len(splits.rows), dtype=bool)  # Making a side marks the facts there.
-    is_filtering = is_asked if filter == QUERY else np.zeros_like(is_asked)
+    is_asked = np.zeros(len(splits.rows), dtype=bool)
+    is_filtering = np.zeros_like(is_asked)  # which facts leave answers out
     labels_of_triples, degrees = _label_triples(splits, test_rows)
     relation_labels = splits.vocabularies["relation"].labels(facts["relation"][test_rows])
     sides = {}
     for name, (*query, answer) in roles.items():
         size = splits.vocabularies[name].size
         make = partial(make_side, name, facts, test_rows, answer=answer, n_candidates=size)
-        side = make(query=query, is_asked=is_asked)
-        known_answers = side.filter if filter == QUERY else None
+        side, shares_query = make(query=query)
+        is_asked |= shares_query
+        filtering, agrees = side, shares_query
         if filter in (TRIPLE, FACT):
             agreeing = SIDES[name] if filter == TRIPLE else [role for role in facts if role != name]
-            known_answers = make(query=agreeing, is_asked=is_filtering).filter
+            filtering, agrees = make(query=agreeing)
+        is_filtering |= agrees
         numbers = _number_queries(side, query, splits.vocabularies["head"].size)
         labels = {
             "side": labels_of_codes(np.zeros_like(side.rows), (name,)),
@@ -188,6 +181,7 @@ def make_sides(
             "degree": degree_buckets(degrees[name]),
         }
         among = side_candidates(candidates[name], side, splits)
+        known_answers = None if filter == NONE else filtering.filter
         sides[name] = replace(side, filter=known_answers, candidates=among, labels=labels)
     if filter != NONE:
         pools = [each.pool for each in candidates.values() if isinstance(each.pool, str)]

@@ -593,32 +593,6 @@ def read_candidates(value: Any, splits: SplitTables) -> CandidateSet:
     return read_candidate_set(value, "query", words, splits.vocabularies["query"], entities, forms)
 
 
-def draw_for_queries(
-    sampled: Sampled,
-    columns: IntArray,
-    known: tuple[IntArray, IntArray],
-    right: tuple[IntArray, IntArray],
-) -> tuple[IntArray, IntArray]:
-    """Draw the candidates of each query, its right answers among them, as (indptr, indices).
-
-    They are drawn from `columns`, and never from what is known of the query, as (indptr, indices).
-    `right` has the query of each right answer, and the answer.
-    """
-    rng = np.random.default_rng(sampled.seed)
-    queries, answers = right
-    n_queries = len(known[0]) - 1
-    has_draw_of_answer = sampled.per == "answer"
-    drawing_queries = queries if has_draw_of_answer else np.arange(n_queries)
-    pools = np.array([0, len(columns)]), columns, np.zeros_like(drawing_queries)  # one for all
-    if not has_draw_of_answer:
-        return draw_candidates(known, drawing_queries, pools, right, sampled.negatives, rng)
-    # The draws for all answers of a query are joined.
-    own = np.arange(len(answers)), answers
-    indptr, drawn = draw_candidates(known, drawing_queries, pools, own, sampled.negatives, rng)
-    rows, indices = distinct_rows([np.repeat(drawing_queries, np.diff(indptr)), drawn])
-    return lengths_to_indptr(np.bincount(rows, minlength=n_queries)), indices
-
-
 def make_answers(
     splits: SplitTables,
     ranked: IntArray,
@@ -630,7 +604,7 @@ def make_answers(
     """Make the tasks: one for each right answer, which is never in the filter of its query."""
     query_names = splits.vocabularies["query"]
     entity_names = splits.vocabularies["entity"]
-    side = make_side(
+    side, _ = make_side(
         SIDE,
         splits.columns,
         ranked,
@@ -679,12 +653,25 @@ def _answer_candidates(candidates: CandidateSet, side: Side, splits: SplitTables
         queries = side.query_ids[side.rows, 0]
         entity_names = splits.vocabularies["entity"]
         pool = chosen.of_tasks(queries, side.targets, entity_names, "right answers")
-    if candidates.sampled is None:
+    sampled = candidates.sampled
+    if sampled is None:
         return pool
     assert side.filter is not None
     columns = np.arange(side.n_candidates) if pool is None else pool
+    n_queries = len(side.query_ids)
+    queries = np.arange(n_queries)
     right = side.rows, side.targets
-    indptr, indices = draw_for_queries(candidates.sampled, columns, side.filter[:2], right)
+    if sampled.per == "answer":  # Each answer has a draw of its own.
+        queries = side.rows
+        right = np.arange(len(side)), side.targets
+    pools = np.array([0, len(columns)]), columns, np.zeros_like(queries)  # one for all
+    rng = np.random.default_rng(sampled.seed)
+    known = side.filter[:2]
+    indptr, indices = draw_candidates(known, queries, pools, right, sampled.negatives, rng)
+    if sampled.per == "answer":  # The draws for all answers of a query are joined.
+        query_of_index = np.repeat(queries, np.diff(indptr))
+        query_of_index, indices = distinct_rows([query_of_index, indices])
+        indptr = lengths_to_indptr(np.bincount(query_of_index, minlength=n_queries))
     return indptr, indices, side.rows
 
 

@@ -249,34 +249,26 @@ def _draw(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArr
     """Draw distinct numbers below `allowed` for each task, ascending; all if there are too few."""
     drawn = rng.integers(0, np.maximum(allowed, 1)[:, None], (len(allowed), negatives))
     has_few = allowed < 2 * negatives  # There are hardly more numbers than are drawn.
-    _draw_repeats_again(drawn, np.flatnonzero(~has_few), allowed, rng)
-    if not has_few.any():
-        return drawn.reshape(-1)
-    drawn[has_few] = _draw_from_few(allowed[has_few], negatives, rng)
-    return drawn[drawn < allowed[:, None]]
 
-
-def _draw_repeats_again(
-    drawn: IntArray, tasks: IntArray, allowed: IntArray, rng: np.random.Generator
-) -> None:
-    """Replace numbers that a task has drawn before, until all are distinct, and sort them.
-
-    The distinct ones among numbers that are drawn one after the other are a uniform sample.
-    """
+    # Numbers that a task has drawn before are drawn again, until all are distinct: the distinct
+    # ones among numbers that are drawn one after the other are a uniform sample.
+    tasks = np.flatnonzero(~has_few)
     while len(tasks):
         numbers = np.sort(drawn[tasks], axis=1)
         row, place = np.nonzero(numbers[:, 1:] == numbers[:, :-1])
         numbers[row, place] = rng.integers(0, allowed[tasks[row]])
         drawn[tasks] = numbers
         tasks = tasks[distinct(row)]
+    if not has_few.any():
+        return drawn.reshape(-1)
 
-
-def _draw_from_few(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArray:
-    """Draw those with the least of random keys; where too few are allowed, also numbers beyond."""
-    keys = rng.random((len(allowed), int(allowed.max(initial=negatives))))
-    is_beyond = np.arange(keys.shape[1]) >= allowed[:, None]
+    # Of few numbers, those with the least of random keys are drawn; numbers beyond are none.
+    few = allowed[has_few]
+    keys = rng.random((len(few), int(few.max(initial=negatives))))
+    is_beyond = np.arange(keys.shape[1]) >= few[:, None]
     keys[is_beyond] = 2  # above all others
-    return np.sort(np.argsort(keys, axis=1)[:, :negatives], axis=1)
+    drawn[has_few] = np.sort(np.argsort(keys, axis=1)[:, :negatives], axis=1)
+    return drawn[drawn < allowed[:, None]]
 
 
 @dataclass(frozen=True, eq=False)
