@@ -184,8 +184,8 @@ def make_sides(
         known_answers = None if filter == NONE else filtering.filter
         sides[name] = replace(side, filter=known_answers, candidates=among, labels=labels)
     if filter != NONE:
-        pools = [each.pool for each in candidates.values() if isinstance(each.pool, str)]
-        warn_about_unused(splits, is_filtering, pools)
+        words = [each.word for each in candidates.values() if each.word is not None]
+        warn_about_unused(splits, is_filtering, words)
     return sides, is_asked
 
 
@@ -234,7 +234,7 @@ def _name_sides(by_side: Mapping[str, CandidateSet]) -> str:
     sets = list(by_side.values())
     if len({candidates.name for candidates in sets}) == 1:
         return sets[0].name
-    if not any(isinstance(candidates.pool, str) for candidates in sets):
+    if all(candidates.word is None for candidates in sets):
         return name_sets(sets)
     return ", ".join(f"{side} {candidates.name}" for side, candidates in by_side.items())
 
@@ -270,7 +270,7 @@ def _read_set(value: Any, sides: Sequence[str], splits: SplitTables) -> Candidat
     if candidates.sampled is not None and candidates.sampled.per is not None:
         problem = 'every task has its own sample: per is "answer" here, or None'
         raise InputValueError("candidates", problem)
-    if "relation" in sides and isinstance(candidates.pool, str) and candidates.pool == TYPED:
+    if "relation" in sides and candidates.word == TYPED:
         raise InputValueError("candidates", "entities have types, relations do not")
     return candidates
 
@@ -321,18 +321,18 @@ def side_candidates(candidates: CandidateSet, side: Side, splits: SplitTables) -
 
 def _side_pool(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any:
     """Return what a side ranks or draws from: None (all), one list, or the lists of its tasks."""
+    if candidates.word == ALL:
+        return None
     relations = splits.rows[side.units, 1]
+    if candidates.word == TYPED:  # Each relation has a list.
+        answers = splits.columns[side.name]
+        relation_of_list, entities = distinct_rows([splits.rows[:, 1], answers])
+        size = splits.vocabularies["relation"].size
+        indptr = lengths_to_indptr(np.bincount(relation_of_list, minlength=size))
+        return indptr, entities, relations
     chosen = candidates
-    if isinstance(candidates.pool, str):
-        if candidates.pool == ALL:
-            return None
-        if candidates.pool == TYPED:  # Each relation has a list.
-            answers = splits.columns[side.name]
-            relation_of_list, entities = distinct_rows([splits.rows[:, 1], answers])
-            size = splits.vocabularies["relation"].size
-            indptr = lengths_to_indptr(np.bincount(relation_of_list, minlength=size))
-            return indptr, entities, relations
-        heads, split_relations, tails = splits.known_rows(candidates.pool)[:, :3].T
+    if candidates.word is not None:  # It names a known split.
+        heads, split_relations, tails = splits.known_rows(candidates.word)[:, :3].T
         members = [split_relations] if side.name == "relation" else [heads, tails]
         chosen = CandidateSet(distinct(np.concatenate(members)))
     keys = relations

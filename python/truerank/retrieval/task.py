@@ -645,11 +645,11 @@ def _answer_candidates(candidates: CandidateSet, side: Side, splits: SplitTables
     The filter of the side still has all known answers.
     """
     chosen = candidates
-    if isinstance(candidates.pool, str) and candidates.pool in splits.known:
-        rows = splits.bounds[candidates.pool]
+    if candidates.word is not None and candidates.word in splits.known:
+        rows = splits.bounds[candidates.word]
         chosen = CandidateSet(distinct(splits.columns["entity"][rows]))
     pool: Any = None  # all, or listed
-    if not isinstance(chosen.pool, str):
+    if chosen.word is None:
         queries = side.query_ids[side.rows, 0]
         entity_names = splits.vocabularies["entity"]
         pool = chosen.of_tasks(queries, side.targets, entity_names, "right answers")

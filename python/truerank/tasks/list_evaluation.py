@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Selection
-from ..arrays.row_keys import are_among, distinct_rows, factorize, row_keys, without
+from ..arrays.row_keys import are_among, distinct_rows, factorize, without
 from ..counting.lists import CandidateLists, TopK, as_lists, rank_checked_lists
 from ..errors import InputTypeError, InputValueError, Option, argument_names, warn_user
 from ..inputs.array_likes import as_scores
@@ -24,7 +24,6 @@ from ..reporting import Finding
 from .side import core_selection
 
 if TYPE_CHECKING:
-    from ..arrays.row_keys import Codes
     from ..arrays.types import IntArray
     from ..inputs.rules import Rules
     from ..ranks.container import Ranks
@@ -262,12 +261,14 @@ def candidates_of_lists(
         _refuse_foreign_ids(lists, places, is_other, side, tasks[case], vocabulary)
 
     # What is filtered, and what is listed and no candidate, are left out of the lists.
-    filter_case, filter_places = _places(filters.indptr, filters.lists[tasks])
-    filter_ids = filters.indices[filter_places].astype(np.int64)
+    filter_case, places = _places(filters.indptr, filters.lists[tasks])
+    filter_ids = filters.indices[places].astype(np.int64)
     filter_case, filter_ids = distinct_rows([filter_case, filter_ids])
-    left_out = _make_selection(
-        np.append(filter_case, case[is_other]), np.append(filter_ids, ids[is_other]), cases
+    left_out_case, left_out_ids = distinct_rows(
+        [np.append(filter_case, case[is_other]), np.append(filter_ids, ids[is_other])]
     )
+    left_out_lengths = np.bincount(left_out_case, minlength=len(tasks))
+    left_out = Selection(lengths_to_indptr(left_out_lengths), left_out_ids, cases.codes)
     # A filtered target is a candidate all the same.
     sizes = np.diff(pools.indptr)[pools.lists[tasks]]
     is_candidate = are_in_pool(tasks[filter_case], filter_ids)
@@ -278,13 +279,6 @@ def candidates_of_lists(
 def _are_in(lists: IntArray, keys: IntArray, size: int, tasks: Any, ids: IntArray) -> Any:
     """Return whether each id is in the list of its task, by the `selection_keys` of all lists."""
     return are_among(lists[tasks] * size + ids, keys)
-
-
-def _make_selection(case: IntArray, ids: IntArray, cases: Codes) -> Selection:
-    """Return the selection that has for each case its ids, which come in any order."""
-    order = np.argsort(row_keys([case, ids]), kind="stable")
-    indptr = lengths_to_indptr(np.bincount(case, minlength=len(cases.distinct)))
-    return Selection(indptr, ids[order], cases.codes)
 
 
 def _as_selection(selection: Any, tasks: int) -> Any:

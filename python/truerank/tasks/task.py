@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -335,26 +334,18 @@ class Task:
 
     # -- evaluation: the ways, whose docstrings `described_by` puts into those of protocols --------
 
-    def _rank_sides(
-        self,
-        sources: Mapping[str, Source],
-        open_watch: Callable[[int], AbstractContextManager[Any]],
-        findings: Iterable[reporting.Finding] = (),
-        title: str = "",
-    ) -> reporting.Report:
-        """Rank each side by its source; all sources were checked before one is counted.
+    def _rank_sides(self, sources: Mapping[str, Source], watch: Any, title: str) -> list[Ranks]:
+        """Rank each side by its source, all of which were checked before one is counted.
 
-        `open_watch` opens the watch of a count, given the size of all sources.
+        The watch is told how much is done of the size of all sources.
         """
         sizes = [size for size, _ in sources.values()]
         ranks_of_sides = []
-        with open_watch(sum(sizes)) as watch:
-            for i, name in enumerate(sources):
-                _, rank = sources[name]
-                argument = title or name
-                with argument_names(ids=argument, scores=argument):
-                    ranks_of_sides.append(rank(watch_part(watch, sizes, i)))
-        return self._report(ranks_of_sides, findings)
+        for i, (name, (_, rank)) in enumerate(sources.items()):
+            argument = title or name
+            with argument_names(ids=argument, scores=argument):
+                ranks_of_sides.append(rank(watch_part(watch, sizes, i)))
+        return ranks_of_sides
 
     def _rank_callables(
         self, scorers: BySide, rules: Rules, options: Mapping[str, Any], title: str = ""
@@ -378,10 +369,9 @@ class Task:
                 raise InputTypeError(title or name, expected="a callable", got=got)
             rank = partial(rank_batches, scorers[name], side, **options)
             sources[name] = len(side.query_ids), rank
-        progress = rules.progress
-        return self._rank_sides(
-            sources, lambda size: nullcontext(reporter(progress, size, "queries")), title=title
-        )
+        n_queries = sum(size for size, _ in sources.values())
+        watch = reporter(rules.progress, n_queries, "queries")
+        return self._report(self._rank_sides(sources, watch, title))
 
     def _rank_vectors(
         self,
@@ -442,8 +432,10 @@ class Task:
             rank = partial(rank_side_vectors, argument, vectors, rows, side, rules)
             sources[name] = vectors.nbytes, rank
             findings += self._vector_findings(vectors, rows)
-        open_watch = partial(embeddings.vectors.watching, rules.progress)
-        return self._rank_sides(sources, open_watch, findings, title)
+        n_bytes = sum(size for size, _ in sources.values())
+        with embeddings.vectors.watching(rules.progress, n_bytes) as watch:
+            ranks_of_sides = self._rank_sides(sources, watch, title)
+        return self._report(ranks_of_sides, findings)
 
     def _open_vectors(
         self, name: str, argument: str, order: RowOrder, rules: Rules, **vectors: Any
@@ -499,9 +491,8 @@ class Task:
             rank = partial(rank_side_scores, argument, store, rows, side, rules, io=io)
             sources[name] = store.nbytes, rank
         findings = self._row_findings(orders, scores)
-        return self._rank_sides(
-            sources, lambda size: nullcontext(reporter(listener, size)), findings, title
-        )
+        watch = reporter(listener, sum(size for size, _ in sources.values()))
+        return self._report(self._rank_sides(sources, watch, title), findings)
 
     def _open_scores(
         self, name: str, scores: Any, order: RowOrder, rules: Rules, *, argument: str

@@ -210,17 +210,18 @@ def _read_ids(
 ) -> tuple[IntArray, str]:
     """Return the ids of lists as integers, and the file that has them, if any."""
     place = ""
+    ids: Any = value
     if isinstance(value, TopK):
-        value = value.ids
+        ids = value.ids
     elif isinstance(value, PATHS):
         place = path_name(argument, value)
         if keys is None:
-            value = index_files.read_ids(argument, place, n_entities)
+            ids = index_files.read_ids(argument, place, n_entities)
         else:
-            value = index_files.read_ids(argument, place)
-            value = keys.find_keys(f"{argument}: {place}", value, n_entities)
-    refuse_mask(argument, value)
-    array = signed_ids(as_array(value, argument, "a list of ids for each query"), n_entities)
+            names = index_files.read_ids(argument, place)
+            ids = keys.find_keys(f"{argument}: {place}", names, n_entities)
+    refuse_mask(argument, ids)
+    array = signed_ids(as_array(ids, argument, "a list of ids for each query"), n_entities)
     if array.dtype.kind not in "iu":
         raise InputTypeError(argument, expected="integers", got=f"dtype {array.dtype}")
     return array, place
@@ -512,22 +513,17 @@ def join_lists(argument: str, paths: Sequence[str]) -> tuple[dict[str, Any], Top
         np.concatenate([members[name] for members in members_of_parts])
         for name in ("rows", "ids", "scores")
     )
-    _check_each_row_once(argument, rows, facts["queries"])
+    n_queries = facts["queries"]
+    times = np.bincount(rows[(rows >= 0) & (rows < n_queries)], minlength=n_queries)
+    if len(rows) != n_queries or (times != 1).any():
+        missing = np.flatnonzero(times == 0)
+        got = f"{len(rows):,} lists"
+        if len(missing):
+            got += f"; missing: {describe_rows(missing, n_queries)}"
+        raise InputValueError(argument, expected=f"each of {n_queries:,} queries once", got=got)
     order = np.argsort(rows, kind="stable")
     ties = sum(facts_of_part["ties"] for facts_of_part in facts_of_parts)
     return facts | {"ties": ties}, TopK(ids[order], scores[order])
-
-
-def _check_each_row_once(argument: str, rows: IntArray, n_queries: int) -> None:
-    """Refuse rows unless each query has one."""
-    times = np.bincount(rows[(rows >= 0) & (rows < n_queries)], minlength=n_queries)
-    if len(rows) == n_queries and (times == 1).all():
-        return
-    missing = np.flatnonzero(times == 0)
-    got = f"{len(rows):,} lists"
-    if len(missing):
-        got += f"; missing: {describe_rows(missing, n_queries)}"
-    raise InputValueError(argument, expected=f"each of {n_queries:,} queries once", got=got)
 
 
 def check_form(argument: str, path: str, entities: int) -> None:
