@@ -282,16 +282,7 @@ class Task:
                 way = Option("row_queries", ..., "has these queries", call=f"row_queries={call}")
                 raise InputValueError(argument, problem, remedies=[way])
             labels = tuple(columns[0]) if len(columns) == 1 else None
-        row_of_query, n_unused = self._match_keys(name, argument, ids)
-        axis = Axis(labels, "row_queries")
-        return RowOrder(row_of_query[side.rows], len(ids), f"key of {argument}", axis, n_unused)
-
-    def _match_keys(self, name: str, argument: str, ids: IntArray) -> tuple[IntArray, int]:
-        """Return the row of each query of a side, and how many rows are of other queries.
-
-        A query must have one row.
-        """
-        row_of_query, is_used, repeated = match_rows(self.sides[name].query_ids, ids)
+        row_of_query, is_used, repeated = match_rows(side.query_ids, ids)
         if repeated is not None:
             got = f"{self._key_of(name, repeated)!r} in several rows"
             raise InputValueError(argument, expected="each query once", got=got)
@@ -300,7 +291,9 @@ class Task:
             share = f"{len(missing):,} of {len(row_of_query):,} queries"
             first = self._key_of(name, int(missing[0]))
             raise InputValueError(argument, f"{share} of the task have no row, first {first!r}")
-        return row_of_query, int(np.count_nonzero(~is_used))
+        n_unused = int(np.count_nonzero(~is_used))
+        axis = Axis(labels, "row_queries")
+        return RowOrder(row_of_query[side.rows], len(ids), f"key of {argument}", axis, n_unused)
 
     def _row_findings(
         self, orders: Mapping[str, RowOrder], values: BySide

@@ -373,26 +373,8 @@ def report_lists(
         raise InputValueError("tolerance", expected="a number from 0 on", got=tolerance)
     k, size = lists.shape[1], embeddings.shape[-1]
     exact = take(exact, np.s_[:, :k])
-    hits, findings = find_answers(embeddings, job, lists, exact, tolerance)
-    if on_trust:
-        message = FINDINGS["taken on trust"].format(on_trust)
-        findings.append(Finding("taken on trust", on_trust, message))
-    name = f"top {min(k, size)} by {embeddings.measure} in {embeddings.dtype}"
-    if tolerance:
-        name += f", tolerance {tolerance!r}"
-    if job.candidates is not None:
-        name += f", of a selection ({sha256_hex(job.candidates)[:8]})"
-    sizes = count_candidates(job, size)
-    ranks = rank_hits(embeddings, job, hits, exact.ids, sizes).with_protocol(candidates=name)
-    return report_task(ranks, findings, unit="query")
-
-
-def find_answers(
-    embeddings: Embeddings, job: Job, lists: IntArray, truth: TopK, tolerance: float
-) -> tuple[IntArray, list[Finding]]:
-    """Return how many right answers the list of each query has, and what its places have."""
-    answers = mark_answers(embeddings, job, lists, truth, tolerance)
-    n_right = count_ids(truth.ids)
+    answers = mark_answers(embeddings, job, lists, exact, tolerance)
+    n_right = count_ids(exact.ids)
     hits = np.count_nonzero(answers >= NEAR, axis=1)
     numbers: dict[str, Any] = {
         "missing ids": np.maximum(n_right - count_ids(lists), 0).sum(),
@@ -402,17 +384,24 @@ def find_answers(
     }
     if mean_recall(hits, n_right) < _LOW_RECALL:
         less = np.where(lists > 0, lists - 1, PAD)[_FIRST]
-        answers = mark_answers(embeddings, job, less, take(truth, _FIRST), tolerance)
-        hits_of_less = np.count_nonzero(answers >= NEAR, axis=1)
-        recall_of_less = mean_recall(hits_of_less, n_right[_FIRST])
+        answers = mark_answers(embeddings, job, less, take(exact, _FIRST), tolerance)
+        recall_of_less = mean_recall(np.count_nonzero(answers >= NEAR, axis=1), n_right[_FIRST])
         if recall_of_less - mean_recall(hits[_FIRST], n_right[_FIRST]) > _GAIN:
             numbers["ids from 1"] = recall_of_less
+    numbers["taken on trust"] = on_trust
     findings = [
         Finding(name, math.ceil(number), FINDINGS[name].format(number))
         for name, number in numbers.items()
         if number
     ]
-    return hits, findings
+    name = f"top {min(k, size)} by {embeddings.measure} in {embeddings.dtype}"
+    if tolerance:
+        name += f", tolerance {tolerance!r}"
+    if job.candidates is not None:
+        name += f", of a selection ({sha256_hex(job.candidates)[:8]})"
+    sizes = count_candidates(job, size)
+    ranks = rank_hits(embeddings, job, hits, exact.ids, sizes).with_protocol(candidates=name)
+    return report_task(ranks, findings, unit="query")
 
 
 def mean_recall(hits: IntArray, n_right: IntArray) -> float:
