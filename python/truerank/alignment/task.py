@@ -557,6 +557,7 @@ def joint_count_is_cheaper(sides: Mapping[str, Side]) -> bool:
 
 
 def _candidate_ids(side: Side) -> Any:
+    """Return the ids of the candidates of a side, which are all where it names none."""
     if side.candidates is None:
         return np.arange(side.n_candidates)
     return side.candidates

@@ -206,7 +206,7 @@ def _number_queries(side: Side, query: Sequence[str], size: int) -> IntArray:
     return numbers[side.rows]
 
 
-def read_candidates(
+def read_side_candidates(
     value: Any, sides: Sequence[str], splits: SplitTables
 ) -> tuple[str, dict[str, CandidateSet]]:
     """Read the argument `candidates`; return its name in the protocol, and those of each side."""

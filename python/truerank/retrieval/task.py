@@ -223,7 +223,7 @@ class Task(SidedTask):
         # Gains that cannot be counted are refused now, not at the first metric.
         counted_gains(gains, gain)
         level = 0.0 if relevance_level is None else check_level(relevance_level, gains)
-        candidate_set = read_candidates(candidates, splits)
+        candidate_set = read_query_candidates(candidates, splits)
         repeats = count_repeats(candidate_set.repeated, "candidates")
         query_names = splits.vocabularies["query"]
         entity_names = splits.vocabularies["entity"]
@@ -578,7 +578,7 @@ def _of_side(row_queries: Any) -> Mapping[str, Any] | None:
     return None if row_queries is None else {SIDE: row_queries}
 
 
-def read_candidates(value: Any, splits: SplitTables) -> CandidateSet:
+def read_query_candidates(value: Any, splits: SplitTables) -> CandidateSet:
     """Read the argument `candidates`; a set is refused where not all entities have names."""
     entities = splits.vocabularies["entity"]
     if not entities.has_order and value is not None and not isinstance(value, str):

@@ -384,8 +384,9 @@ def report_lists(
     }
     if mean_recall(hits, n_right) < _LOW_RECALL:
         less = np.where(lists > 0, lists - 1, PAD)[_FIRST]
-        answers = mark_answers(embeddings, job, less, take(exact, _FIRST), tolerance)
-        recall_of_less = mean_recall(np.count_nonzero(answers >= NEAR, axis=1), n_right[_FIRST])
+        answers_of_less = mark_answers(embeddings, job, less, take(exact, _FIRST), tolerance)
+        hits_of_less = np.count_nonzero(answers_of_less >= NEAR, axis=1)
+        recall_of_less = mean_recall(hits_of_less, n_right[_FIRST])
         if recall_of_less - mean_recall(hits[_FIRST], n_right[_FIRST]) > _GAIN:
             numbers["ids from 1"] = recall_of_less
     numbers["taken on trust"] = on_trust
