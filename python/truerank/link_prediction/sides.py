@@ -42,7 +42,7 @@ from ..tasks.candidates import (
     name_sets,
     read_candidate_set,
 )
-from ..tasks.side import Side, make_side, number_facts
+from ..tasks.side import Side, make_side, number_facts, widen_to_tasks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -306,8 +306,7 @@ def side_candidates(candidates: CandidateSet, side: Side, splits: SplitTables) -
         return pool
     if pool is None:
         pool = np.arange(side.n_candidates)
-    if not isinstance(pool, tuple):  # All tasks draw from the same list.
-        pool = np.array([0, len(pool)]), pool, np.zeros(len(side), dtype=np.int64)
+    pools = widen_to_tasks(pool, len(side))
     # The sample of a side does not depend on the other sides of the task.
     rng = np.random.default_rng([candidates.sampled.seed, list(SIDES).index(side.name)])
     assert side.filter is not None
@@ -315,7 +314,7 @@ def side_candidates(candidates: CandidateSet, side: Side, splits: SplitTables) -
     tasks = np.arange(len(side))
     right = tasks, side.targets
     number = candidates.sampled.negatives
-    indptr, indices = draw_candidates(known, side.rows, pool, right, number, rng)
+    indptr, indices = draw_candidates(known, side.rows, pools, right, number, rng)
     return indptr, indices, tasks
 
 

@@ -41,7 +41,7 @@ from ..tasks.candidates import (
     draw_candidates,
     read_candidate_set,
 )
-from ..tasks.side import Side, make_side
+from ..tasks.side import Side, make_side, widen_to_tasks
 from ..tasks.task import RowOrder
 from ..tasks.task import Task as SidedTask
 from .sets import ANY_INTEGERS, count_repeats, find_right_answers, number_names, read_answers
@@ -664,7 +664,7 @@ def _answer_candidates(candidates: CandidateSet, side: Side, splits: SplitTables
     if sampled.per == "answer":  # Each answer has a draw of its own.
         queries = side.rows
         right = np.arange(len(side)), side.targets
-    pools = np.array([0, len(columns)]), columns, np.zeros_like(queries)  # one for all
+    pools = widen_to_tasks(columns, len(queries))
     rng = np.random.default_rng(sampled.seed)
     known = side.filter[:2]
     indptr, indices = draw_candidates(known, queries, pools, right, sampled.negatives, rng)

@@ -21,7 +21,7 @@ from ..ranks.container import check_number
 from ..records.columns import first_names
 from ..records.lists import DUPLICATES, Lists, read_lists
 from ..reporting import Finding
-from .side import core_selection
+from .side import core_selection, find_entries, widen_to_tasks
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
@@ -60,9 +60,7 @@ def choose_lists(
     `align_names` returns the ids of names: only those that these lists have need one.
     """
     bounds = np.append(named.indptr, named.indptr[-1])  # The empty list ends where it begins.
-    starts = bounds[rows]
-    lengths = bounds[rows + 1] - starts
-    entries = join_ranges(starts, lengths)
+    lengths, entries = find_entries(bounds, rows)
     name_numbers = named.ids[entries]
     used_numbers = np.flatnonzero(np.bincount(name_numbers))
     used_names = named.names
@@ -283,10 +281,8 @@ def _are_in(lists: IntArray, keys: IntArray, size: int, tasks: Any, ids: IntArra
 
 def _as_selection(selection: Any, tasks: int) -> Any:
     """Return a selection as the core's, with a list for each task also where all share one."""
-    if isinstance(selection, tuple):
-        return Selection(*selection)
-    indices = np.zeros(0, dtype=np.int64) if selection is None else selection
-    return Selection(np.array([0, len(indices)]), indices, np.zeros(tasks, dtype=np.int64))
+    lists = np.zeros(0, dtype=np.int64) if selection is None else selection
+    return Selection(*widen_to_tasks(lists, tasks))
 
 
 def selection_keys(selection: Selection, size: int) -> IntArray:
@@ -306,9 +302,8 @@ def selection_keys(selection: Selection, size: int) -> IntArray:
 
 def _places(indptr: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:
     """Return the entries of chosen lists: the number of each one's choice, and its place."""
-    starts = indptr[chosen]
-    lengths = indptr[chosen + 1] - starts
-    return np.repeat(np.arange(len(chosen)), lengths), join_ranges(starts, lengths)
+    lengths, places = find_entries(indptr, chosen)
+    return np.repeat(np.arange(len(chosen)), lengths), places
 
 
 def _refuse_foreign_ids(

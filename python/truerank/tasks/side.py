@@ -281,8 +281,22 @@ def lists_of_tasks(selection: Any, tasks: IntArray) -> Any:
         return selection
     indptr, indices, lists = selection
     used, new_lists = factorize(lists[tasks])
-    lengths = np.diff(indptr)[used]
-    return lengths_to_indptr(lengths), indices[join_ranges(indptr[used], lengths)], new_lists
+    lengths, places = find_entries(indptr, used)
+    return lengths_to_indptr(lengths), indices[places], new_lists
+
+
+def find_entries(indptr: IntArray, lists: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the lengths of some lists that follow each other, and the places of their entries."""
+    starts = indptr[lists]
+    lengths = indptr[lists + 1] - starts
+    return lengths, join_ranges(starts, lengths)
+
+
+def widen_to_tasks(selection: TaskLists | IntArray, tasks: int) -> TaskLists:
+    """Return lists, and that of each task: one list for all tasks is the list of each."""
+    if isinstance(selection, tuple):
+        return selection
+    return np.array([0, len(selection)]), selection, np.zeros(tasks, dtype=np.int64)
 
 
 def _entries(values: Any, tasks: IntArray) -> Any:

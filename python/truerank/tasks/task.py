@@ -315,14 +315,11 @@ class Task:
         return findings
 
     def _report(
-        self,
-        ranks_of_sides: Iterable[Ranks],
-        findings: Iterable[reporting.Finding] = (),
-        **fields: Any,
+        self, parts: Iterable[Ranks], findings: Iterable[reporting.Finding] = (), **fields: Any
     ) -> reporting.Report:
         """Report the ranks of all sides; `fields` are further ones of their protocol."""
         sides = self.sides.values()
-        ranks = join_sides(sides, ranks_of_sides, self.protocol, self._origins, **fields)
+        ranks = join_sides(sides, parts, self.protocol, self._origins, **fields)
         return reporting.reports.report_task(ranks, findings, **self._report_options)
 
     # -- evaluation: the ways, whose docstrings `described_by` puts into those of protocols --------

@@ -31,6 +31,7 @@ from ..reporting.audit import describe_rows
 from ..reporting.reports import report_task
 from ..stores import PATHS, index_files
 from .list_evaluation import selection_keys
+from .side import find_entries
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -287,11 +288,10 @@ def count_candidates(job: Job, size: int) -> IntArray:
         sizes = np.diff(job.candidates.indptr)[list_numbers(job.candidates, queries)]
     if job.filter is not None:
         lists = list_numbers(job.filter, queries)
-        lengths = np.diff(job.filter.indptr)[lists]
+        lengths, places = find_entries(job.filter.indptr, lists)
         rows = np.repeat(queries, lengths)
         if job.candidates is not None:  # Others are left out already.
-            ids = job.filter.indices[join_ranges(job.filter.indptr[lists], lengths)]
-            rows = rows[is_in(job.candidates, rows, ids)]
+            rows = rows[is_in(job.candidates, rows, job.filter.indices[places])]
         sizes = sizes - np.bincount(rows, minlength=len(queries))
     return sizes
 
