@@ -438,7 +438,18 @@ def as_candidates(
             return value, None
         if value == "test":
             return value, tested
-        return value, _unaligned(splits, tested)
+        # All entities of each graph but those that known pairs align and the test does not.
+        if not splits.known:
+            problem = '"unaligned" leaves out what known pairs align, but there are no known splits'
+            raise InputValueError("candidates", problem)
+        known_pairs = splits.rows[splits.tested :]
+        left, right = (
+            read_only(without(np.arange(graph.size), without(known_ids, tested_ids)))
+            for graph, known_ids, tested_ids in zip(
+                splits.vocabularies.values(), known_pairs.T, tested, strict=True
+            )
+        )
+        return value, (left, right)
     expected = f"one of {', '.join(CANDIDATE_NAMES)}, or those of {' and '.join(sides)} by side"
     if not isinstance(value, Mapping):
         raise InputTypeError("candidates", expected=expected, got=type(value).__name__)
@@ -463,21 +474,6 @@ def as_candidates(
     return name_sets(list(map(CandidateSet, lists))), (lists[0], lists[1])
 
 
-def _unaligned(splits: SplitTables, tested: Candidates) -> Candidates:
-    """Return all entities of each graph but those that known pairs align and the test does not."""
-    if not splits.known:
-        problem = '"unaligned" leaves out what known pairs align, but there are no known splits'
-        raise InputValueError("candidates", problem)
-    known_pairs = splits.rows[splits.tested :]
-    left, right = (
-        read_only(without(np.arange(graph.size), without(known_ids, tested_ids)))
-        for graph, known_ids, tested_ids in zip(
-            splits.vocabularies.values(), known_pairs.T, tested, strict=True
-        )
-    )
-    return left, right
-
-
 def _have_names(left: Vocabulary, right: Vocabulary) -> bool:
     """Whether labels have names: those of both directions are joined, and are of one kind."""
     both = left.names is not None and right.names is not None
@@ -500,28 +496,21 @@ def make_sides(
         else:
             labels[graph] = labels_of_codes(ids[ranked])
     sides: dict[str, Side] = {}
-    names_of_sides = tuple(chosen_sides)
     for code, name in enumerate(chosen_sides):
         query, answer = SIDES[name]
-        side = make_side(
-            name,
-            splits.columns,
-            ranked,
-            query=[query],
-            answer=answer,
-            n_candidates=splits.vocabularies[answer].size,
-            is_asked=is_asked,
+        size = splits.vocabularies[answer].size
+        side, shares_query = make_side(
+            name, splits.columns, ranked, query=[query], answer=answer, n_candidates=size
         )
-        sides[name] = replace(
-            side,
-            candidates=None if candidates is None else candidates[GRAPHS.index(answer)],
-            labels={
-                "side": labels_of_codes(np.full(len(side), code), names_of_sides),
-                "queries": labels[query],
-                "targets": labels[answer],
-                "unit": labels_of_codes(ranked),
-            },
-        )
+        is_asked |= shares_query
+        labels_of_side = {
+            "side": labels_of_codes(np.full(len(side), code), tuple(chosen_sides)),
+            "queries": labels[query],
+            "targets": labels[answer],
+            "unit": labels_of_codes(ranked),
+        }
+        among = None if candidates is None else candidates[GRAPHS.index(answer)]
+        sides[name] = replace(side, candidates=among, labels=labels_of_side)
     return sides, is_asked
 
 
@@ -568,6 +557,7 @@ def joint_count_is_cheaper(sides: Mapping[str, Side]) -> bool:
 
 
 def _candidate_ids(side: Side) -> Any:
+    """Return the ids of the candidates of a side, which are all where it names none."""
     if side.candidates is None:
         return np.arange(side.n_candidates)
     return side.candidates
@@ -635,10 +625,7 @@ def rank_matrix(
         done += tile.height * tile.width * store.itemsize
         if watch is not None:
             watch(done, store.nbytes)
-    ranks = []
-    for count in counts:
-        ranks.append(Counts(count.final_counts()).ranks(count.job, count.store))
-    return ranks
+    return [Counts(count.final_counts()).ranks(count.job, count.store) for count in counts]
 
 
 class TransposedStore(Store):

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import (
-    Occurrences,
     are_among,
     count_prefixes,
     count_values,
@@ -43,7 +42,7 @@ from ..tasks.candidates import (
     name_sets,
     read_candidate_set,
 )
-from ..tasks.side import Side, make_side, number_facts
+from ..tasks.side import Side, make_side, number_facts, widen_to_tasks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -71,18 +70,6 @@ CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
 MOST_QUERIES = 1 << 62
 BITS_OF_PAIR = 31  # Numbers of queries have a key, as a time, above so many bits.
 ROWS = "rows of the test"  # They may have lists of candidates.
-
-
-def _count_known(splits: SplitTables, are_distinct: bool) -> tuple[Occurrences, Occurrences]:
-    """Count in how many distinct triples of the known splits entities and relations occur.
-
-    Further columns do not count, and memory grows with the number of triples, whatever their ids.
-    """
-    heads, relations, tails = splits.known_rows()[:, :3].T
-    if not are_distinct:
-        relations, heads, tails = distinct_rows([relations, heads, tails])
-    tails = tails[tails != heads]  # A triple whose head is its tail counts once.
-    return count_values(heads, tails), count_values(relations)
 
 
 def _categories(triples: IntArray, relations: IntArray) -> tuple[IntArray, bool]:
@@ -134,11 +121,15 @@ def _label_triples(
     tested = {role: ids[test_rows] for role, ids in splits.columns.items()}
     vocabularies = splits.vocabularies
     categories, are_distinct = _categories(splits.rows, tested["relation"])
-    of_entities, of_relations = _count_known(splits, are_distinct)
+    # Degrees count distinct known triples, whatever further columns they have.
+    heads, relations, tails = splits.known_rows()[:, :3].T
+    if not are_distinct:
+        relations, heads, tails = distinct_rows([relations, heads, tails])
+    of_entities = count_values(heads, tails[tails != heads])  # Its head may be its tail.
     degrees = {
         "head": of_entities.of(tested["head"]),
         "tail": of_entities.of(tested["tail"]),
-        "relation": of_relations.of(tested["relation"]),
+        "relation": count_values(relations).of(tested["relation"]),
     }
     facts = number_facts((ids, vocabularies[role].names) for role, ids in tested.items())
     labels = {
@@ -164,19 +155,21 @@ def make_sides(
     By side, `roles` has those of its queries, with further columns, and then of its answers.
     """
     facts = splits.columns
-    is_asked = np.zeros(len(splits.rows), dtype=bool)  # Making a side marks the facts there.
-    is_filtering = is_asked if filter == QUERY else np.zeros_like(is_asked)
+    is_asked = np.zeros(len(splits.rows), dtype=bool)
+    is_filtering = np.zeros_like(is_asked)  # which facts leave answers out
     labels_of_triples, degrees = _label_triples(splits, test_rows)
     relation_labels = splits.vocabularies["relation"].labels(facts["relation"][test_rows])
     sides = {}
     for name, (*query, answer) in roles.items():
         size = splits.vocabularies[name].size
         make = partial(make_side, name, facts, test_rows, answer=answer, n_candidates=size)
-        side = make(query=query, is_asked=is_asked)
-        known_answers = side.filter if filter == QUERY else None
+        side, shares_query = make(query=query)
+        is_asked |= shares_query
+        filtering, agrees = side, shares_query
         if filter in (TRIPLE, FACT):
             agreeing = SIDES[name] if filter == TRIPLE else [role for role in facts if role != name]
-            known_answers = make(query=agreeing, is_asked=is_filtering).filter
+            filtering, agrees = make(query=agreeing)
+        is_filtering |= agrees
         numbers = _number_queries(side, query, splits.vocabularies["head"].size)
         labels = {
             "side": labels_of_codes(np.zeros_like(side.rows), (name,)),
@@ -188,10 +181,11 @@ def make_sides(
             "degree": degree_buckets(degrees[name]),
         }
         among = side_candidates(candidates[name], side, splits)
+        known_answers = None if filter == NONE else filtering.filter
         sides[name] = replace(side, filter=known_answers, candidates=among, labels=labels)
     if filter != NONE:
-        pools = [each.pool for each in candidates.values() if isinstance(each.pool, str)]
-        warn_about_unused(splits, is_filtering, pools)
+        words = [each.word for each in candidates.values() if each.word is not None]
+        warn_about_unused(splits, is_filtering, words)
     return sides, is_asked
 
 
@@ -212,7 +206,7 @@ def _number_queries(side: Side, query: Sequence[str], size: int) -> IntArray:
     return numbers[side.rows]
 
 
-def read_candidates(
+def read_side_candidates(
     value: Any, sides: Sequence[str], splits: SplitTables
 ) -> tuple[str, dict[str, CandidateSet]]:
     """Read the argument `candidates`; return its name in the protocol, and those of each side."""
@@ -240,7 +234,7 @@ def _name_sides(by_side: Mapping[str, CandidateSet]) -> str:
     sets = list(by_side.values())
     if len({candidates.name for candidates in sets}) == 1:
         return sets[0].name
-    if not any(isinstance(candidates.pool, str) for candidates in sets):
+    if all(candidates.word is None for candidates in sets):
         return name_sets(sets)
     return ", ".join(f"{side} {candidates.name}" for side, candidates in by_side.items())
 
@@ -276,7 +270,7 @@ def _read_set(value: Any, sides: Sequence[str], splits: SplitTables) -> Candidat
     if candidates.sampled is not None and candidates.sampled.per is not None:
         problem = 'every task has its own sample: per is "answer" here, or None'
         raise InputValueError("candidates", problem)
-    if "relation" in sides and isinstance(candidates.pool, str) and candidates.pool == TYPED:
+    if "relation" in sides and candidates.word == TYPED:
         raise InputValueError("candidates", "entities have types, relations do not")
     return candidates
 
@@ -312,8 +306,7 @@ def side_candidates(candidates: CandidateSet, side: Side, splits: SplitTables) -
         return pool
     if pool is None:
         pool = np.arange(side.n_candidates)
-    if not isinstance(pool, tuple):  # All tasks draw from the same list.
-        pool = np.array([0, len(pool)]), pool, np.zeros(len(side), dtype=np.int64)
+    pools = widen_to_tasks(pool, len(side))
     # The sample of a side does not depend on the other sides of the task.
     rng = np.random.default_rng([candidates.sampled.seed, list(SIDES).index(side.name)])
     assert side.filter is not None
@@ -321,24 +314,24 @@ def side_candidates(candidates: CandidateSet, side: Side, splits: SplitTables) -
     tasks = np.arange(len(side))
     right = tasks, side.targets
     number = candidates.sampled.negatives
-    indptr, indices = draw_candidates(known, side.rows, pool, right, number, rng)
+    indptr, indices = draw_candidates(known, side.rows, pools, right, number, rng)
     return indptr, indices, tasks
 
 
 def _side_pool(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any:
     """Return what a side ranks or draws from: None (all), one list, or the lists of its tasks."""
+    if candidates.word == ALL:
+        return None
     relations = splits.rows[side.units, 1]
+    if candidates.word == TYPED:  # Each relation has a list.
+        answers = splits.columns[side.name]
+        relation_of_list, entities = distinct_rows([splits.rows[:, 1], answers])
+        size = splits.vocabularies["relation"].size
+        indptr = lengths_to_indptr(np.bincount(relation_of_list, minlength=size))
+        return indptr, entities, relations
     chosen = candidates
-    if isinstance(candidates.pool, str):
-        if candidates.pool == ALL:
-            return None
-        if candidates.pool == TYPED:  # Each relation has a list.
-            answers = splits.columns[side.name]
-            relation_of_list, entities = distinct_rows([splits.rows[:, 1], answers])
-            size = splits.vocabularies["relation"].size
-            indptr = lengths_to_indptr(np.bincount(relation_of_list, minlength=size))
-            return indptr, entities, relations
-        heads, split_relations, tails = splits.known_rows(candidates.pool)[:, :3].T
+    if candidates.word is not None:  # It names a known split.
+        heads, split_relations, tails = splits.known_rows(candidates.word)[:, :3].T
         members = [split_relations] if side.name == "relation" else [heads, tails]
         chosen = CandidateSet(distinct(np.concatenate(members)))
     keys = relations

@@ -29,7 +29,7 @@ from .sides import (
     audit_triples,
     list_findings,
     make_sides,
-    read_candidates,
+    read_side_candidates,
 )
 
 if TYPE_CHECKING:
@@ -302,7 +302,7 @@ class Task(SidedTask):
         # A query has the further columns that are keys behind its own.
         roles = {side: (*SIDES[side], *map(str, key_columns), side) for side in chosen_sides}
         filter_name = _read_filter(filter, known is not None)
-        name_of_candidates, candidate_sets = read_candidates(candidates, chosen_sides, splits)
+        name_of_candidates, candidate_sets = read_side_candidates(candidates, chosen_sides, splits)
         further = range(3, splits.rows.shape[1]) if filter_name == FACT else key_columns
         test_rows, audit, lacking = audit_triples(splits, further, rules)
         sides_of_task, is_asked = make_sides(roles, splits, test_rows, filter_name, candidate_sets)

@@ -41,7 +41,7 @@ from ..tasks.candidates import (
     draw_candidates,
     read_candidate_set,
 )
-from ..tasks.side import Side, make_side
+from ..tasks.side import Side, make_side, widen_to_tasks
 from ..tasks.task import RowOrder
 from ..tasks.task import Task as SidedTask
 from .sets import ANY_INTEGERS, count_repeats, find_right_answers, number_names, read_answers
@@ -223,7 +223,7 @@ class Task(SidedTask):
         # Gains that cannot be counted are refused now, not at the first metric.
         counted_gains(gains, gain)
         level = 0.0 if relevance_level is None else check_level(relevance_level, gains)
-        candidate_set = read_candidates(candidates, splits)
+        candidate_set = read_query_candidates(candidates, splits)
         repeats = count_repeats(candidate_set.repeated, "candidates")
         query_names = splits.vocabularies["query"]
         entity_names = splits.vocabularies["entity"]
@@ -578,7 +578,7 @@ def _of_side(row_queries: Any) -> Mapping[str, Any] | None:
     return None if row_queries is None else {SIDE: row_queries}
 
 
-def read_candidates(value: Any, splits: SplitTables) -> CandidateSet:
+def read_query_candidates(value: Any, splits: SplitTables) -> CandidateSet:
     """Read the argument `candidates`; a set is refused where not all entities have names."""
     entities = splits.vocabularies["entity"]
     if not entities.has_order and value is not None and not isinstance(value, str):
@@ -593,32 +593,6 @@ def read_candidates(value: Any, splits: SplitTables) -> CandidateSet:
     return read_candidate_set(value, "query", words, splits.vocabularies["query"], entities, forms)
 
 
-def draw_for_queries(
-    sampled: Sampled,
-    columns: IntArray,
-    known: tuple[IntArray, IntArray],
-    right: tuple[IntArray, IntArray],
-) -> tuple[IntArray, IntArray]:
-    """Draw the candidates of each query, its right answers among them, as (indptr, indices).
-
-    They are drawn from `columns`, and never from what is known of the query, as (indptr, indices).
-    `right` has the query of each right answer, and the answer.
-    """
-    rng = np.random.default_rng(sampled.seed)
-    queries, answers = right
-    n_queries = len(known[0]) - 1
-    has_draw_of_answer = sampled.per == "answer"
-    drawing_queries = queries if has_draw_of_answer else np.arange(n_queries)
-    pools = np.array([0, len(columns)]), columns, np.zeros_like(drawing_queries)  # one for all
-    if not has_draw_of_answer:
-        return draw_candidates(known, drawing_queries, pools, right, sampled.negatives, rng)
-    # The draws for all answers of a query are joined.
-    own = np.arange(len(answers)), answers
-    indptr, drawn = draw_candidates(known, drawing_queries, pools, own, sampled.negatives, rng)
-    rows, indices = distinct_rows([np.repeat(drawing_queries, np.diff(indptr)), drawn])
-    return lengths_to_indptr(np.bincount(rows, minlength=n_queries)), indices
-
-
 def make_answers(
     splits: SplitTables,
     ranked: IntArray,
@@ -630,7 +604,7 @@ def make_answers(
     """Make the tasks: one for each right answer, which is never in the filter of its query."""
     query_names = splits.vocabularies["query"]
     entity_names = splits.vocabularies["entity"]
-    side = make_side(
+    side, _ = make_side(
         SIDE,
         splits.columns,
         ranked,
@@ -671,20 +645,33 @@ def _answer_candidates(candidates: CandidateSet, side: Side, splits: SplitTables
     The filter of the side still has all known answers.
     """
     chosen = candidates
-    if isinstance(candidates.pool, str) and candidates.pool in splits.known:
-        rows = splits.bounds[candidates.pool]
+    if candidates.word is not None and candidates.word in splits.known:
+        rows = splits.bounds[candidates.word]
         chosen = CandidateSet(distinct(splits.columns["entity"][rows]))
     pool: Any = None  # all, or listed
-    if not isinstance(chosen.pool, str):
+    if chosen.word is None:
         queries = side.query_ids[side.rows, 0]
         entity_names = splits.vocabularies["entity"]
         pool = chosen.of_tasks(queries, side.targets, entity_names, "right answers")
-    if candidates.sampled is None:
+    sampled = candidates.sampled
+    if sampled is None:
         return pool
     assert side.filter is not None
     columns = np.arange(side.n_candidates) if pool is None else pool
+    n_queries = len(side.query_ids)
+    queries = np.arange(n_queries)
     right = side.rows, side.targets
-    indptr, indices = draw_for_queries(candidates.sampled, columns, side.filter[:2], right)
+    if sampled.per == "answer":  # Each answer has a draw of its own.
+        queries = side.rows
+        right = np.arange(len(side)), side.targets
+    pools = widen_to_tasks(columns, len(queries))
+    rng = np.random.default_rng(sampled.seed)
+    known = side.filter[:2]
+    indptr, indices = draw_candidates(known, queries, pools, right, sampled.negatives, rng)
+    if sampled.per == "answer":  # The draws for all answers of a query are joined.
+        query_of_index = np.repeat(queries, np.diff(indptr))
+        query_of_index, indices = distinct_rows([query_of_index, indices])
+        indptr = lengths_to_indptr(np.bincount(query_of_index, minlength=n_queries))
     return indptr, indices, side.rows
 
 

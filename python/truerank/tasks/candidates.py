@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
+    from .side import TaskLists
 
 
 NUMBERS_AT_ONCE = 1 << 17  # So many numbers are drawn at a time, because they stay in the cache.
 ARGUMENT = "candidates"
+NO_IDS = np.zeros(0, np.int64)
 ALL = "all"
 TYPED = "typed"  # They occur in that position of that relation.
 PER = ("answer", "query")  # Candidates are drawn for each of these.
@@ -249,57 +251,49 @@ def _draw(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArr
     """Draw distinct numbers below `allowed` for each task, ascending; all if there are too few."""
     drawn = rng.integers(0, np.maximum(allowed, 1)[:, None], (len(allowed), negatives))
     has_few = allowed < 2 * negatives  # There are hardly more numbers than are drawn.
-    _draw_repeats_again(drawn, np.flatnonzero(~has_few), allowed, rng)
-    if not has_few.any():
-        return drawn.reshape(-1)
-    drawn[has_few] = _draw_from_few(allowed[has_few], negatives, rng)
-    return drawn[drawn < allowed[:, None]]
 
-
-def _draw_repeats_again(
-    drawn: IntArray, tasks: IntArray, allowed: IntArray, rng: np.random.Generator
-) -> None:
-    """Replace numbers that a task has drawn before, until all are distinct, and sort them.
-
-    The distinct ones among numbers that are drawn one after the other are a uniform sample.
-    """
+    # Numbers that a task has drawn before are drawn again, until all are distinct: the distinct
+    # ones among numbers that are drawn one after the other are a uniform sample.
+    tasks = np.flatnonzero(~has_few)
     while len(tasks):
         numbers = np.sort(drawn[tasks], axis=1)
         row, place = np.nonzero(numbers[:, 1:] == numbers[:, :-1])
         numbers[row, place] = rng.integers(0, allowed[tasks[row]])
         drawn[tasks] = numbers
         tasks = tasks[distinct(row)]
+    if not has_few.any():
+        return drawn.reshape(-1)
 
-
-def _draw_from_few(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArray:
-    """Draw those with the least of random keys; where too few are allowed, also numbers beyond."""
-    keys = rng.random((len(allowed), int(allowed.max(initial=negatives))))
-    is_beyond = np.arange(keys.shape[1]) >= allowed[:, None]
+    # Of few numbers, those with the least of random keys are drawn; numbers beyond are none.
+    few = allowed[has_few]
+    keys = rng.random((len(few), int(few.max(initial=negatives))))
+    is_beyond = np.arange(keys.shape[1]) >= few[:, None]
     keys[is_beyond] = 2  # above all others
-    return np.sort(np.argsort(keys, axis=1)[:, :negatives], axis=1)
+    drawn[has_few] = np.sort(np.argsort(keys, axis=1)[:, :negatives], axis=1)
+    return drawn[drawn < allowed[:, None]]
 
 
 @dataclass(frozen=True, eq=False)
 class CandidateSet:
     """Candidates as they were named, before they are those of tasks."""
 
-    # A word, as "all", or the name of a known split; ids, ascending and distinct; or the ids of a
-    # list for each key, one list after another.
-    pool: str | IntArray
+    # Ascending and distinct; of lists for keys, one list after another; none if a word says them.
+    ids: IntArray
     # The relations, queries or test triples that have lists, by their ids, ascending and distinct.
     keys: IntArray | None = None
     indptr: IntArray | None = None  # where each list begins and ends
     key_names: Vocabulary | None = None
+    word: str | None = None  # as "all", or the name of a known split
     repeated: int = 0  # how many candidates were named again
-    sampled: Sampled | None = None  # how they are drawn from the pool
+    sampled: Sampled | None = None  # how they are drawn from what the word says
 
     @cached_property
     def name(self) -> str:
         """What the protocol calls them."""
         if self.sampled is not None:
             return self.sampled.name
-        if isinstance(self.pool, str):
-            return self.pool
+        if self.word is not None:
+            return self.word
         return name_sets([self])
 
     @cached_property
@@ -311,30 +305,29 @@ class CandidateSet:
         >>> CandidateSet(np.array([5, 5]), np.array([3, 8]), np.array([0, 1, 2])).one_set
         array([5])
         """
-        if isinstance(self.pool, str):
-            return None
         if self.indptr is None:
-            return self.pool
+            return self.ids
         lengths = np.diff(self.indptr)
         if not len(lengths) or (lengths != lengths[0]).any():
             return None
-        lists: IntArray = self.pool.reshape(len(lengths), -1)
+        lists: IntArray = self.ids.reshape(len(lengths), -1)
         return lists[0] if (lists == lists[0]).all() else None
 
-    def of_tasks(self, keys: IntArray, answers: IntArray, members: Vocabulary, noun: str) -> Any:
-        """Return the candidates of tasks: one list for all, or lists by task, with their answers.
+    def of_tasks(
+        self, keys: IntArray, answers: IntArray, members: Vocabulary, noun: str
+    ) -> TaskLists | IntArray:
+        """Return the candidates of tasks as a `Side` has them: one list for all, or one for each.
 
         `keys` and `answers` have an element for each task. A key without a list, and an answer that
         is not among its candidates, are refused.
         """
-        ids: Any = self.pool
         if self.keys is None or self.indptr is None or self.key_names is None:
-            missing = answers[~are_among(answers, ids)]
+            missing = answers[~are_among(answers, self.ids)]
             if len(missing):
                 first = members.label_of(int(missing[0]))
                 problem = f"{len(missing):,} {noun} are not among the candidates, first {first!r}"
                 raise InputValueError(ARGUMENT, problem)
-            return ids
+            return self.ids
         without_list = distinct(keys[~are_among(keys, self.keys)])
         if len(without_list):
             names = first_names(self.key_names.list_labels(without_list[:4]))
@@ -342,7 +335,8 @@ class CandidateSet:
             raise InputValueError(ARGUMENT, f"{problem} ({names})")
         list_of_task = np.searchsorted(self.keys, keys)
         list_of_candidate = np.repeat(np.arange(len(self.keys)), np.diff(self.indptr))
-        pairs = list_of_candidate * members.size + ids  # They ascend, as keys and their lists do.
+        # Pairs ascend, as keys and their lists do.
+        pairs = list_of_candidate * members.size + self.ids
         missing = np.flatnonzero(~are_among(list_of_task * members.size + answers, pairs))
         if len(missing):
             answer = members.label_of(int(answers[missing[0]]))
@@ -352,7 +346,9 @@ class CandidateSet:
             raise InputValueError(ARGUMENT, problem)
         if self.one_set is not None:
             return self.one_set
-        return lists_of_tasks((self.indptr, ids, list_of_task), np.arange(len(keys)))
+        lists: TaskLists = self.indptr, self.ids, list_of_task
+        lists = lists_of_tasks(lists, np.arange(len(keys)))
+        return lists
 
 
 def read_candidate_set(
@@ -381,7 +377,7 @@ def read_candidate_set(
         expected = f"one of {', '.join(words)} (a known split by its name is one), "
         expected += f"{members.kind_of_elements}{forms}, or Sampled"
         raise InputValueError(ARGUMENT, expected=expected, got=repr(word))
-    return CandidateSet(word, sampled=sampled)
+    return CandidateSet(NO_IDS, word=word, sampled=sampled)
 
 
 def read_keyed_lists(
@@ -409,10 +405,10 @@ def read_keyed_lists(
     order = np.argsort(ids, kind="stable")  # Lists are sorted by the ids of their keys.
     number_of_list = np.empty(len(ids), dtype=np.int64)
     number_of_list[order] = np.arange(len(ids))
-    lists, pool = distinct_rows([np.repeat(number_of_list, lengths), candidates])
+    lists, distinct_ids = distinct_rows([np.repeat(number_of_list, lengths), candidates])
     indptr = lengths_to_indptr(np.bincount(lists, minlength=len(ids)))
-    repeated = len(candidates) - len(pool)
-    return CandidateSet(pool, keys=ids[order], indptr=indptr, key_names=keys, repeated=repeated)
+    repeated = len(candidates) - len(distinct_ids)
+    return CandidateSet(distinct_ids, ids[order], indptr, key_names=keys, repeated=repeated)
 
 
 def name_sets(sets: Sequence[CandidateSet]) -> str:
@@ -434,8 +430,8 @@ def name_sets(sets: Sequence[CandidateSet]) -> str:
             arrays.append(each.one_set)
             sizes.append(str(len(each.one_set)))
         elif each.keys is not None:
-            arrays.extend([each.keys, each.indptr, each.pool])
-            sizes.append(f"{format_count(len(each.keys), 'list')}, {len(each.pool)} in all")
+            arrays.extend([each.keys, each.indptr, each.ids])
+            sizes.append(f"{format_count(len(each.keys), 'list')}, {len(each.ids)} in all")
     joined = b"".join(ids.astype("<i8").tobytes() for ids in arrays)
     digest = blake2b(joined, digest_size=4).hexdigest()
     return f"selection of {' x '.join(sizes)} ({digest})"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Selection
-from ..arrays.row_keys import are_among, distinct_rows, factorize, row_keys, without
+from ..arrays.row_keys import are_among, distinct_rows, factorize, without
 from ..counting.lists import CandidateLists, TopK, as_lists, rank_checked_lists
 from ..errors import InputTypeError, InputValueError, Option, argument_names, warn_user
 from ..inputs.array_likes import as_scores
@@ -21,10 +21,9 @@ from ..ranks.container import check_number
 from ..records.columns import first_names
 from ..records.lists import DUPLICATES, Lists, read_lists
 from ..reporting import Finding
-from .side import core_selection
+from .side import core_selection, find_entries, widen_to_tasks
 
 if TYPE_CHECKING:
-    from ..arrays.row_keys import Codes
     from ..arrays.types import IntArray
     from ..inputs.rules import Rules
     from ..ranks.container import Ranks
@@ -61,9 +60,7 @@ def choose_lists(
     `align_names` returns the ids of names: only those that these lists have need one.
     """
     bounds = np.append(named.indptr, named.indptr[-1])  # The empty list ends where it begins.
-    starts = bounds[rows]
-    lengths = bounds[rows + 1] - starts
-    entries = join_ranges(starts, lengths)
+    lengths, entries = find_entries(bounds, rows)
     name_numbers = named.ids[entries]
     used_numbers = np.flatnonzero(np.bincount(name_numbers))
     used_names = named.names
@@ -262,12 +259,14 @@ def candidates_of_lists(
         _refuse_foreign_ids(lists, places, is_other, side, tasks[case], vocabulary)
 
     # What is filtered, and what is listed and no candidate, are left out of the lists.
-    filter_case, filter_places = _places(filters.indptr, filters.lists[tasks])
-    filter_ids = filters.indices[filter_places].astype(np.int64)
+    filter_case, places = _places(filters.indptr, filters.lists[tasks])
+    filter_ids = filters.indices[places].astype(np.int64)
     filter_case, filter_ids = distinct_rows([filter_case, filter_ids])
-    left_out = _make_selection(
-        np.append(filter_case, case[is_other]), np.append(filter_ids, ids[is_other]), cases
+    left_out_case, left_out_ids = distinct_rows(
+        [np.append(filter_case, case[is_other]), np.append(filter_ids, ids[is_other])]
     )
+    left_out_lengths = np.bincount(left_out_case, minlength=len(tasks))
+    left_out = Selection(lengths_to_indptr(left_out_lengths), left_out_ids, cases.codes)
     # A filtered target is a candidate all the same.
     sizes = np.diff(pools.indptr)[pools.lists[tasks]]
     is_candidate = are_in_pool(tasks[filter_case], filter_ids)
@@ -280,19 +279,10 @@ def _are_in(lists: IntArray, keys: IntArray, size: int, tasks: Any, ids: IntArra
     return are_among(lists[tasks] * size + ids, keys)
 
 
-def _make_selection(case: IntArray, ids: IntArray, cases: Codes) -> Selection:
-    """Return the selection that has for each case its ids, which come in any order."""
-    order = np.argsort(row_keys([case, ids]), kind="stable")
-    indptr = lengths_to_indptr(np.bincount(case, minlength=len(cases.distinct)))
-    return Selection(indptr, ids[order], cases.codes)
-
-
 def _as_selection(selection: Any, tasks: int) -> Any:
     """Return a selection as the core's, with a list for each task also where all share one."""
-    if isinstance(selection, tuple):
-        return Selection(*selection)
-    indices = np.zeros(0, dtype=np.int64) if selection is None else selection
-    return Selection(np.array([0, len(indices)]), indices, np.zeros(tasks, dtype=np.int64))
+    lists = np.zeros(0, dtype=np.int64) if selection is None else selection
+    return Selection(*widen_to_tasks(lists, tasks))
 
 
 def selection_keys(selection: Selection, size: int) -> IntArray:
@@ -312,9 +302,8 @@ def selection_keys(selection: Selection, size: int) -> IntArray:
 
 def _places(indptr: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:
     """Return the entries of chosen lists: the number of each one's choice, and its place."""
-    starts = indptr[chosen]
-    lengths = indptr[chosen + 1] - starts
-    return np.repeat(np.arange(len(chosen)), lengths), join_ranges(starts, lengths)
+    lengths, places = find_entries(indptr, chosen)
+    return np.repeat(np.arange(len(chosen)), lengths), places
 
 
 def _refuse_foreign_ids(

@@ -138,7 +138,7 @@ class Side:
         Examples
         --------
         >>> facts = {"left": np.array([4, 3]), "right": np.array([0, 1])}
-        >>> side = make_side(
+        >>> side, _ = make_side(
         ...     "right", facts, np.arange(2), query=["left"], answer="right", n_candidates=2
         ... )
         >>> side.part(np.array([1])).queries
@@ -281,8 +281,22 @@ def lists_of_tasks(selection: Any, tasks: IntArray) -> Any:
         return selection
     indptr, indices, lists = selection
     used, new_lists = factorize(lists[tasks])
-    lengths = np.diff(indptr)[used]
-    return lengths_to_indptr(lengths), indices[join_ranges(indptr[used], lengths)], new_lists
+    lengths, places = find_entries(indptr, used)
+    return lengths_to_indptr(lengths), indices[places], new_lists
+
+
+def find_entries(indptr: IntArray, lists: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the lengths of some lists that follow each other, and the places of their entries."""
+    starts = indptr[lists]
+    lengths = indptr[lists + 1] - starts
+    return lengths, join_ranges(starts, lengths)
+
+
+def widen_to_tasks(selection: TaskLists | IntArray, tasks: int) -> TaskLists:
+    """Return lists, and that of each task: one list for all tasks is the list of each."""
+    if isinstance(selection, tuple):
+        return selection
+    return np.array([0, len(selection)]), selection, np.zeros(tasks, dtype=np.int64)
 
 
 def _entries(values: Any, tasks: IntArray) -> Any:
@@ -316,15 +330,16 @@ def make_side(
     answer: str,
     n_candidates: int,
     has_filter: bool = True,
-    is_asked: npt.NDArray[np.bool_] | None = None,
-) -> Side:
+) -> tuple[Side, npt.NDArray[np.bool_]]:
     """Make the tasks of one side: each ranked fact asks for its answer, given its query.
 
     `facts` has the columns of known facts by role, those of the test first, and `ranked` the rows
     that become tasks, and their units. `query` and `answer` are roles. The filter has all known
-    answers of each query, the targets among them; the facts of these queries are marked in
-    `is_asked`, of shape (facts,), if the filter is made.
+    answers of each query, the targets among them. If it is made, the facts of these queries are
+    marked in the mask that is returned, too.
     """
+    answers = facts[answer]
+    is_asked = np.zeros(len(answers), dtype=bool)
     query_columns = [facts[role] for role in query]
     keys_of: Callable[[Any], IntArray] = query_columns[0].__getitem__
     if len(query) > 1:
@@ -332,58 +347,36 @@ def make_side(
     queries = factorize(keys_of(ranked))
     known_answers = None
     if has_filter:
-        codes = _number_answers(queries.distinct, keys_of, facts[answer], n_candidates, is_asked)
-        del keys_of  # Its memory is needed for the lists.
-        codes = distinct_in_place(codes)
+        # A fact has the code i * n_candidates + answer if its query is the i-th one. Facts of other
+        # queries are ruled out before they take memory: what is not written takes none.
+        codes = np.empty(len(answers), dtype=np.int64)
+        table = IntegerTable(queries.distinct, len(codes))
+        end = 0
+        for block in cut_blocks(len(answers)):
+            positions, block_codes = table.look_up(keys_of(block))
+            block_codes *= n_candidates
+            block_codes += answers[block][positions]
+            codes[end : end + len(block_codes)] = block_codes
+            end += len(block_codes)
+            is_asked[block.start + positions] = True
+        del keys_of, table  # Their memory is needed for the lists.
+        codes = distinct_in_place(codes[:end])
         first_codes = np.arange(len(queries.distinct) + 1) * n_candidates  # of each query
         indptr = np.searchsorted(codes, first_codes).astype(np.int64)
         first_of_each = np.repeat(first_codes[:-1], np.diff(indptr))
         indices = np.subtract(codes, first_of_each, out=first_of_each)  # in its memory
         known_answers = indptr, indices, queries.codes
     first_facts = ranked[queries.first()]
-    return Side(
+    side = Side(
         name,
         n_candidates,
         query_ids=np.stack([column[first_facts] for column in query_columns], axis=1),
         rows=queries.codes,
-        targets=facts[answer][ranked],
+        targets=answers[ranked],
         units=ranked,
         filter=known_answers,
     )
-
-
-def _number_answers(
-    asked_keys: IntArray,
-    keys_of: Callable[[Any], IntArray],
-    answers: IntArray,
-    width: int,
-    is_asked: npt.NDArray[np.bool_] | None = None,
-) -> IntArray:
-    """Return ``i * width + answer`` for each fact whose query has the i-th asked key.
-
-    Other facts are left out. `keys_of` returns the keys of queries of some facts, and `width` is
-    more than the largest answer; `MAX_IDS` leaves room for the answers of all queries. Facts whose
-    query is asked are marked in `is_asked`.
-
-    Examples
-    --------
-    >>> keys_of = np.array([7, 5, 3]).__getitem__
-    >>> _number_answers(np.array([3, 7]), keys_of, np.array([2, 1, 9]), 10)
-    array([12,  9])
-    """
-    # Facts of other queries are ruled out before they take memory: what is not written takes none.
-    codes = np.empty(len(answers), dtype=np.int64)
-    table = IntegerTable(asked_keys, len(codes))
-    end = 0
-    for block in cut_blocks(len(answers)):
-        positions, block_codes = table.look_up(keys_of(block))
-        block_codes *= width
-        block_codes += answers[block][positions]
-        codes[end : end + len(block_codes)] = block_codes
-        end += len(block_codes)
-        if is_asked is not None:
-            is_asked[block.start + positions] = True
-    return codes[:end]
+    return side, is_asked
 
 
 # -- ranks of sides --------------------------------------------------------------------------------
@@ -411,22 +404,15 @@ def join_sides(
             arrays["gains"] = side.gains
         if counted is None or vars(ranks.protocol) != vars(counted):
             counted = ranks.protocol
-            completed = _complete_protocol(counted, protocol, fields)
+            of_task = {name: getattr(protocol, name) for name in _FIELDS}
+            if protocol.relevance_level is not None:
+                of_task["relevance_level"] = protocol.relevance_level
+            if counted.lists is None:  # Scores are of all, if nothing else was said.
+                of_task["candidates"] = protocol.candidates or counted.candidates
+            files = protocol.files + counted.files  # Those of the task come first.
+            completed = replace(counted, **of_task, **fields, files=files)
         parts.append(ranks._with(arrays, labels=side.labels, protocol=completed, origins=origins))
     return join_ranks(parts)
-
-
-def _complete_protocol(counted: Protocol, protocol: Protocol, fields: Any) -> Protocol:
-    """Return the protocol of counted ranks with what that of a task says, and further fields.
-
-    Files of the task come before those of its scores.
-    """
-    of_task = {name: getattr(protocol, name) for name in _FIELDS}
-    if protocol.relevance_level is not None:
-        of_task["relevance_level"] = protocol.relevance_level
-    if counted.lists is None:  # Scores are of all, if nothing else was said.
-        of_task["candidates"] = protocol.candidates or counted.candidates
-    return replace(counted, **of_task, **fields, files=protocol.files + counted.files)
 
 
 def rank_batches(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -283,16 +282,7 @@ class Task:
                 way = Option("row_queries", ..., "has these queries", call=f"row_queries={call}")
                 raise InputValueError(argument, problem, remedies=[way])
             labels = tuple(columns[0]) if len(columns) == 1 else None
-        row_of_query, n_unused = self._match_keys(name, argument, ids)
-        axis = Axis(labels, "row_queries")
-        return RowOrder(row_of_query[side.rows], len(ids), f"key of {argument}", axis, n_unused)
-
-    def _match_keys(self, name: str, argument: str, ids: IntArray) -> tuple[IntArray, int]:
-        """Return the row of each query of a side, and how many rows are of other queries.
-
-        A query must have one row.
-        """
-        row_of_query, is_used, repeated = match_rows(self.sides[name].query_ids, ids)
+        row_of_query, is_used, repeated = match_rows(side.query_ids, ids)
         if repeated is not None:
             got = f"{self._key_of(name, repeated)!r} in several rows"
             raise InputValueError(argument, expected="each query once", got=got)
@@ -301,7 +291,9 @@ class Task:
             share = f"{len(missing):,} of {len(row_of_query):,} queries"
             first = self._key_of(name, int(missing[0]))
             raise InputValueError(argument, f"{share} of the task have no row, first {first!r}")
-        return row_of_query, int(np.count_nonzero(~is_used))
+        n_unused = int(np.count_nonzero(~is_used))
+        axis = Axis(labels, "row_queries")
+        return RowOrder(row_of_query[side.rows], len(ids), f"key of {argument}", axis, n_unused)
 
     def _row_findings(
         self, orders: Mapping[str, RowOrder], values: BySide
@@ -323,38 +315,27 @@ class Task:
         return findings
 
     def _report(
-        self,
-        ranks_of_sides: Iterable[Ranks],
-        findings: Iterable[reporting.Finding] = (),
-        **fields: Any,
+        self, parts: Iterable[Ranks], findings: Iterable[reporting.Finding] = (), **fields: Any
     ) -> reporting.Report:
         """Report the ranks of all sides; `fields` are further ones of their protocol."""
         sides = self.sides.values()
-        ranks = join_sides(sides, ranks_of_sides, self.protocol, self._origins, **fields)
+        ranks = join_sides(sides, parts, self.protocol, self._origins, **fields)
         return reporting.reports.report_task(ranks, findings, **self._report_options)
 
     # -- evaluation: the ways, whose docstrings `described_by` puts into those of protocols --------
 
-    def _rank_sides(
-        self,
-        sources: Mapping[str, Source],
-        open_watch: Callable[[int], AbstractContextManager[Any]],
-        findings: Iterable[reporting.Finding] = (),
-        title: str = "",
-    ) -> reporting.Report:
-        """Rank each side by its source; all sources were checked before one is counted.
+    def _rank_sides(self, sources: Mapping[str, Source], watch: Any, title: str) -> list[Ranks]:
+        """Rank each side by its source, all of which were checked before one is counted.
 
-        `open_watch` opens the watch of a count, given the size of all sources.
+        The watch is told how much is done of the size of all sources.
         """
         sizes = [size for size, _ in sources.values()]
         ranks_of_sides = []
-        with open_watch(sum(sizes)) as watch:
-            for i, name in enumerate(sources):
-                _, rank = sources[name]
-                argument = title or name
-                with argument_names(ids=argument, scores=argument):
-                    ranks_of_sides.append(rank(watch_part(watch, sizes, i)))
-        return self._report(ranks_of_sides, findings)
+        for i, (name, (_, rank)) in enumerate(sources.items()):
+            argument = title or name
+            with argument_names(ids=argument, scores=argument):
+                ranks_of_sides.append(rank(watch_part(watch, sizes, i)))
+        return ranks_of_sides
 
     def _rank_callables(
         self, scorers: BySide, rules: Rules, options: Mapping[str, Any], title: str = ""
@@ -378,10 +359,9 @@ class Task:
                 raise InputTypeError(title or name, expected="a callable", got=got)
             rank = partial(rank_batches, scorers[name], side, **options)
             sources[name] = len(side.query_ids), rank
-        progress = rules.progress
-        return self._rank_sides(
-            sources, lambda size: nullcontext(reporter(progress, size, "queries")), title=title
-        )
+        n_queries = sum(size for size, _ in sources.values())
+        watch = reporter(rules.progress, n_queries, "queries")
+        return self._report(self._rank_sides(sources, watch, title))
 
     def _rank_vectors(
         self,
@@ -442,8 +422,10 @@ class Task:
             rank = partial(rank_side_vectors, argument, vectors, rows, side, rules)
             sources[name] = vectors.nbytes, rank
             findings += self._vector_findings(vectors, rows)
-        open_watch = partial(embeddings.vectors.watching, rules.progress)
-        return self._rank_sides(sources, open_watch, findings, title)
+        n_bytes = sum(size for size, _ in sources.values())
+        with embeddings.vectors.watching(rules.progress, n_bytes) as watch:
+            ranks_of_sides = self._rank_sides(sources, watch, title)
+        return self._report(ranks_of_sides, findings)
 
     def _open_vectors(
         self, name: str, argument: str, order: RowOrder, rules: Rules, **vectors: Any
@@ -499,9 +481,8 @@ class Task:
             rank = partial(rank_side_scores, argument, store, rows, side, rules, io=io)
             sources[name] = store.nbytes, rank
         findings = self._row_findings(orders, scores)
-        return self._rank_sides(
-            sources, lambda size: nullcontext(reporter(listener, size)), findings, title
-        )
+        watch = reporter(listener, sum(size for size, _ in sources.values()))
+        return self._report(self._rank_sides(sources, watch, title), findings)
 
     def _open_scores(
         self, name: str, scores: Any, order: RowOrder, rules: Rules, *, argument: str

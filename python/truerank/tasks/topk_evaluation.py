@@ -31,6 +31,7 @@ from ..reporting.audit import describe_rows
 from ..reporting.reports import report_task
 from ..stores import PATHS, index_files
 from .list_evaluation import selection_keys
+from .side import find_entries
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -210,17 +211,18 @@ def _read_ids(
 ) -> tuple[IntArray, str]:
     """Return the ids of lists as integers, and the file that has them, if any."""
     place = ""
+    ids: Any = value
     if isinstance(value, TopK):
-        value = value.ids
+        ids = value.ids
     elif isinstance(value, PATHS):
         place = path_name(argument, value)
         if keys is None:
-            value = index_files.read_ids(argument, place, n_entities)
+            ids = index_files.read_ids(argument, place, n_entities)
         else:
-            value = index_files.read_ids(argument, place)
-            value = keys.find_keys(f"{argument}: {place}", value, n_entities)
-    refuse_mask(argument, value)
-    array = signed_ids(as_array(value, argument, "a list of ids for each query"), n_entities)
+            names = index_files.read_ids(argument, place)
+            ids = keys.find_keys(f"{argument}: {place}", names, n_entities)
+    refuse_mask(argument, ids)
+    array = signed_ids(as_array(ids, argument, "a list of ids for each query"), n_entities)
     if array.dtype.kind not in "iu":
         raise InputTypeError(argument, expected="integers", got=f"dtype {array.dtype}")
     return array, place
@@ -286,11 +288,10 @@ def count_candidates(job: Job, size: int) -> IntArray:
         sizes = np.diff(job.candidates.indptr)[list_numbers(job.candidates, queries)]
     if job.filter is not None:
         lists = list_numbers(job.filter, queries)
-        lengths = np.diff(job.filter.indptr)[lists]
+        lengths, places = find_entries(job.filter.indptr, lists)
         rows = np.repeat(queries, lengths)
         if job.candidates is not None:  # Others are left out already.
-            ids = job.filter.indices[join_ranges(job.filter.indptr[lists], lengths)]
-            rows = rows[is_in(job.candidates, rows, ids)]
+            rows = rows[is_in(job.candidates, rows, job.filter.indices[places])]
         sizes = sizes - np.bincount(rows, minlength=len(queries))
     return sizes
 
@@ -372,26 +373,8 @@ def report_lists(
         raise InputValueError("tolerance", expected="a number from 0 on", got=tolerance)
     k, size = lists.shape[1], embeddings.shape[-1]
     exact = take(exact, np.s_[:, :k])
-    hits, findings = find_answers(embeddings, job, lists, exact, tolerance)
-    if on_trust:
-        message = FINDINGS["taken on trust"].format(on_trust)
-        findings.append(Finding("taken on trust", on_trust, message))
-    name = f"top {min(k, size)} by {embeddings.measure} in {embeddings.dtype}"
-    if tolerance:
-        name += f", tolerance {tolerance!r}"
-    if job.candidates is not None:
-        name += f", of a selection ({sha256_hex(job.candidates)[:8]})"
-    sizes = count_candidates(job, size)
-    ranks = rank_hits(embeddings, job, hits, exact.ids, sizes).with_protocol(candidates=name)
-    return report_task(ranks, findings, unit="query")
-
-
-def find_answers(
-    embeddings: Embeddings, job: Job, lists: IntArray, truth: TopK, tolerance: float
-) -> tuple[IntArray, list[Finding]]:
-    """Return how many right answers the list of each query has, and what its places have."""
-    answers = mark_answers(embeddings, job, lists, truth, tolerance)
-    n_right = count_ids(truth.ids)
+    answers = mark_answers(embeddings, job, lists, exact, tolerance)
+    n_right = count_ids(exact.ids)
     hits = np.count_nonzero(answers >= NEAR, axis=1)
     numbers: dict[str, Any] = {
         "missing ids": np.maximum(n_right - count_ids(lists), 0).sum(),
@@ -401,17 +384,25 @@ def find_answers(
     }
     if mean_recall(hits, n_right) < _LOW_RECALL:
         less = np.where(lists > 0, lists - 1, PAD)[_FIRST]
-        answers = mark_answers(embeddings, job, less, take(truth, _FIRST), tolerance)
-        hits_of_less = np.count_nonzero(answers >= NEAR, axis=1)
+        answers_of_less = mark_answers(embeddings, job, less, take(exact, _FIRST), tolerance)
+        hits_of_less = np.count_nonzero(answers_of_less >= NEAR, axis=1)
         recall_of_less = mean_recall(hits_of_less, n_right[_FIRST])
         if recall_of_less - mean_recall(hits[_FIRST], n_right[_FIRST]) > _GAIN:
             numbers["ids from 1"] = recall_of_less
+    numbers["taken on trust"] = on_trust
     findings = [
         Finding(name, math.ceil(number), FINDINGS[name].format(number))
         for name, number in numbers.items()
         if number
     ]
-    return hits, findings
+    name = f"top {min(k, size)} by {embeddings.measure} in {embeddings.dtype}"
+    if tolerance:
+        name += f", tolerance {tolerance!r}"
+    if job.candidates is not None:
+        name += f", of a selection ({sha256_hex(job.candidates)[:8]})"
+    sizes = count_candidates(job, size)
+    ranks = rank_hits(embeddings, job, hits, exact.ids, sizes).with_protocol(candidates=name)
+    return report_task(ranks, findings, unit="query")
 
 
 def mean_recall(hits: IntArray, n_right: IntArray) -> float:
@@ -512,22 +503,17 @@ def join_lists(argument: str, paths: Sequence[str]) -> tuple[dict[str, Any], Top
         np.concatenate([members[name] for members in members_of_parts])
         for name in ("rows", "ids", "scores")
     )
-    _check_each_row_once(argument, rows, facts["queries"])
+    n_queries = facts["queries"]
+    times = np.bincount(rows[(rows >= 0) & (rows < n_queries)], minlength=n_queries)
+    if len(rows) != n_queries or (times != 1).any():
+        missing = np.flatnonzero(times == 0)
+        got = f"{len(rows):,} lists"
+        if len(missing):
+            got += f"; missing: {describe_rows(missing, n_queries)}"
+        raise InputValueError(argument, expected=f"each of {n_queries:,} queries once", got=got)
     order = np.argsort(rows, kind="stable")
     ties = sum(facts_of_part["ties"] for facts_of_part in facts_of_parts)
     return facts | {"ties": ties}, TopK(ids[order], scores[order])
-
-
-def _check_each_row_once(argument: str, rows: IntArray, n_queries: int) -> None:
-    """Refuse rows unless each query has one."""
-    times = np.bincount(rows[(rows >= 0) & (rows < n_queries)], minlength=n_queries)
-    if len(rows) == n_queries and (times == 1).all():
-        return
-    missing = np.flatnonzero(times == 0)
-    got = f"{len(rows):,} lists"
-    if len(missing):
-        got += f"; missing: {describe_rows(missing, n_queries)}"
-    raise InputValueError(argument, expected=f"each of {n_queries:,} queries once", got=got)
 
 
 def check_form(argument: str, path: str, entities: int) -> None:
