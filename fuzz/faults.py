@@ -86,8 +86,8 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         ),
     ],
     "link_prediction": [
-        ("tasks/side.py", "distinct_in_place(codes)", "distinct_in_place(codes[:-1])"),
-        ("tasks/candidates.py", "answers[~are_among(answers, ids)]", "answers[:0]"),
+        ("tasks/side.py", "distinct_in_place(codes[:end])", "distinct_in_place(codes[: end - 1])"),
+        ("tasks/candidates.py", "answers[~are_among(answers, self.ids)]", "answers[:0]"),
         (
             "tasks/candidates.py",
             "np.diff(pool_indptr)[pool_of_task] -",
