@@ -656,7 +656,7 @@ def _refuse_repeated(
     if are_joined and not other_lists:
         other_lists = "; rows of a query stand apart, as of lists that were joined"
     ways = []
-    if name in (PAD, str(PAD)):
+    if name in (PAD, str(PAD), ""):
         problem += "; lists are of unlike lengths, without padding"
     elif duplicates is not None and not other_lists:
         effect = "counts each at its best score"

@@ -175,6 +175,8 @@ def read_tables(
         findings = left_out + findings
         roles = roles[: door.needed]
     vocabularies, ids = _align_roles(tables, roles, door, orders, given, has_ids=has_ids)
+    if not splits.keys() - {next(iter(splits)), WHOLE}:  # Nothing is unseen without known splits.
+        unseen = None
     for i, split in enumerate(splits):
         findings += _check_names(split, tables[i], i, vocabularies, ids, unseen)
     answers = tables[0].without_rows()
@@ -231,7 +233,8 @@ def _check_names(
     named = [role for role, each in vocabularies.items() if each.may_lack_names]
     is_known = np.all([ids[role][number] >= 0 for role in named], axis=0)
     may_leave_out = unseen is not None and split != TRAIN and is_known.any()
-    ways = [Option("unseen", "drop", "leaves such facts out")] if may_leave_out else []
+    effect = "leaves such facts out, and test facts of names that train lacks"
+    ways = [Option("unseen", "drop", effect)] if may_leave_out else []
     if not may_leave_out or unseen != "drop":
         for role in named:
             column, where = table.columns[role], partial(table.where, role)
