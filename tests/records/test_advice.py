@@ -70,6 +70,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: Task(write("test.tsv", [*FACTS, ("a", "r", "q")]), {}, entities=["a", "b", "c"]),
         "expected labels of entities, as 'a', or ids from 0 to 2, got 'q' in column 2 of line 5$",
     ),
+    "a run in the place of qrels": (
+        lambda: Search(pd.DataFrame([("q", "a", 9.5)], columns=["query", "document", "score"])),
+        "whole grades in column 'score', .* no scores of a run, got fractions, up to 9.5$",
+    ),
     "empty names as padding": (
         lambda: Search({"q": ["a"]}).evaluate_lists({"q": ["", "a", ""]}),
         "the list of 'q' has '' twice; lists are of unlike lengths, without padding$",

@@ -154,9 +154,11 @@ def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgement
         table = replace(table, values={"relevance": grades})
         names = table.form.columns
         if columns is None and names.get("relevance") == "score" and grades.dtype.kind == "f":
-            way = Option("columns", names, "takes fractions")
+            highest = grades.max(initial=0)  # Fractions above 1 are those of a run.
+            ways = [Option("columns", names, "takes fractions")] if highest <= 1 else []
             expected = "whole grades in column 'score', as BEIR has, no scores of a run"
-            raise InputValueError(table.title, expected=expected, got="fractions", remedies=[way])
+            got = f"fractions, up to {highest:g}"
+            raise InputValueError(table.title, "", expected, got, remedies=ways)
     if is_path(value):
         return _read_judgement_file(argument, table)
     return Judgements(**vars(table))
