@@ -44,15 +44,15 @@ def leave_out_folds() -> Any:
 CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a header in the test alone": (
         lambda: facts_of([HEADER, *FACTS], FACTS),
-        "it names the columns; .* all files have a header, or none has, and that of .*train",
+        "it names the columns; .* all files have a header, or none has, and .*train.tsv has none",
     ),
     "a header in the known facts alone": (
         lambda: facts_of(FACTS, [HEADER, *FACTS]),
-        "train.*it names the columns; .* and that of test: test.tsv has none",
+        "train.*it names the columns; .* and test.tsv has none",
     ),
     "a header of other names in the test alone": (
         lambda: facts_of([OTHERS, *FACTS], FACTS),
-        "its fields occur nowhere else; .* and that of .*train.tsv has none",
+        "its fields occur nowhere else; .* and .*train.tsv has none",
     ),
     "names of digits, of which the list lacks one": (
         lambda: facts_of([("0", "r", "1")], [], entities=["7", "0", "2"]),
@@ -65,6 +65,18 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "two lists of each query": (
         lambda: evaluate(OF_TWO_MODELS),
         "has 'b' twice, with 0.5 and 7.0; rows of a query stand apart, as of lists that were joi",
+    ),
+    "a name that the model lacks, without known facts": (
+        lambda: Task(write("test.tsv", [*FACTS, ("a", "r", "q")]), {}, entities=["a", "b", "c"]),
+        "expected labels of entities, as 'a', or ids from 0 to 2, got 'q' in column 2 of line 5$",
+    ),
+    "a run in the place of qrels": (
+        lambda: Search(pd.DataFrame([("q", "a", 9.5)], columns=["query", "document", "score"])),
+        "whole grades in column 'score', .* no scores of a run, got fractions, up to 9.5$",
+    ),
+    "empty names as padding": (
+        lambda: Search({"q": ["a"]}).evaluate_lists({"q": ["", "a", ""]}),
+        "the list of 'q' has '' twice; lists are of unlike lengths, without padding$",
     ),
     "a column of folds": (leave_out_folds, "got one that is left out, of small integers, like gra"),
 }
@@ -79,6 +91,16 @@ def test_a_remedy_that_would_be_wrong_is_not_named(
     with pytest.raises(InputError, match=words) as refused:
         call()
     assert refused.value.remedies == ()
+
+
+def test_relations_alone_that_are_digits_are_no_ids(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = "as those in the facts are all numbers, such as '0', got none; .*relations=names"
+    with pytest.raises(InputError, match=words) as refused:
+        Task(write("test.tsv", [("a", "0", "b"), ("b", "1", "a")]), {})
+    assert [option.name for option in refused.value.remedies] == ["relations"]
 
 
 def test_weights_are_no_keys() -> None:

@@ -81,9 +81,9 @@ def concatenate(
         side, query and target (those of retrieval have no side). A sampler that fills its last
         batch hands some rows out again, folds may share facts, and every mean would count them
         twice. "drop" keeps the first of each, and requires that all have the same counts; "keep"
-        keeps all in the given order, as for several runs of one model. Default: repeats are
-        refused, and so are tasks that were made apart. In retrieval "drop" leaves out whole
-        queries, and "keep" is refused: several runs are a list, which `compare` and `table` take.
+        keeps all in the given order. Default: repeats are refused, and so are tasks that were made
+        apart. In retrieval "drop" leaves out whole queries, and "keep" is refused. Several runs of
+        a model are not joined: they are a list, which `compare` and `table` take.
         In a mapping nothing is a repeat by default, as the same qrels in several languages; "drop"
         counts facts that data sets share once, in the first of these, and "refuse" refuses them.
 

@@ -526,12 +526,13 @@ def make_vocabulary(
             got = f"ids {table.where(role, 0)}"
             raise InputValueError(table.title, expected="labels, as other splits have", got=got)
     if not is_further and all(map(is_id, labels)):
-        expected = "labels in the order of their ids, as those in the facts are all numbers"
+        expected = "labels in the order of their ids, as those in the facts are all numbers, such "
+        expected += f"as {labels[0]!r}"
         ways = [Option(argument, ..., "gives their order", call=f"Task(..., {argument}=names)")]
-        if has_text:
+        columns = [x for table in tables for role, x in table.columns.items() if not role.isdigit()]
+        if has_text and all(is_id(label) for column in columns for label in column.listed):
             ways.append(Option("ids", True, "says that text has ids", call="Task(..., {})"))
-        got = f"None, and {labels[0]!r} in facts"
-        raise InputValueError(argument, "", expected, got, remedies=ways)
+        raise InputValueError(argument, expected=expected, got="none", remedies=ways)
     return replace(Vocabulary.infer(argument, tuple(labels)), is_of_facts=not is_further)
 
 

@@ -146,9 +146,11 @@ def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgement
         table = replace(table, values={"relevance": grades})
         names = table.form.columns
         if columns is None and names.get("relevance") == "score" and grades.dtype.kind == "f":
-            way = Option("columns", names, "takes fractions")
+            highest = grades.max(initial=0)  # Fractions above 1 are those of a run.
+            ways = [Option("columns", names, "takes fractions")] if highest <= 1 else []
             expected = "whole grades in column 'score', as BEIR has, no scores of a run"
-            raise InputValueError(table.title, expected=expected, got="fractions", remedies=[way])
+            got = f"fractions, up to {highest:g}"
+            raise InputValueError(table.title, "", expected, got, remedies=ways)
     if is_path(value):
         return _read_judgement_file(argument, table)
     return Judgements(**vars(table))
@@ -635,7 +637,7 @@ def _rows_once(
         if are_joined and not other_lists:
             other_lists = "; rows of a query stand apart, as of lists that were joined"
         ways = []
-        if name in (PAD, str(PAD)):
+        if name in (PAD, str(PAD), ""):
             problem += "; lists are of unlike lengths, without padding"
         elif duplicates is not None and not other_lists:
             effect = "counts each at its best score"

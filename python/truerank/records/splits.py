@@ -178,6 +178,8 @@ def read_tables(
         findings = left_out + findings
         roles = roles[: door.needed]
     vocabularies, ids = _align_roles(tables, roles, door, orders, given, has_ids=has_ids)
+    if not splits.keys() - {next(iter(splits)), WHOLE}:  # Nothing is unseen without known splits.
+        unseen = None
     for i, split in enumerate(splits):
         table = tables[i]
         ids_of_split = {role: ids_of_role[i] for role, ids_of_role in ids.items()}
@@ -243,7 +245,8 @@ def _find_known(
     named = [role for role, each in vocabularies.items() if each.may_lack_names]
     is_known: Mask = np.all([ids[role] >= 0 for role in named], axis=0)
     may_leave_out = unseen is not None and split != TRAIN and is_known.any()
-    ways = [Option("unseen", "drop", "leaves such facts out")] if may_leave_out else []
+    effect = "leaves such facts out, and test facts of names that train lacks"
+    ways = [Option("unseen", "drop", effect)] if may_leave_out else []
     if not may_leave_out or unseen != "drop":
         for role in named:
             column, where = table.columns[role], partial(table.where, role)

@@ -174,7 +174,8 @@ def unsaid_header(title: str, line: str, why: str, others: Sequence[str]) -> Inp
     """
     problem = f"the first line may be a header, as {why}; it reads {shown(line)}"
     if others:
-        problem += f"; all files have a header, or none has, and that of {others[0]} has none"
+        path = others[0].partition(": ")[2]
+        problem += f"; all files have a header, or none has, and {path} has none"
         return InputValueError(title, problem)
     effects = {True: "says that it is one", False: "says that it is a row"}
     ways = [Option("header", value, effect) for value, effect in effects.items()]
