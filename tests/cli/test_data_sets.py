@@ -358,6 +358,11 @@ def test_chunks_that_leave_answers_of_each_other_unfiltered(join: Any) -> None:
     train, test = facts[:8], facts[8:]
     make = {"entities": names, "relations": ["r"], "sides": ["tail"]}
     alone = [perfect(Triples(test[p::2], {"t": train}, **make), set(facts)).ranks for p in (0, 1)]
+    # A list without `repeats` is refused, and no way is named that would join them so.
+    words = "known answers count as wrong in .* tasks, as Tasks that were made apart do not know"
+    with pytest.raises(tr.InputValueError, match=words) as refused:
+        tr.concatenate(alone)
+    assert [way.name for way in refused.value.remedies] == ["parts"]
     report = tr.report(join(alone))
     assert report["mrr"] < 1
     (finding,) = report.audit("unfiltered")

@@ -24,8 +24,8 @@ from truerank.errors import InputError, UnknownKeyError
 # Results, which the package makes and users only read, and records of plain fields: only their
 # methods are asked.
 RESULTS = """CSLS Comparison Interval Intervals Triples Adjusted Metric Step
-InputError InputTypeError InputValueError InputWarning UnknownKeyError Progress TopK Preset Comparisons
-CompatReport CompatTable"""
+InputError InputTypeError InputValueError InputWarning UnknownKeyError Progress TopK Preset
+Comparisons CompatReport CompatTable"""
 # What rooms of the package ask each other for, and nobody else.
 WITHIN = ("in_order", "units", "add_runs")
 # What messages call an argument: the split, as in files, and scores wherever they come from.

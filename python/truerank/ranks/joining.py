@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.row_keys import are_among, distinct, distinct_rows, first_equals, row_keys, without
+from ..arrays.row_keys import (
+    are_among,
+    distinct,
+    distinct_rows,
+    factorize,
+    first_equals,
+    row_keys,
+    without,
+)
 from ..errors import InputTypeError, InputValueError, Option, argument_names
 from ..inputs.checks import choice, several
 from ..inputs.rules import REPEAT_RULES
@@ -239,7 +247,34 @@ def _refuse_tasks_apart(parts: Sequence[Ranks], ranks: Ranks) -> None:
                 way = Option("repeats", "refuse", "joins folds or chunks of one test")
                 again = _find_repeats(ranks, _identity(ranks))
                 ways = [way] if again is None else _ways_with_repeats(ranks, again)
+                n_unfiltered = count_unfiltered(ranks)
+                if n_unfiltered:
+                    problem += f"; known answers count as wrong in {n_unfiltered:,} tasks, as "
+                    problem += "Tasks that were made apart do not know each other's"
+                    ways = []
                 raise InputValueError(f"parts: number {i}", problem, remedies=[_NAMES, *ways])
+
+
+def count_unfiltered(ranks: Ranks) -> int:
+    """Count the tasks of triples that left out fewer answers of their query than there are.
+
+    A Task that left out fewer than there are, or than another one did, counted some of them as
+    candidates. Data sets whose entities are numbered may have other ones.
+    """
+    protocol = ranks.protocol
+    has_all = protocol.candidates == "all" and not protocol.filter_rule and protocol.nan != "omit"
+    orders = {origin.digests[0] for origin in ranks.origins}
+    are_same = len(orders) == 1 and (DATASET not in ranks._labels or "by name" in min(orders))
+    side = ranks.side
+    is_of_triples = side is not None and not {"head", "tail"}.isdisjoint(side.vocabulary or ())
+    if len(ranks.origins) < 2 or not (is_of_triples and has_all and protocol.filter and are_same):
+        return 0
+    codes = [ranks._labels[name].codes for name in ("side", "queries", "targets")]
+    queries = factorize(*codes[:2]).codes
+    most_known = np.bincount(distinct_rows([queries, codes[2]])[0])
+    known = int(min(orders).split()[0].replace(",", "")) - ranks.candidates + 1
+    np.maximum.at(most_known, queries, known)
+    return int(np.count_nonzero(known < most_known[queries]))
 
 
 def _joined_protocol(parts: Sequence[Ranks]) -> Protocol:

@@ -178,12 +178,12 @@ def read_tables(
         findings = left_out + findings
         roles = roles[: door.needed]
     vocabularies, ids = _align_roles(tables, roles, door, orders, given, has_ids=has_ids)
-    if not splits.keys() - {next(iter(splits)), WHOLE}:  # Nothing is unseen without known splits.
-        unseen = None
+    has_known = bool(splits.keys() - {next(iter(splits)), WHOLE})  # Else nothing is unseen.
+    rule = unseen if has_known else None
     for i, split in enumerate(splits):
         table = tables[i]
         ids_of_split = {role: ids_of_role[i] for role, ids_of_role in ids.items()}
-        is_known = _find_known(split, table, vocabularies, ids_of_split, unseen)
+        is_known = _find_known(split, table, vocabularies, ids_of_split, rule)
         if not is_known.all():
             rows = np.flatnonzero(~is_known)
             first = tuple(table.columns[role].entry(rows[0]) for role in roles)

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from .. import metrics
-from ..arrays.row_keys import digest_rows, distinct, distinct_rows, factorize, without
+from ..arrays.row_keys import digest_rows, distinct, factorize, without
 from ..metrics.keys import ALL_SIDES, NO_ADJUSTMENT, UNPOOLED_SIDE, Key, why_no_value
 from ..metrics.metric_table import DEFAULT_KIND
 from ..naming import format_count, percent, printable, public
 from ..ranks.container import tie_sizes
 from ..ranks.grouping import group_codes
+from ..ranks.joining import count_unfiltered
 from ..ranks.labels import DATASET
 from ..ranks.protocol import PROVENANCE
 from ..tables import AsTable, Column, Table
@@ -459,11 +460,7 @@ def _few_candidates(report: Report) -> Measure:
 
 
 def _unfiltered(report: Report) -> Measure:
-    """Count triples that lack a filter, or that of other Tasks; samples never have known answers.
-
-    A Task that left out fewer answers of a query than there are, or than another one did, counted
-    some of them as candidates.
-    """
+    """Count triples that lack a filter, or that of other Tasks; samples have no known answers."""
     ranks = report.ranks
     protocol = report.protocol
     is_of_triples = "head" in report.sides or "tail" in report.sides
@@ -472,17 +469,7 @@ def _unfiltered(report: Report) -> Measure:
     if not protocol.filter:
         words = "no known answers were left out: those that there are count as wrong"
         return 1.0, len(ranks), words
-    orders = [origin.digests[0] for origin in ranks.origins]
-    number, _, are_named = orders[0].partition(" entities by name") if orders else ("", "", "")
-    has_all = protocol.candidates == "all" and not protocol.filter_rule and protocol.nan != "omit"
-    if not (has_all and are_named) or len(orders) < 2 or len(set(orders)) > 1:
-        return NOTHING
-    codes = [ranks._labels[name].codes for name in ("side", "queries", "targets")]
-    queries = factorize(*codes[:2]).codes
-    most_known = np.bincount(distinct_rows([queries, codes[2]])[0])
-    known = int(number.replace(",", "")) - ranks.candidates + 1
-    np.maximum.at(most_known, queries, known)
-    count = int(np.count_nonzero(known < most_known[queries]))
+    count = count_unfiltered(ranks)
     words = (
         f"known answers count as wrong in {count:,} tasks, which left out fewer than there are: "
     )
