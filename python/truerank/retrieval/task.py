@@ -467,21 +467,30 @@ class Task(SidedTask):
         self, lists: Lists | CandidateLists, rows: IntArray, order: str
     ) -> list[reporting.Finding]:
         """Count the lists that have their query first, if half of those that hold it do."""
+        if "self" in self.protocol.filter or not len(lists.ids):
+            return []
         scores: Any = lists.scores
-        own_ids = np.full(len(lists.indptr) - 1, -1)
-        if isinstance(lists, Mapping):  # Ids number the names here.
+        lengths = np.diff(lists.indptr)
+        list_of_entry = np.repeat(np.arange(len(lengths)), lengths)
+        places = np.arange(len(list_of_entry))
+        if scores is not None:
+            places = scores if isinstance(lists, Mapping) else as_floats(scores)
+        has_entries = lengths > 0
+        is_least_best = scores is None or order == "ascending"
+        find_best = (np.fmin if is_least_best else np.fmax).reduceat
+        best = find_best(places, lists.indptr[:-1][has_entries])
+        (first,) = np.nonzero(places == np.repeat(best, lengths[has_entries]))
+        own_ids = np.full(len(lengths), -1)
+        if isinstance(lists, Mapping):  # Ids number the names here, of which few are looked at.
+            pairs = zip(lists.ids[first].tolist(), list_of_entry[first].tolist(), strict=True)
+            if not any(lists.names[name] == lists.queries[query] for name, query in pairs):
+                return []
             number_of_name = {name: number for number, name in enumerate(lists.names)}
             own_ids[:] = [number_of_name.get(query, -1) for query in lists.queries]
         else:
             own_ids[rows] = self._own_ids()[self.answers.rows]
-            scores = None if scores is None else as_floats(scores)
-        list_of_entry = np.repeat(np.arange(len(own_ids)), np.diff(lists.indptr))
         is_own = lists.ids == own_ids[list_of_entry]
-        places = np.arange(len(is_own)) if scores is None else scores
-        is_ascending = scores is None or order == "ascending"
-        first = np.full(len(own_ids), np.inf if is_ascending else -np.inf)
-        (np.fmin if is_ascending else np.fmax).at(first, list_of_entry, places)
-        number = int(np.count_nonzero(is_own & (places == first[list_of_entry])))
+        number = int(np.count_nonzero(is_own[first]))
         n_own = int(np.count_nonzero(is_own))
         words = f"{number:,} of {format_count(n_own, 'list')} that hold their query have it first"
         return self._find_itself(words, number if 2 * number >= n_own else 0)
