@@ -98,9 +98,10 @@ def name_findings(
 
     list_numbers = list_of_query[queries[~has_answer]].tolist()
     missed_answers = map(str, vocabulary.list_labels(targets[~has_answer]))
+    n_lists = len(named)
     pairs = []
     for i, answer in zip(list_numbers, missed_answers, strict=True):
-        if i < len(named):
+        if i < n_lists:
             name_numbers = named.ids[named.indptr[i] : named.indptr[i + 1]].tolist()
             alike = _find_other_writing(answer, [str(named.names[j]) for j in name_numbers])
             if alike:
