@@ -193,7 +193,7 @@ def test_few_units_have_intervals() -> None:
     )
     alike = compare(of_ranks([1] * 40), of_ranks([2] * 40), "mrr")
     assert 0 < alike.low < 0.5 < alike.high <= 1
-    assert alike.notes[-1] == "few units carry it: all 40 tasks differ by the same"
+    assert alike.notes[-1] == "few units carry it: all 40 tasks differ by the same amount"
     two = compare(of_ranks([1, 1]), of_ranks([1, 2]), "mrr")
     assert -1 <= two.low < two.estimate < two.high <= 1
     one = compare(of_ranks([1]), of_ranks([2]), "mrr")

@@ -146,7 +146,7 @@ def test_four_columns_of_judgements_are_those_of_trec_or_refused(
     else:
         with pytest.raises(
             tr.InputValueError,
-            match=r"four columns are TREC's .*; columns=.* says that these four are",
+            match=r"four columns are TREC's .*; columns=.* says that they are TREC's",
         ):
             tr.read_qrels(path)
     said = tr.read_qrels(path, columns={"query": 0, "document": 2, "relevance": 3})

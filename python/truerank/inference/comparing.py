@@ -641,7 +641,7 @@ def why_no_bounds(differing: int, units: int, unit: str) -> str:
     if not differing:
         return f"no {unit} differs"
     counted = format_count(units, unit)
-    return counted if units == 1 else f"all {counted} differ by the same"
+    return counted if units == 1 else f"all {counted} differ by the same amount"
 
 
 def note_on_pair(
@@ -660,7 +660,7 @@ def note_on_pair(
     if is_few and not apart.any():
         notes.append(f"{FEW} carry it: none of {counted} differs")
     elif is_few and not influences.any():
-        notes.append(f"{FEW} carry it: all {counted} differ by the same")
+        notes.append(f"{FEW} carry it: all {counted} differ by the same amount")
     elif is_few:
         carriers = count_carriers(np.square(influences))
         notes.append(f"{FEW} carry it: {metric} rests on about {carriers:.0f} of {counted}")

@@ -228,7 +228,7 @@ def _four_column_ways(thirds: Sequence[str], *, has_years: bool) -> list[Option]
     if has_years and not numbers <= set(range(6)):
         ways = [place_columns("says that the third has documents", document=2)]
     elif not has_years:
-        ways = [place_columns("says that these four are", document=2, relevance=3)]
+        ways = [place_columns("says that they are TREC's", document=2, relevance=3)]
     if has_grades:
         ways.append(place_columns("says that the third has grades", document=1, relevance=2))
     return ways
