@@ -250,7 +250,7 @@ def ask_for_sessions(case: Search, **options: Any) -> float:
 ROWS += [
     Row("records/lists.py", "columns", means, ask, Search.mrr, SEARCHES, says=says)
     for means, says, ask in (
-        ("TREC's, of many rounds", "these four are", ask_for_four(with_own_numbers)),
+        ("TREC's, of many rounds", "they are TREC's", ask_for_four(with_own_numbers)),
         ("user, item, rating, time", "has grades", ask_for_four(with_times)),
         ("user, session, item, time", "has documents", ask_for_sessions),
         ("TREC's iteration behind", "third is left out", ask_for_four(with_iteration_behind)),
