@@ -222,9 +222,7 @@ def test_what_is_no_array_of_known_chunks() -> None:
 
 
 def test_candidates_are_for_a_filter() -> None:
-    words = (
-        r"^candidates: expected none: rank scores\[:, candidates\], or leave out others by filter"
-    )
+    words = "^candidates: expected none, or a filter that leaves out others"
     for candidates in ([0, 1], [[1], [0, 1]]):
         scores = da.from_array(SMALL, chunks=1)
         refusal(TypeError, words, adapter.rank, scores, [1, 0], candidates=candidates)
@@ -273,7 +271,7 @@ def test_chunks_that_change_between_the_passes() -> None:
     scores = da.from_array(SMALL).map_blocks(
         lambda x: x + next(made), dtype=float, meta=np.empty((0, 0))
     )
-    words = r"^scores: some changed when a chunk was computed again; persist\(\) keeps such"
+    words = "^scores: some changed when a chunk was computed again"
     refusal(ValueError, words, adapter.rank, scores, 0)
     assert_same(adapter.rank(scores.persist(), 0), tr.rank(SMALL, 0))
 

@@ -328,7 +328,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     refusal(FileNotFoundError, "absent", tr.score_embeddings, GOOD.queries, tmp_path / "absent.npy")
 
 
-def test_the_way_out_of_a_module_is_its_weight() -> None:
+def test_a_module_is_no_tensor_but_its_weight_is() -> None:
     torch = pytest.importorskip("torch", reason="a module of torch")
-    words = "got Embedding; queries.weight is its tensor$"
+    words = "expected an array or a tensor, as its weight is, got Embedding$"
     refusal(TypeError, words, tr.score_embeddings, torch.nn.Embedding(19, 10), GOOD.entities)

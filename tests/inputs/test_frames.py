@@ -248,8 +248,7 @@ def test_frames_of_polars_have_columns_alone() -> None:
     task = tr.retrieval.Task({0: ["Oslo"], 1: ["Rome"], 2: ["Lima"]}, entities=NAMES)
     named = polars.DataFrame(SCORES, schema=NAMES)
     turned = named[:, ::-1]
-    message = refusal(ValueError, "^scores: ", task.evaluate_scores, turned)
-    assert "; give frame[list(task.entities)], or" in message
+    refusal(ValueError, "^scores: .* arrays have no names$", task.evaluate_scores, turned)
     for frame in (named, turned[list(task.entities)]):
         assert task.evaluate_scores(frame).ranks == task.evaluate_scores(SCORES).ranks
 

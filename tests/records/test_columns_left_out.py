@@ -166,6 +166,11 @@ def as_forms(table: Any, folder: Path) -> dict[str, tuple[Any, Any]]:
 FORMS = ("pandas", "nullable", "polars", "arrow", "structured", "csv", "numbered")
 
 
+def with_role(columns: Any, role: str, name: str) -> Any:
+    """Return `columns` that name the third column, too, which no message may guess."""
+    return {**columns, role: 2 if columns is PLACES else name}
+
+
 @pytest.mark.parametrize("form", [*FORMS, "tuple"])
 @pytest.mark.parametrize("name", ["label", "grade", "rel", "click"])
 def test_grades_of_any_name_are_named_or_refused(name: str, form: str, tmp_path: Path) -> None:
@@ -174,7 +179,9 @@ def test_grades_of_any_name_are_named_or_refused(name: str, form: str, tmp_path:
     forms["tuple"] = tuple(table[column].tolist() for column in table), PLACES
     qrels, columns = forms[form]
     message = refusal_of(Task, qrels, entities=list("abcde"), columns=columns)
-    task = Task(qrels, entities=list("abcde"), columns=proposed_columns(message))
+    assert message.endswith("got one that is left out, of small integers, like grades")
+    named = with_role(columns, "relevance", name)
+    task = Task(qrels, entities=list("abcde"), columns=named)
     assert task.evaluate_lists({"q": ["a", "b", "c"]})["mrr"] == 0.5
     known = {"train": qrels}
     words = refusal_of(Task, {"q": ["a"]}, entities=list("abcde"), known=known, columns=columns)
@@ -187,13 +194,14 @@ def test_bools_are_named_or_refused(form: str, tmp_path: Path) -> None:
     table = LABELLED.assign(label=LABELLED.label > 0)
     qrels, columns = as_forms(table, tmp_path)[form]
     message = refusal_of(Task, qrels, entities=list("abcde"), columns=columns)
-    proposed = proposed_columns(message)
+    assert "got one that is left out" in message
+    assert "columns=" not in message
+    named = with_role(columns, "relevance", "label")
     if form in ("csv", "numbered"):
-        words = refusal_of(Task, qrels, entities=list("abcde"), columns=proposed)
+        words = refusal_of(Task, qrels, entities=list("abcde"), columns=named)
         assert "expected a number as the relevance" in words
-        assert "(text has 0 and 1 for bools)" in message
         qrels, _ = as_forms(table.astype({"label": int}), tmp_path)[form]
-    task = Task(qrels, entities=list("abcde"), columns=proposed)
+    task = Task(qrels, entities=list("abcde"), columns=named)
     assert task.evaluate_lists({"q": ["a", "b", "c"]})["mrr"] == 0.5
 
 
@@ -226,7 +234,9 @@ def test_fractions_of_lists_are_named_or_refused(form: str, tmp_path: Path) -> N
     lists, columns = as_forms(table, tmp_path)[form]
     task = Task({"q": ["d"]}, entities=list("abcde"))
     message = refusal_of(task.evaluate_lists, lists, columns=columns)
-    assert task.evaluate_lists(lists, columns=proposed_columns(message))["mrr"] == 1.0
+    assert message.endswith("got one that is left out, of fractions, like scores")
+    named = with_role(columns, "score", "sim")
+    assert task.evaluate_lists(lists, columns=named)["mrr"] == 1.0
     for values in ([7, 7, 9, 1, 2], [1.0, 2.0, 3.0, 4.0, 5.0], list("vwxyz")):
         lists, _ = as_forms(table.assign(sim=values), tmp_path)[form]
         assert task.evaluate_lists(lists, columns=columns)["mrr"] == 0.25
