@@ -6,6 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from truerank import Report
+
 
 def exact_list(similarities: Sequence[float], candidates: Sequence[int], k: int) -> list[int]:
     """Return the first k candidates: the most similar first, NaN last, ties by their number."""
@@ -47,6 +51,14 @@ def mean_recall(values: Sequence[float | None]) -> float:
     """Return the mean over the queries that have candidates."""
     counted: list[Any] = [value for value in values if value is not None]
     return sum(counted) / len(counted) if counted else math.nan
+
+
+def check_recalls(report: Report, recalls: Sequence[float | None], key: str) -> None:
+    """Check a report of an index by the recall of each query; those that have None are left out."""
+    counted = [row for row, recall in enumerate(recalls) if recall is not None]
+    assert report.queries == counted
+    assert report.per_query(key).tolist() == [recalls[row] for row in counted]
+    np.testing.assert_allclose(report[key], mean_recall(recalls), rtol=1e-15)
 
 
 def recall_of_ann_benchmarks(
