@@ -186,7 +186,8 @@ def _shorten(got: object) -> str:
 class argument_names:
     """Give the argument of an error of the block the name by which the caller knows it.
 
-    It reads as a function; a generator in its place would take longer, which small calls notice.
+    A function, which stands first, does so with the position of an element: it names its place. It
+    reads as a function; a generator in its place would take longer, which small calls notice.
 
     Examples
     --------
@@ -197,7 +198,8 @@ class argument_names:
     truerank.errors.InputValueError: tail: expected 5 rows, got 3
     """
 
-    def __init__(self, /, **names: str) -> None:
+    def __init__(self, where: Callable[[int], str] | None = None, /, **names: str) -> None:
+        self._where = where
         self._names = names
 
     def __enter__(self) -> None:
@@ -208,6 +210,8 @@ class argument_names:
         if isinstance(error, InputError) and not isinstance(error, UnknownKeyError):
             name, colon, part = error.argument.partition(": ")
             error.argument = f"{self._names.get(name, name)}{colon}{part}"
+            if self._where is not None and isinstance(error.place, int):
+                error.place = self._where(error.place)
 
 
 def warn_user(argument: str, problem: str, remedies: Sequence[Option] = ()) -> None:

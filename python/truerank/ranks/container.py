@@ -28,6 +28,7 @@ from ..inputs.checks import (
     distinct_names,
     integer,
     is_iterable,
+    is_path_or_table,
     number,
 )
 from ..naming import import_extra, printable, public
@@ -233,10 +234,10 @@ class Ranks(Immutable):
     @classmethod
     def from_ranks(
         cls,
-        ranks: Sequence[int] | npt.NDArray[Any],
+        ranks: Sequence[int] | npt.NDArray[Any] | Any,
         pessimistic: Sequence[int] | npt.NDArray[Any] | None = None,
         *,
-        candidates: int | Sequence[int] | npt.NDArray[Any],
+        candidates: int | Sequence[int] | npt.NDArray[Any] | None = None,
         side: LabelsLike | None = None,
         query: LabelsLike | None = None,
         target: LabelsLike | None = None,
@@ -252,12 +253,16 @@ class Ranks(Immutable):
 
         Parameters
         ----------
-        ranks : array_like of int, shape (n,)
-            The rank of each task, from 1 on; beside `pessimistic`, the optimistic rank.
+        ranks : array_like of int, shape (n,), path, or table with named columns
+            The rank of each task, from 1 on; beside `pessimistic`, the optimistic rank. A file of
+            text, perhaps gzipped, names its columns in the first line, with tabs between fields (in
+            ``.csv`` commas). A table has the column rank, or optimistic and pessimistic; perhaps
+            candidates, side, relation, query, target and unit. What it has is not given again.
         pessimistic : array_like of int, shape (n,), optional
             The last rank of the tie; >= ranks.
         candidates : array_like of int, shape (n,), or int
-            The number of candidates of each task, the true one included; >= the last rank.
+            The number of candidates of each task, the true one included; >= the last rank. It is
+            needed unless a column of a table has it.
         side, query, target, unit, relation : labels, optional
             Labels per task, as `Ranks` takes them. `compare` pairs tasks by side, relation, query
             and target.
@@ -269,11 +274,13 @@ class Ranks(Immutable):
         Raises
         ------
         TypeError
-            If ranks are not integers. In place of the middle of a tie, such as 2.5, give the
-            optimistic and the pessimistic rank.
+            If ranks are not integers, or no candidates are given. In place of the middle of a tie,
+            such as 2.5, give the optimistic and the pessimistic rank.
         ValueError
-            For a rank below 1, for a pessimistic one below the optimistic one, and for fewer
-            candidates than ranks.
+            For a rank below 1, for a pessimistic one below the optimistic one, for fewer candidates
+            than ranks, and for a table with other columns, or with one that is given, too.
+        OSError
+            If a file cannot be read.
 
         Examples
         --------
@@ -282,6 +289,24 @@ class Ranks(Immutable):
         >>> Ranks.from_ranks([1, 4], [1, 5], candidates=10).realistic
         array([1. , 4.5])
         """
+        labels: Any = {"side": side, "query": query, "target": target, "relation": relation}
+        if is_path_or_table(ranks):
+            from ..records.id_tables import read_ranks  # Ranks in memory need none of it.
+
+            options = {"pessimistic": pessimistic, "candidates": candidates, "unit": unit, **labels}
+            columns, title, where = read_ranks("ranks", ranks)
+            table = title.removeprefix("ranks: ")
+            given = {name: value for name, value in options.items() if value is not None}
+            for name in given.keys() & columns.keys():
+                raise InputValueError(name, f"a column {name} of {table} has it, too")
+            if "candidates" not in {**given, **columns}:
+                expected = f"the number for each task, as no column of {table} has it"
+                raise InputTypeError("candidates", expected=expected, got="none")
+            with argument_names(where, **dict.fromkeys(columns, title)):
+                return cls.from_ranks(**columns, **given)
+        if candidates is None:
+            expected = "the number for each task, or one for all"
+            raise InputTypeError("candidates", expected=expected, got="none")
         optimistic = _ranks_from_1("ranks", ranks, None)
         last_ranks = optimistic
         if pessimistic is not None:
@@ -294,7 +319,7 @@ class Ranks(Immutable):
         above = optimistic - 1
         tied = last_ranks - above
         ties = "unknown" if pessimistic is None else None
-        labels: Any = {"side": side, "queries": query, "targets": target, "relation": relation}
+        labels["queries"], labels["targets"] = labels.pop("query"), labels.pop("target")
         # Errors of labels, of their codes and their names, call the arguments as this method does.
         called = {"queries": "query", "targets": "target"}
         for part in ("codes", "vocabulary"):

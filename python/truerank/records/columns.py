@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 MAX_COLUMNS = 1000  # No table of facts has as many columns.
 NUMBERS = ("score", "rank", "relevance")  # The roles of numbers: the first that text has is read.
+RANK_NUMBERS = ("rank", "optimistic", "pessimistic", "candidates")
+RANK_LABELS = ("side", "relation", "query", "target", "unit")
 FIRST_ROWS = 1000  # By these a column without a role is chosen, or is not.
 _KINDS_OF_NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 _NONES = ("NoneType", "NAType", "NaTType")  # types of missing values
@@ -162,6 +164,14 @@ LISTS = Door(
     forms="a path, a table with named columns, {query: {id: score}}, {query: [ids, the best "
     "first]}, or TopK(ids, scores)",
     mappings="{query: {id: score}}, or {query: [ids, the best first]}",
+)
+# The columns of ranks that another tool computed, as `Ranks.from_ranks` calls them.
+RANKS = Door(
+    "ranks",
+    {name: frozenset({name}) for name in (*RANK_NUMBERS, *RANK_LABELS)},
+    needed=0,
+    forms="ranks as integers, a path, or a table with named columns",
+    mappings="none",
 )
 
 

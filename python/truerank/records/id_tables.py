@@ -27,6 +27,7 @@ from ..inputs.checks import (
     check_size,
     class_if_imported,
     is_frame,
+    is_integer,
     is_iterable,
     named_columns,
     refuse_index,
@@ -39,6 +40,8 @@ from .columns import (
     NO_FORM,
     NUMBERS,
     PAIRS,
+    RANK_NUMBERS,
+    RANKS,
     Column,
     Door,
     Form,
@@ -58,6 +61,7 @@ from .text import (
     is_integer_text,
     is_path,
     parse_number,
+    read_fields,
     read_rows,
 )
 from .vocabularies import MAX_IDS, Vocabulary, align
@@ -65,7 +69,7 @@ from .vocabularies import MAX_IDS, Vocabulary, align
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..inputs.progress_listeners import Listener
-    from .columns import ColumnsOption
+    from .columns import ColumnsOption, Where
 
     ProgressOption = bool | Listener | None
     NameTables = dict[str, _core.Names]  # by vocabulary; tables share them, and add theirs
@@ -548,3 +552,91 @@ def align_columns(
         aligned = align(table.title, table.columns[role], vocabulary, where, **options)
         ids.setdefault(role, []).append(aligned)
     return ids
+
+
+# -- ranks of another tool -------------------------------------------------------------------------
+
+
+def read_ranks(argument: str, value: Any) -> tuple[dict[str, Any], str, Where]:
+    """Read ranks from a file of text, or from a table whose columns have names.
+
+    Returns the arguments of `Ranks.from_ranks`, what messages call the table, and the place of each
+    row. The first line of text has the names, and its fields of labels are str.
+    """
+    title = argument
+    where: Where = "row {}".format
+    names: Sequence[Any]
+    if is_path(value):
+        path = os.fsdecode(value)
+        title = f"{argument}: {path}"
+        names, lines = _read_rank_lines(argument, path)
+        elements: Any = list(zip(*lines.values(), strict=True)) or [()] * len(names)
+        numbers = list(lines)
+
+        def where(row: int) -> str:
+            return f"line {numbers[row]}"
+
+    elif is_frame(value) and named_columns(argument, value) is NUMBERED:
+        got = "a frame whose columns are numbered"
+        raise InputValueError(argument, expected="columns with names", got=got)
+    else:
+        elements, column_names = read_columns(argument, value, RANKS)
+        names = column_names or ()
+        _check_rank_names(title, names)
+    is_text = title != argument
+    columns: dict[str, Any] = {}
+    for name, values in zip(names, elements, strict=True):
+        if name in RANK_NUMBERS:
+            columns[name] = _read_rank_numbers(title, name, values, where, is_text=is_text)
+        else:
+            expected = f"integers or labels, none empty, in column {name}"
+            column = read_column(title, values, expected, lambda row: f"in {where(row)}")
+            columns[name] = column.labels if column.has_labels else column.ids
+            if column.has_labels and "" in columns[name]:
+                raise InputValueError(title, expected=expected, got="''")
+    columns["ranks"] = columns.pop("rank" if "rank" in columns else "optimistic")
+    return columns, title, where
+
+
+def _read_rank_lines(argument: str, path: str) -> tuple[list[str], dict[int, list[str]]]:
+    """Read the names in the first line of a file of ranks, and the fields of the others."""
+    title = f"{argument}: {path}"
+    lines = dict(read_fields(argument, path))
+    names = lines.pop(next(iter(lines), 0), [])
+    _check_rank_names(title, names)
+    for number, fields in lines.items():
+        if len(fields) != len(names) or not all(fields):
+            expected = f"{len(names)} fields, none empty"
+            got = ", ".join(map(repr, fields))
+            raise InputValueError(title, expected=expected, got=got, place=f"line {number}")
+    return names, lines
+
+
+def _check_rank_names(title: str, names: Sequence[Any]) -> None:
+    """Refuse names that are not those of columns of ranks."""
+    known_names = ", ".join(RANKS.roles)
+    rank_names = {"rank", "optimistic", "pessimistic"}.intersection(names)
+    expected = ""
+    if not RANKS.roles.keys() & set(names):
+        expected = f"a first line that names columns ({known_names}), with tabs between them (in "
+        expected += ".csv commas) and without quotes"
+    elif not RANKS.roles.keys() >= set(names) or len(set(names)) < len(names):
+        expected = f"columns of {known_names}, each once"
+    elif rank_names not in ({"rank"}, {"optimistic", "pessimistic"}):
+        expected = "a column rank, or the two columns optimistic and pessimistic"
+    if expected:
+        raise InputValueError(title, expected=expected, got=", ".join(map(str, names)))
+
+
+def _read_rank_numbers(
+    title: str, name: str, values: Any, where: Where, *, is_text: bool
+) -> list[int]:
+    """Read a column of integers, which text has in their canonical form."""
+    elements = list(values)
+    for row, element in enumerate(elements):
+        if not (is_integer_text(element) if is_text else is_integer(element)):
+            expected = f"an integer as the {name} (columns optimistic and pessimistic have both "
+            expected += "ends of a tie)"
+            kind = InputValueError if is_text else InputTypeError
+            raise kind(title, expected=expected, got=element, place=where(row))
+    return list(map(int, elements))

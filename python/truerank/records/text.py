@@ -11,6 +11,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import compress, islice
 from math import isinf, isnan
@@ -25,11 +26,15 @@ from ..errors import InputValueError, Option
 from ..inputs.progress_listeners import Progress, as_listener
 from ..naming import printable
 from .columns import (
+    FACTS,
     FIRST_ROWS,
     JUDGEMENTS,
     LISTS,
     MAX_COLUMNS,
     NUMBERS,
+    PAIRS,
+    RANK_NUMBERS,
+    RANKS,
     TREC,
     Column,
     Door,
@@ -395,6 +400,30 @@ def split_fields(line: str, between: str, title: str = "", number: int = 0) -> l
         got = f"{line!r} ({error})"
         raise InputValueError(title, expected=expected, got=got, place=f"line {number}") from None
     return list(map(without_blanks, fields[: MAX_COLUMNS + 1]))
+
+
+def read_fields(argument: str, path: str, between: str = "") -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of each line of text, and its fields; by default tabs are between them.
+
+    In .csv these are commas.
+    """
+    for number, line in text_lines(argument, path):
+        separator = between or find_separator(path, line, may_be_blanks=False)
+        yield number, split_fields(line, separator, f"{argument}: {path}", number)
+
+
+def find_kind(argument: str, path: str) -> str:
+    """Return of what kind the rows of a file are, by its first line; "": nobody knows."""
+    _, fields = next(read_fields(argument, path), (0, ["0"]))
+    if len(fields) == 1 and is_integer_text(fields[0]):  # It may count rows, or be one.
+        return ""
+    for door in (LISTS, JUDGEMENTS, FACTS, PAIRS):
+        if not door.is_of_lists and {field.strip('"') for field in fields} & set(RANK_NUMBERS):
+            return RANKS.kind
+        with suppress(InputValueError):
+            if find_form(argument, path, door) is not None:
+                return door.kind
+    return ""
 
 
 def is_csv(path: str) -> bool:
