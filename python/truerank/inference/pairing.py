@@ -74,6 +74,7 @@ def read_models(models: Mapping[str, Any], seed: int = 0) -> dict[str, list[Rank
                 expected = f"{first_units}, as {first_name} has"
                 raise InputTypeError(name, expected=expected, got=units)
             runs_by_model[model_name].append(rankings)
+        refuse_parts(model_name, [run.ranks for run in runs_by_model[model_name]])
     protocols = [run.ranks.protocol for runs in runs_by_model.values() for run in runs]
     highest = max((each.highest_grade or 1.0 for each in protocols), default=1.0)
     for runs in runs_by_model.values():
@@ -81,6 +82,20 @@ def read_models(models: Mapping[str, Any], seed: int = 0) -> dict[str, list[Rank
             if (run.ranks.protocol.highest_grade or 1.0) < highest:  # err stops by it.
                 runs[i] = run.with_ranks(run.ranks.with_protocol(highest_grade=highest))
     return runs_by_model
+
+
+def refuse_parts(argument: str, runs: Sequence[Ranks]) -> None:
+    """Refuse parts of one task as the runs of a model, which rank the same rows."""
+    first, *others = runs
+    for number, other in enumerate(others, 2):
+        origins = (*first.origins, *other.origins)
+        are_of_one_task = len({origin.fingerprint for origin in origins}) == 1
+        if not are_of_one_task or not any(origin.part_of for origin in origins):
+            continue
+        units, other_units = (distinct(run.labels["unit"].codes) for run in (first, other))
+        if not np.array_equal(units, other_units):
+            got = f"parts of it as runs 1 and {number}, which merge (truerank.concatenate) joins"
+            raise InputValueError(argument, expected="runs of the whole task", got=got)
 
 
 def name_runs(model: str, runs: Sequence[Any]) -> list[str]:

@@ -17,7 +17,12 @@ from ..inference.comparing import (
     why_incomparable,
 )
 from ..inference.intervals import APART, error_rate, note_kind
-from ..inference.pairing import align_models, describe_missing_lists, read_models
+from ..inference.pairing import (
+    align_models,
+    describe_missing_lists,
+    read_models,
+    refuse_parts,
+)
 from ..inputs.checks import choice, confidence, distinct_names, flag, several
 from ..metrics.contributions import COUNT, UNIT
 from ..metrics.keys import MACRO
@@ -212,6 +217,7 @@ def _read_runs(value: Any, allow_unlike: bool) -> list[Report]:
             raise InputTypeError("reports", expected="Reports", got=got, place=i)
     if not runs:
         raise InputValueError("reports", expected="at least one", got="none")
+    refuse_parts("reports", [run.ranks for run in runs])
     if not allow_unlike:
         difference = next(_run_differences(runs), "")
         if difference:
