@@ -216,6 +216,75 @@ def test_ranks_in_text_are_compared_as_saved_ones(run: Run) -> None:
     assert run("compare", "a.tsv", "b.tsv", "--candidates", 9) == expected
 
 
+RUNS = {"transe-1": [4, 9, 9], "transe-2": [9, 9, 2], "rotate": [0, 4, 9]}
+OF_RUNS = """\
+model             MRR ↑       Hits@1 ↑
+transe-*  0.156 ± 0.031  0.000 ± 0.000
+rotate    0.433*         0.333*
+
+* the best of its column
+± is the standard deviation of 2 runs.
+"""
+
+
+def save_runs() -> None:
+    for name, above in RUNS.items():
+        tr.Ranks(above, [1] * 3, 10, unit=[0, 1, 2]).save(f"{name}.npz")
+
+
+def test_models_and_their_runs_are_one_table(run: Run) -> None:
+    """A pattern is a model of several runs, and rows are called as `compare` calls models."""
+    save_runs()
+    line = ["transe-*.npz", "rotate.npz", "--metrics", "mrr,hits@1"]
+    assert run("evaluate", *line) == (0, OF_RUNS, "")
+    reports = {name: tr.report(tr.load(f"{name}.npz")) for name in RUNS}
+    models = {"transe-*": [reports["transe-1"], reports["transe-2"]], "rotate": reports["rotate"]}
+    content = json.loads(run("evaluate", *line, "--json").out)
+    assert content == json.loads(tr.table(models, ["mrr", "hits@1"]).to_json())
+    alone = run("evaluate", "transe-*.npz", "--interval", "--digits", 2)
+    assert (
+        alone.out.split("\n\n")[0]
+        == str(tr.table({"transe-*": models["transe-*"]}, interval=True, digits=2)).split("\n\n")[0]
+    )
+    compared = run("compare", "transe-*.npz", "rotate-*.npz")
+    compared.refuses(1, "rotate-*.npz: no file matches the pattern")
+    Path("rotate.npz").rename("rotate-1.npz")
+    tr.Ranks([1, 1, 2], [1] * 3, 10, unit=[0, 1, 2]).save("rotate-2.npz")
+    rotate = [tr.report(tr.load(f"rotate-{i}.npz")) for i in (1, 2)]
+    expected = tr.compare({"transe-*": models["transe-*"], "rotate-*": rotate})
+    compared = run("compare", "transe-*.npz", "rotate-*.npz", "--json")
+    assert json.loads(compared.out) == json.loads(expected.to_json())
+    for more in (["--html", "x.html"], ["--margin", ".01"]):
+        outcome = run("compare", "transe-*.npz", "rotate-*.npz", *more)
+        outcome.refuses(2, "several runs" if "x.html" in more else "--margin and --by need two")
+
+
+def test_groups_of_models_have_rows(run: Run) -> None:
+    names = {"side": ["head", "tail", "tail"]}
+    for name, above in RUNS.items():
+        tr.Ranks(above, [1] * 3, 10, **names).save(f"{name}.npz")
+    reports = {name: tr.report(tr.load(f"{name}.npz"), by="side") for name in RUNS}
+    expected = tr.table(reports, "mrr", groups=True)
+    outcome = run("evaluate", *(f"{name}.npz" for name in RUNS), "--by", "side", "--metrics", "mrr")
+    assert outcome == (0, f"{expected}\n", "")
+
+
+def test_parts_of_a_task_are_no_runs(run: Run) -> None:
+    facts = np.array([[i, 0, i + 1] for i in range(6)])
+    task = tr.link_prediction.Task(facts, entities=9, relations=1, sides=["tail"])
+    for part in range(2):
+        report = task[part::2].evaluate_scores(tail=np.eye(9)[:6][part::2])
+        report.ranks.save(f"part-{part}.npz")
+    for name in ("evaluate", "compare"):
+        more = ["ranks.npz"] if name == "compare" else []
+        tr.Ranks([0], [1], 2).save("ranks.npz")
+        outcome = run(name, "part-*.npz", *more)
+        outcome.refuses(
+            1, "part-*: expected runs of the whole task, got parts of it as runs 1 and 2"
+        )
+        assert "which merge (truerank.concatenate) joins" in outcome.err
+
+
 def test_an_audit_says_that_one_rank_of_each_task_is_known(run: Run) -> None:
     Path("r.tsv").write_text(ROWS)
     lines = run("evaluate", "r.tsv", "--audit").out.splitlines()

@@ -388,7 +388,7 @@ def test_one_file_is_not_its_own_answer(run: Run) -> None:
         run(LINE.replace("right.run", name)).refuses(1, f"--lists: {name}: {problem}{log}")
     line = "compare right.run qrels --qrels qrels --candidates 5"
     run(line).refuses(1, f"ranks: qrels: {problem}{log}")
-    run(line.replace("run qrels", "run ./right.run")).refuses(2, "at least two models, each once")
+    run(line.replace("run qrels", "run ./right.run")).refuses(2, "different models, each once")
     run("merge right.run linked ./qrels").refuses(2, "at least two jobs, each once")
     Path("copy").write_text(QRELS, encoding="utf-8")
     assert run("compare right.run wrong.run --qrels copy --candidates 5").code == 0

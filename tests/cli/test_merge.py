@@ -214,7 +214,7 @@ def test_a_query_that_is_cut_says_so_once(run: Run) -> None:
         (
             "columns-a.npz scores.npz",
             1,
-            "scores.npz: expected saved ranks, counters or lists, got ''",
+            "scores.npz: expected saved ranks, counters or lists, got an array",
         ),
         ("tasks-0.npz broken.npz", 1, "Error: parts: broken.npz: "),
         ("columns-a.npz columns-b.npz --repeats drop", 2, "--repeats cannot apply"),

@@ -69,7 +69,7 @@ def refused(run: Run, line: str, code: int, words: str) -> None:
 EVALUATE = "evaluate scores.npy targets.npy"
 OF_SCORES = [
     ("evaluate", 2, "Missing argument 'SCORES'"),
-    ("evaluate scores.npy", 2, "Missing argument 'TARGETS'; for lists it is `truerank retrieval"),
+    ("evaluate scores.npy", 2, "Missing argument 'TARGETS', the columns of the true candidates"),
     ("evaluate scores.npy 9223372036854775808", 2, "TARGETS: .*, got '9223372036854775808'"),
     ("evaluate half-*.npy targets.npy", 2, "expected 8 targets, .*; --shards columns says"),
     (
@@ -86,17 +86,33 @@ OF_SCORES = [
     (f"{EVALUATE} --split=", 2, "Invalid value for '--split': expected a word"),
     (f"{EVALUATE} --metrics mrr,mmr", 1, "'mmr': no metric"),
     (f"{EVALUATE} --metrics expected.gmr", 1, "'expected.gmr': gmr is not a mean over tasks"),
-    ("evaluate ranks.npz targets.npy --nan omit", 2, "TARGETS, --nan cannot apply to saved ranks"),
+    (
+        "evaluate ranks.npz targets.npy",
+        1,
+        "ranks: targets.npy: .* got an array, which `truerank ev",
+    ),
+    ("evaluate ranks.npz --nan omit", 2, "--nan cannot apply to saved ranks"),
     ("evaluate counter.npz", 1, "scores: counter.npz: "),
-    ("evaluate ranks.npz other.npz", 1, "TARGETS: .*`truerank compare RANKS other.npz`"),
-    ("evaluate ranks.npz r.tsv", 1, "TARGETS: .*`truerank compare RANKS r.tsv`"),
+    ("evaluate scores.npy other.npz", 1, "TARGETS: other.npz: .* saved ranks, which `truerank ev"),
+    ("evaluate scores.npy r.tsv", 1, "TARGETS: r.tsv: .* got ranks in a file of text, which"),
+    ("evaluate scores.npy targets.npy 1", 2, "expected SCORES TARGETS, got scores.npy targets.npy"),
+    ("evaluate run.txt", 1, "scores: run.txt: .* got a run, which `truerank retrieval QRELS RUN`"),
+    ("evaluate qrels.txt", 1, "scores: qrels.txt: .* got right answers, which `truerank retrieval"),
+    ("evaluate numbers.tsv", 1, "scores: numbers.tsv: .* facts, which `truerank link-prediction"),
+    ("evaluate pairs.tsv", 1, "scores: pairs.tsv: .* got pairs, which `truerank alignment LEFT"),
+    ("evaluate ranks.npz run.txt", 1, "ranks: run.txt: .* got a run, which `truerank retrieval"),
+    ("evaluate ranks.npz ranks.npz", 2, "expected the ranks of different models, each once"),
+    ("evaluate none-*.npz", 1, "none-.*: no file matches the pattern"),
+    ("evaluate ranks.npz other.npz --save x.npz", 2, "--save cannot apply to several models"),
+    ("evaluate ranks.npz other.npz --audit", 2, "--audit cannot apply to several models"),
     ("evaluate ranks.npz --filtered-by train", 1, "--filtered-by: these ranks are unfiltered"),
     ("evaluate lists.npz --metrics amri", 1, "'amri': no metric"),
     ("evaluate lists.npz --metrics index.map", 1, "'index.map': metrics of queries have no chance"),
     ("evaluate lists.npz --kinds index", 1, "'index': no such kind of rank"),
     ("evaluate lists.npz --weights query", 1, "--weights: "),
     ("evaluate lists.npz --kinds expected --metrics optimistic.mrr", 2, "--kinds chooses rows"),
-    ("evaluate whole.tsv --candidates 9", 1, "scores: whole.tsv: expected either .* got rank"),
+    ("evaluate r.tsv", 1, "--candidates: expected the number .*, as no column of r.tsv has it"),
+    ("evaluate whole.tsv --candidates 9", 1, "--candidates: a column candidates of whole.tsv"),
     ("evaluate ranks.npz --kinds pessimistic --json", 2, "--kinds chooses rows"),
     ("evaluate r.tsv --candidates 9 --nan omit", 2, "--nan cannot apply to ranks in a file"),
 ]
@@ -123,14 +139,18 @@ OF_SCORES += [(f"{EVALUATE} {more}", code, words) for more, code, words in OUTPU
 RUNS = "compare run.txt nan.run --qrels qrels.txt"
 OF_SEVERAL = [
     ("compare ranks.npz", 2, "expected the ranks of at least two models, each once"),
-    ("compare ranks.npz ranks.npz", 2, "expected the ranks of at least two models, each once"),
+    ("compare ranks.npz ranks.npz", 2, "expected the ranks of different models, each once"),
     ("compare ranks.npz other.npz -l 2", 2, "--relevance-level cannot apply to ranks of tasks"),
     ("compare ranks.npz other.npz --candidates 9", 2, "--candidates cannot apply to saved ranks"),
     ("compare ranks.npz other.npz --by side", 1, "--by: these ranks have no labels 'side'"),
-    ("compare ranks.npz r.tsv", 1, "ranks: r.tsv: expected either a column candidates, or --cand"),
+    ("compare ranks.npz r.tsv", 1, "--candidates: expected the number .* no column of r.tsv has"),
     ("compare ranks.npz run.txt", 1, "ranks: run.txt: .*`truerank retrieval QRELS RUN`"),
     ("compare ranks.npz counter.npz", 1, "ranks: counter.npz: "),
-    ("compare ranks.npz run.txt --qrels qrels.txt", 1, "ranks: ranks.npz: .* runs"),
+    (
+        "compare ranks.npz run.txt --qrels qrels.txt",
+        1,
+        "ranks: ranks.npz: expected text, got saved ranks",
+    ),
     (f"{RUNS} --metrics auc", 1, "ranks: nan.run: "),
     (f"{RUNS} --candidates 2", 1, "--candidates: .* at least 3"),
     (f"{RUNS} --candidates 9", 1, "ranks: nan.run: "),
@@ -231,11 +251,10 @@ def test_lines(run: Run, line: str, code: int, words: str) -> None:
 HEADER = "candidates\tquery\trank\ttarget\n"
 BOTH = "optimistic\tpessimistic\tcandidates\n"
 WITHOUT_RANKS = [
-    ("rank\n1\n", "expected either a column candidates, or --candidates N"),
     ("rank\tpessimistic\n1\t9\n", "expected a column rank, or the two .* got rank, pessimistic"),
     ("rank\trank\n1\t1\n", "expected columns of .*, each once, got rank, rank"),
     ("rank\tscore\n1\t9\n", "expected columns of .*, each once, got rank, score"),
-    ("1\n2\n", "expected a first line .*; scores need TARGETS, and lists are read by `truerank"),
+    ("1\n2\n", "expected a first line that names columns .* and without quotes, got 1"),
     ("", "expected a first line that names"),
     (
         "rank;side\n1;head\n",
@@ -243,7 +262,7 @@ WITHOUT_RANKS = [
     ),
     (
         '"rank"\t"side"\n1\t"head"\n',
-        r"expected a first line .* and without quotes; .*, got \"rank\"",
+        r"expected a first line .* and without quotes, got \"rank\"",
     ),
     (
         f"{HEADER}9\ta\t2.5\tx\n",
@@ -261,4 +280,4 @@ WITHOUT_RANKS = [
 @pytest.mark.parametrize(("text", "words"), WITHOUT_RANKS)
 def test_text_without_ranks(run: Run, text: str, words: str) -> None:
     Path("mine.tsv").write_text(text)
-    refused(run, "evaluate mine.tsv", 1, f"scores: mine.tsv: {words}")
+    refused(run, "evaluate mine.tsv", 1, f"ranks: mine.tsv: {words}")

@@ -32,7 +32,7 @@ def parse_candidates(name: str, text: str) -> Any:
     "Names of the left or right entities that the pairs use, a line for each row of LEFT or RIGHT. "
     "Without them, pairs in text are row numbers, from 0. Pairs in .npy always are.",
 )
-@option("--test", options.INPUT, "The pairs to rank, in place of PAIRS.")
+@option("--test", options.TEXT, "The pairs to rank, in place of PAIRS.")
 @option(
     "--candidates",
     options.Value(parse_candidates, "name|files"),
@@ -74,7 +74,7 @@ def align(values: Values) -> None:
         raise click.UsageError(f"expected {expected}, got {' '.join(paths) or 'none'}")
     for name, path in zip(names, paths, strict=True):
         if name == "PAIRS":  # The task reads them, for it knows the names.
-            values["pairs"] = options.note_file(path)
+            values["pairs"] = options.open_text(name, path)
         else:
             values[name.lower()] = options.read_vectors(name, path)
     with called(left="LEFT", right="RIGHT"):

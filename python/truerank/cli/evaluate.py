@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import glob
+import itertools
 import json
 import os
-import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -17,9 +19,8 @@ from truerank import InputError, InputValueError
 
 from ..stores import check_order
 from . import options
-from .options import Values, called, command, option, take
+from .options import RANKS_IN_TEXT, SAVED_RANKS, Values, called, command, option, take
 from .output import (
-    SAVED,
     bar,
     check_printing,
     command_line,
@@ -35,121 +36,71 @@ if TYPE_CHECKING:
 
     from ..inference import Comparison, Comparisons
 
+RANKS = (SAVED_RANKS, RANKS_IN_TEXT, "")  # What may be ranks: `Ranks.from_ranks` reads text.
 LABELS = {"side": "side", "relation": "relation", "query": "queries"}
-KINDS = {
-    "truerank.ranks": "saved ranks",
-    "truerank.counter": "saved counters",
-    "truerank.topk": "saved lists",
-}
 REPEAT_RULES = ("refuse", "drop", "keep")
-TEXT = "ranks in a file of text"
 # The exit codes of `compare --margin` where the new model is worse, and where a metric is refused.
 WORSE_CODE = 3
 REFUSED_CODE = 1
-# The columns of such a file that are a rank, of which it has one or two, and all that are read.
-RANKS = ({"rank"}, {"optimistic", "pessimistic"})
-NUMBERS = ("rank", "optimistic", "pessimistic", "candidates")
-COLUMNS = (*NUMBERS, "side", "relation", "query", "target", "unit")
-NO_HEADER = (
-    f"a first line that names columns ({', '.join(COLUMNS)}), with tabs between them (in .csv "
-    "commas) and without quotes; scores need TARGETS, and lists are read by "
-    "`truerank retrieval QRELS RUN`"
-)
 
 
-def is_text(path: str) -> bool:
-    """Whether there is a file, and it is none of arrays or of truerank."""
-    if not os.path.isfile(path) or path.lower().endswith((".npy", ".npz")):
-        return False
-    return not options.archive_kind("scores", path)
+# -- models ----------------------------------------------------------------------------------------
 
 
-# -- scores, or ranks ------------------------------------------------------------------------------
+def read_targets(text: str) -> Any:
+    """Read columns as `read_columns` does; other files in their place are refused."""
+    if not options.is_of_columns(text) and os.path.isfile(text):
+        raise options.wrong_file("TARGETS", text, "a .npy file, or a number")
+    return options.read_columns("TARGETS", text)
 
 
-def read_rows(path: str) -> list[tuple[int, list[str]]]:
-    """Read the lines of a file of ranks, with their numbers; the first one names the columns."""
-    between = "commas" if path.lower().removesuffix(".gz").endswith(".csv") else "tabs"
-    return list(options.read_fields("scores", path, between)) or [(0, [])]
+def files_of_models(words: Sequence[str]) -> dict[str, list[str]]:
+    """Return the files of each model by its name: a word is a file, or a pattern of runs."""
+    names = [Path(word).stem for word in words]
+    if len(set(names)) < len(names):
+        names = list(words)
+    files = {name: matching_files(word) for name, word in zip(names, words, strict=True)}
+    every_file = list(itertools.chain.from_iterable(files.values()))
+    if len(files) < len(names) or options.is_one_file(*every_file):
+        raise click.UsageError("expected the ranks of different models, each once")
+    return files
 
 
-def check_names(path: str, names: Sequence[str], candidates: Any) -> None:
-    """Refuse a first line that does not name the columns of ranks."""
-    expected = ""
-    rank_columns = set(names) & {"rank", "optimistic", "pessimistic"}
-    has_column, has_option = "candidates" in names, candidates is not None
-    if set(names).isdisjoint(COLUMNS):
-        expected = NO_HEADER
-    elif not set(names) <= set(COLUMNS) or len(set(names)) < len(names):
-        expected = f"columns of {', '.join(COLUMNS)}, each once"
-    elif rank_columns not in RANKS:
-        expected = "a column rank, or the two columns optimistic and pessimistic"
-    elif has_column == has_option:
-        expected = "either a column candidates, or --candidates N, the number for each task"
-    if expected:
-        raise InputValueError("scores", expected=expected, got=", ".join(names), place=path)
+def matching_files(word: str) -> list[str]:
+    """Return the files of a pattern in their order, or the file itself."""
+    if os.path.exists(word) or not set("*?[") & set(word):
+        return [word]
+    files = sorted(glob.glob(word, recursive=True))
+    if not files:
+        raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", word)
+    return files
 
 
-def read_column(path: str, name: str, fields: Mapping[int, str]) -> list[Any]:
-    """Return the fields of a column, by the numbers of their lines; ranks are integers."""
-    if name not in NUMBERS:
-        return list(fields.values())
-    for number, field in fields.items():
-        if not re.fullmatch("0|-?[1-9][0-9]{0,17}", field):
-            expected = f"an integer as the {name} (columns optimistic and pessimistic have both "
-            expected += "ends of a tie)"
-            place = f"{path}: line {number}"
-            raise InputValueError("scores", expected=expected, got=field, place=place)
-    return list(map(int, fields.values()))
+def read_models(files: Mapping[str, Sequence[str]], values: Values) -> dict[str, list[tr.Ranks]]:
+    """Read the ranks of each model's runs, which are saved or text.
 
+    The number of candidates is that of all files of text that lack this column.
+    """
+    paths = list(itertools.chain.from_iterable(files.values()))
+    headers = {}
+    for path in paths:
+        kind = options.describe_file("ranks", path)
+        if kind not in RANKS:
+            raise options.wrong_file("ranks", path, "saved ranks, or ranks in text")
+        if kind != SAVED_RANKS:
+            _, headers[path] = next(options.read_fields("ranks", path), (0, []))
+    candidates = values.pop("candidates", None) if headers else None
+    lacking = [path for path in headers if "candidates" not in headers[path]]
 
-def read_ranks(path: str, lines: Sequence[tuple[int, list[str]]], candidates: Any) -> tr.Ranks:
-    """Read the ranks of another tool from the lines of a file, as `Ranks.from_ranks` takes them."""
-    (_, names), *rows = lines
-    check_names(path, names, candidates)
-    for number, fields in rows:
-        if len(fields) != len(names) or not all(fields):
-            expected = f"{len(names)} fields, none empty"
-            place = f"{path}: line {number}"
-            got = ", ".join(map(repr, fields))
-            raise InputValueError("scores", expected=expected, got=got, place=place)
-    columns: dict[str, Any] = {"candidates": candidates}
-    for i, name in enumerate(names):
-        columns[name] = read_column(path, name, {number: fields[i] for number, fields in rows})
-    best_ranks = columns.pop("rank" if "rank" in names else "optimistic")
-    try:
-        return tr.Ranks.from_ranks(best_ranks, **columns)
-    except InputError as error:
-        if isinstance(error.place, int):  # the position of a task
-            line_number, _ = rows[error.place]
-            error.place = f"{path}: line {line_number}"
-        else:
-            error.place = path
-        if error.argument in ("ranks", *names):
-            error.argument = "scores"
-        raise
+    def read(path: str) -> tr.Ranks:
+        if path not in headers:
+            return tr.load(path)
+        # If no file lacks the column, the number is refused.
+        number = candidates if path in (lacking or headers) else None
+        return tr.Ranks.from_ranks(path, candidates=number)
 
-
-def read_targets(name: str, text: str) -> Any:
-    """Read columns as `read_columns` does; ranks in their place are of another model."""
-    is_saved = (
-        text.lower().endswith(".npz") and os.path.isfile(text) and options.archive_kind(name, text)
-    )
-    if is_saved or (not options.is_of_columns(text) and is_text(text)):
-        expected = "a .npy file, or a number; ranks of two models are compared by `truerank "
-        expected += f"compare RANKS {text}`, and make one table by truerank.table in Python"
-        raise InputValueError(name, expected=expected, got=text)
-    return options.read_columns(name, text)
-
-
-def open_ranks(path: str, values: Values) -> tuple[tr.Ranks | None, str]:
-    """Return the ranks of a file, None where it has scores, and what it has."""
-    if os.path.isfile(path) and options.archive_kind("scores", path):
-        with called(path="scores"):
-            return tr.load(path), SAVED
-    if "targets" not in values and is_text(path):
-        return read_ranks(path, read_rows(path), values.pop("candidates", None)), TEXT
-    return None, "scores"
+    with called(path="ranks"):
+        return {name: list(map(read, runs)) for name, runs in files.items()}
 
 
 @command(
@@ -158,8 +109,7 @@ def open_ranks(path: str, values: Values) -> tuple[tr.Ranks | None, str]:
     options.COUNTING,
     options.REPORTING,
 )
-@click.argument("scores", type=options.SCORES, required=False)
-@click.argument("targets", type=options.Value(read_targets, "number|file"), required=False)
+@click.argument("files", type=options.SCORES, nargs=-1, metavar="SCORES TARGETS | RANKS ...")
 @option("--member", options.WORD, "Name of the array in an .npz file.")
 @option(
     "--labels",
@@ -173,12 +123,15 @@ def evaluate(values: Values) -> None:
 
     SCORES has one row for each task (see --rows): a .npy or .npz file, the files of a pattern in
     quotes ("part-*.npy"). Files may be larger than memory. TARGETS is a .npy file with the column
-    of each true candidate, or a number: one column for all tasks. SCORES may also be the .npz file
-    of ranks that --save of any command wrote, without TARGETS; the report is that of this command.
-    It may also be text with the ranks of another tool, from 1 on, below a line that names the
-    columns: rank, or optimistic and pessimistic; candidates, unless --candidates gives their
-    number; perhaps side, relation, query, target, unit (tabs between them, in .csv commas). With
-    --save FILE, a count that was stopped goes on from FILE.partial if you run the same line again.
+    of each true candidate, or a number: one column for all tasks. With --save FILE, a count that
+    was stopped goes on from FILE.partial if you run the same line again.
+
+    RANKS is the .npz file that --save of any command wrote; the report is that of this command. It
+    may also be text with the ranks of another tool, from 1 on, below a line that names the columns:
+    rank, or optimistic and pessimistic; candidates, unless --candidates gives their number; perhaps
+    side, relation, query, target, unit (tabs between them, in .csv commas). Several files are
+    models, each a row of one table; the files of a pattern in quotes ("transe-*.npz") are the runs
+    of one model, with the mean and standard deviation over them.
 
     \b
     truerank evaluate scores.npy targets.npy --filter filter.npz \\
@@ -189,13 +142,47 @@ def evaluate(values: Values) -> None:
     truerank evaluate ranks.npz --metrics mrr,amri --by relation --interval
     truerank evaluate ranks.tsv --candidates 14541 --filtered-by train,valid \\
         --save other.npz
+    truerank evaluate "transe-*.npz" rotate.npz --metrics mrr,hits@10
     """
+    words = values.pop("files", ())
+    if not words:
+        raise click.UsageError("Missing argument 'SCORES'.")
+    kind = options.describe_file("scores", matching_files(words[0])[0])
+    if kind not in (options.ARRAYS, *RANKS):
+        raise options.wrong_file("scores", words[0], "scores and TARGETS, or ranks")
+    if kind == options.ARRAYS:
+        evaluate_scores(words, values)
+        return
+    models = read_models(files_of_models(words), values)
+    if sum(map(len, models.values())) > 1:
+        show_models(models, values)
+        return
+    [[ranks]] = models.values()
+    add_facts = read_facts(values, kind)
+
+    def read_known() -> tr.Ranks:
+        options.note_file(words[0])  # Only now, as the same line may save ranks in it.
+        return add_facts(ranks)
+
+    show_report(read_known, values, kind or RANKS_IN_TEXT, unit=unit_of(ranks))
+
+
+def evaluate_scores(words: Sequence[str], values: Values) -> None:
+    """Rank by scores and targets, and report the metrics."""
+    labels = {LABELS[name]: value for name, value in values.get("labels", {}).items()}
+    add_facts = read_facts(values, options.ARRAYS)
+    with called(queries="--labels query"):
+        arguments = rank_arguments(words, values, labels)
+    checkpoint = arguments.get("checkpoint")
+    show_report(lambda: add_facts(tr.rank(**arguments)), values, "scores")
+    if checkpoint is not None:
+        Path(checkpoint).unlink(missing_ok=True)
+
+
+def read_facts(values: Values, kind: str) -> Callable[[tr.Ranks], tr.Ranks]:
+    """Return what adds the labels that were given, and the splits of the filter, to ranks."""
     labels = {LABELS[name]: value for name, value in values.pop("labels", {}).items()}
     filtered_by = values.pop("filtered_by", None)
-    scores = values.pop("scores", None)
-    if scores is None:
-        raise click.UsageError("Missing argument 'SCORES'.")
-    known_ranks, kind = open_ranks(scores, values)
 
     def add_facts(ranks: tr.Ranks) -> tr.Ranks:
         if labels:
@@ -203,32 +190,46 @@ def evaluate(values: Values) -> None:
                 ranks = ranks.with_labels(**labels)
         if filtered_by is None:
             return ranks
-        if not ranks.protocol.filter and kind != TEXT:
+        if not ranks.protocol.filter and kind in (options.ARRAYS, SAVED_RANKS):
             raise InputValueError("--filtered-by", "these ranks are unfiltered")
         return ranks.with_protocol(filter=filtered_by)
 
-    if known_ranks is not None:
-
-        def read_known() -> tr.Ranks:
-            options.note_file(scores)  # Only now, as the same line may save ranks in it.
-            return add_facts(known_ranks)
-
-        show_report(read_known, values, kind, unit=unit_of(known_ranks))
-        return
-    with called(queries="--labels query"):
-        arguments = rank_arguments(scores, values, labels)
-    checkpoint = arguments.get("checkpoint")
-    show_report(lambda: add_facts(tr.rank(**arguments)), values, "scores")
-    if checkpoint is not None:
-        Path(checkpoint).unlink(missing_ok=True)
+    return add_facts
 
 
-def rank_arguments(path: str, values: Values, labels: Values) -> Values:
+def show_models(models: Mapping[str, Sequence[tr.Ranks]], values: Values) -> None:
+    """Print the table of several models, or of the runs of one."""
+    printing = take(values, options.PRINTING)
+    layout = take(values, "percent interval kinds metrics")
+    reports = reports_of_models(models, values, take(values, "by weights seed"))
+    options.refuse(values, "several models")
+    check_printing(printing)
+    groups = next(iter(reports.values()))[0].by is not None
+    with called(**{f"reports[{name!r}]": name for name in reports}):
+        show(tr.table(reports, groups=groups, **layout), printing)
+
+
+def reports_of_models(
+    models: Mapping[str, Sequence[tr.Ranks]], values: Values, grouping: Values
+) -> dict[str, list[tr.Report]]:
+    """Report the runs of each model, by a relevance level if it is given."""
+    rules = take(values, "relevance_level")
+    if unit_of(next(iter(models.values()))[0]) == "task":
+        options.refuse(rules, "ranks of tasks with one right answer each")
+    return {
+        name: [tr.report(run.with_protocol(**rules), **grouping) for run in runs]
+        for name, runs in models.items()
+    }
+
+
+def rank_arguments(words: Sequence[str], values: Values, labels: Values) -> Values:
     """Return the arguments of `rank`; labels and groups are checked, as a count may take long."""
-    if "targets" not in values:
-        way = "truerank retrieval QRELS RUN"
-        raise click.UsageError(f"Missing argument 'TARGETS'; for lists it is `{way}`")
-    targets = values.pop("targets")
+    if len(words) == 1:
+        raise click.UsageError("Missing argument 'TARGETS', the columns of the true candidates")
+    if len(words) > 2:
+        raise click.UsageError(f"expected SCORES TARGETS, got {' '.join(words)}")
+    path, word = words
+    targets = read_targets(word)
     has_columns = values.get("axis") == "columns"
     store = open_store(path, **take(values, "member dtype io axis"))
     rules = take(values, "filter rows candidates order nan threads")
@@ -260,7 +261,7 @@ def rank_arguments(path: str, values: Values, labels: Values) -> Values:
     "columns list_columns duplicates order nan relevance_level gain exclude seed html metrics",
     options.PRINTING,
 )
-@click.argument("ranks", type=options.INPUT, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
+@click.argument("ranks", type=options.SCORES, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
 @option(
     "--level",
     click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -278,7 +279,7 @@ def rank_arguments(path: str, values: Values, labels: Values) -> Values:
     "Groups by a label of the ranks, such as query: all that the second of two models made worse "
     "are listed in place of the table; with --html all groups have rows on its page instead.",
 )
-@option("--qrels", options.INPUT, "Right answers; the files are then runs, such as TREC's.")
+@option("--qrels", options.TEXT, "Right answers; the files are then runs, such as TREC's.")
 @option(
     "--candidates",
     options.CANDIDATES,
@@ -325,38 +326,34 @@ def compare_files(values: Values) -> None:
     new model is worse by one metric, else 1 if a metric is refused, else 0; 1 and 2 are errors,
     too.
 
-    Each file is a model of one run. Compare several runs of a model, such as two seeds, in Python,
-    which adds the variance between runs: tr.compare([tr.load("A0.npz"), tr.load("A1.npz")],
-    [tr.load("B0.npz"), tr.load("B1.npz")], metric="mrr").
+    Each file is a model of one run. A pattern in quotes ("transe-*.npz") is a model of several
+    runs, such as seeds, whose variance is added; all models then have several.
 
     Models are compared unit by unit: by the label "unit" of the ranks (test triples, aligned
     pairs, queries), or task by task without this label; --unit names another label.
     """
-    paths = values.pop("ranks", ())
-    if len(paths) < 2 or options.is_one_file(*paths):
+    files = files_of_models(values.pop("ranks", ()))
+    if len(files) < 2:
         raise click.UsageError("expected the ranks of at least two models, each once")
     margin = values.pop("margin", None)
     lists_losses = "by" in values and "html" not in values
-    if len(paths) != 2 and (lists_losses or margin is not None):
+    has_runs = any(len(paths) > 1 for paths in files.values())
+    if (len(files) != 2 or has_runs) and (lists_losses or margin is not None):
         raise click.UsageError("--margin and --by need two files, base first")
+    if "html" in values and ("common" in values or has_runs):
+        problem = "--html shows all queries of each model, and does not go with "
+        raise click.UsageError(problem + ("several runs" if has_runs else "--common"))
     printing = take(values, options.PRINTING)
     page = values.pop("html", None)
     metrics = values.pop("metrics", ["mrr"])
     seed = values.pop("seed", 0)
     check_printing(printing, html=page)
     are_runs = "qrels" in values
-    ranks = model_ranks(paths, values)
-    rules = take(values, "relevance_level")
-    if unit_of(next(iter(ranks.values()))) == "task":
-        options.refuse(rules, "ranks of tasks with one right answer each")
-    grouping = {} if lists_losses else take(values, "by")
-    if page is not None and "common" in values:
-        raise click.UsageError(
-            "--html shows all queries of each model, and does not go with --common"
-        )
-    models = {}
-    for name, each in ranks.items():
-        models[name] = tr.report(each.with_protocol(**rules), seed=seed, **grouping)
+    models: Any = _evaluate_runs(files, values) if are_runs else _read_ranks(files, values)
+    grouping = {"seed": seed} | ({} if lists_losses else take(values, "by"))
+    models = reports_of_models(models, values, grouping)
+    if not has_runs:
+        models = {name: run for name, [run] in models.items()}
     names = {"metric": "--metrics"}
     if are_runs:
         names["entities"] = "--candidates"
@@ -434,47 +431,18 @@ def describe_losses(losses: Sequence[Values], pair: Comparison) -> str:
     return f"lost most: {'; '.join(parts)}"
 
 
-def model_ranks(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]:
-    """Return the ranks of each model by its name: saved, of text, or with --qrels of its run."""
-    are_runs = "qrels" in values
-    texts = [path for path in paths if is_text(path)]
-    for path in paths:
-        if are_runs and path not in texts and os.path.isfile(path):
-            expected = "only runs with --qrels; `truerank retrieval --save` makes ranks of a run"
-            raise InputValueError("ranks", expected=expected, got="saved ranks", place=path)
-    names = [Path(path).stem for path in paths]
-    if len(set(names)) < len(names):
-        names = list(paths)
-    files = dict(zip(names, paths, strict=True))
-    if are_runs:
-        return _evaluate_runs(files, values)
-    return _read_saved_or_text(files, texts, values)
-
-
-def _read_saved_or_text(
-    files: Mapping[str, str], texts: Sequence[str], values: Values
-) -> dict[str, tr.Ranks]:
-    """Read the ranks of each model: of text with the number of candidates, or saved ones."""
-    candidates = values.pop("candidates", None) if texts else None
+def _read_ranks(files: Mapping[str, Sequence[str]], values: Values) -> dict[str, list[tr.Ranks]]:
+    """Read the ranks of models, which take no options of runs."""
+    for path in itertools.chain.from_iterable(files.values()):
+        options.note_file(path)
+    models = read_models(files, values)
     refused = "candidates columns list_columns duplicates order nan gain exclude"
-    options.refuse(take(values, refused), "saved ranks")
-    with called(scores="ranks", path="ranks"):
-        lines = {path: read_rows(path) for path in texts}
-        headers = {path: names for path, ((_, names), *_) in lines.items()}
-        # The number is for the files that lack the column; if none does, it is refused.
-        without_column = [path for path in texts if "candidates" not in headers[path]] or texts
-        ranks = {}
-        for name, path in files.items():
-            if path in texts:
-                number = candidates if path in without_column else None
-                ranks[name] = read_ranks(path, lines[path], number)
-            else:
-                ranks[name] = tr.load(path)
-        return ranks
+    options.refuse(take(values, refused), SAVED_RANKS)
+    return models
 
 
-def _evaluate_runs(files: Mapping[str, str], values: Values) -> dict[str, tr.Ranks]:
-    """Rank the right answers of --qrels in the run of each model."""
+def _evaluate_runs(files: Mapping[str, Sequence[str]], values: Values) -> dict[str, list[tr.Ranks]]:
+    """Rank the right answers of --qrels in the files of each model."""
     with called(entities="--candidates", ids="ranks"):
         facts = take(values, "qrels columns gain")
         facts |= options.candidates_of_lists(values.pop("candidates", None))
@@ -483,11 +451,13 @@ def _evaluate_runs(files: Mapping[str, str], values: Values) -> dict[str, tr.Ran
         list_columns = values.pop("list_columns", None)
         task = tr.retrieval.Task(**facts)
         rules = take(values, "order nan duplicates") | {"progress": bar()}
-        ranks = {}
+
+        def evaluate_lists(path: str) -> tr.Ranks:
+            path = options.open_text("ranks", path)
+            return task.evaluate_lists(path, columns=list_columns, **rules).ranks
+
         with called(columns="--list-columns"):
-            for name, path in files.items():
-                ranks[name] = task.evaluate_lists(path, columns=list_columns, **rules).ranks
-        return ranks
+            return {name: list(map(evaluate_lists, runs)) for name, runs in files.items()}
 
 
 # -- several jobs ----------------------------------------------------------------------------------
@@ -534,25 +504,24 @@ def merge(values: Values) -> None:
     paths = [path for _, path in words]
     if len(paths) < 2 or options.is_one_file(*paths):
         raise click.UsageError("expected the saved counts of at least two jobs, each once")
-    kinds = [options.archive_kind("parts", path) for path in paths]
+    kinds = [options.describe_file("parts", path) for path in paths]
     for path, kind in zip(paths, kinds, strict=True):
-        if kind not in KINDS:
-            expected = "saved ranks, counters or lists"
-            raise InputValueError("parts", expected=expected, got=repr(kind[:80]), place=path)
+        if kind not in options.SAVED_KINDS.values():
+            raise options.wrong_file("parts", path, "saved ranks, counters or lists")
         if kind != kinds[0]:
-            expected = f"{KINDS[kinds[0]]}, as {paths[0]}"
-            raise InputValueError("parts", expected=expected, got=KINDS[kind], place=path)
+            expected = f"{kinds[0]}, as {paths[0]}"
+            raise InputValueError("parts", expected=expected, got=kind, place=path)
     names = {name for name, _ in words}
-    if names != {None} and (None in names or kinds[0] != "truerank.ranks"):
+    if names != {None} and (None in names or kinds[0] != SAVED_RANKS):
         expected = "NAME=FILE for each file, or for none; only saved ranks have names"
         raise click.UsageError(f"expected {expected}")
-    if kinds[0] == "truerank.topk":
+    if kinds[0] == options.LISTS:
         from .indexes import merge_lists  # Other files need none of it.
 
         merge_lists(paths, values)
         return
     with called(parts="parts", path="parts", update="parts"):
-        if kinds[0] == "truerank.ranks":
+        if kinds[0] == SAVED_RANKS:
             ranks = joined_ranks(words, values.pop("repeats", None))
         else:
             options.refuse(take(values, "repeats"), "counters")
@@ -562,7 +531,7 @@ def merge(values: Values) -> None:
                 with called(other=path):
                     counter.merge(part)
             ranks = counter.ranks()
-    show_report(lambda: ranks, values, SAVED, unit=unit_of(ranks))
+    show_report(lambda: ranks, values, SAVED_RANKS, unit=unit_of(ranks))
 
 
 def joined_ranks(words: Sequence[tuple[str | None, str]], repeats: Any) -> tr.Ranks:

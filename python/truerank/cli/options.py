@@ -37,6 +37,29 @@ Decorator = Callable[[Any], Any]
 # called.
 _FILES = "truerank.files"
 _NAMES = "truerank.names"
+# What files hold, and the commands that take them.
+SAVED_RANKS, COUNTERS, LISTS = "saved ranks", "saved counters", "saved lists"
+SAVED_KINDS = {"truerank.ranks": SAVED_RANKS, "truerank.counter": COUNTERS, "truerank.topk": LISTS}
+ARRAYS = "an array"
+RANKS_IN_TEXT = "ranks in a file of text"
+KINDS_OF_TEXT = {
+    "ranks": RANKS_IN_TEXT,
+    "lists": "a run",
+    "judgements": "right answers",
+    "facts": "facts",
+    "pairs": "pairs",
+}
+TAKERS = {
+    SAVED_RANKS: "`truerank evaluate`, `compare` and `merge` take",
+    COUNTERS: "`truerank merge` takes",
+    LISTS: "`truerank merge` and `recall` take",
+    ARRAYS: "`truerank evaluate SCORES TARGETS` takes",
+    RANKS_IN_TEXT: "`truerank evaluate` and `compare` take",
+    "a run": "`truerank retrieval QRELS RUN` takes, and `compare` with --qrels",
+    "right answers": "`truerank retrieval QRELS RUN` takes",
+    "facts": "`truerank link-prediction --test FACTS` takes",
+    "pairs": "`truerank alignment LEFT RIGHT PAIRS` takes",
+}
 _SELECTION = ("indptr", "indices", "lists")
 _DIGITS = 20  # Any number of so many digits is beyond the largest that an array holds.
 
@@ -108,6 +131,8 @@ def read_members(
         needed = (*needed, "shape")
     if not arrays.keys() >= set(needed):
         expected = f"members {' and '.join(needed)}"
+        if "truerank" in members:
+            raise wrong_file(argument, path, expected)
         raise InputValueError(argument, expected=expected, got=", ".join(members) or "nothing")
     return arrays
 
@@ -124,6 +149,40 @@ def archive_kind(argument: str, path: str) -> str:
         return str(json.loads(header.tobytes())["kind"])
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise InputValueError(argument, f"damaged header: {error}", place=path) from error
+
+
+def read_fields(argument: str, path: str, between: str = "") -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of each line of text, and its fields, as the reader of text does."""
+    from ..records import text  # Scores alone do not need it.
+
+    return text.read_fields(argument, path, between)
+
+
+def describe_file(argument: str, path: str) -> str:
+    """Say what a file holds, as `TAKERS` does; "": it is text of another form."""
+    kind = archive_kind(argument, path)
+    if kind:
+        return SAVED_KINDS.get(kind, repr(kind[:80]))
+    if path.lower().endswith((".npy", ".npz")):
+        return ARRAYS
+    from ..records import text
+
+    return KINDS_OF_TEXT.get(text.find_kind(argument, path), "")
+
+
+def wrong_file(argument: str, path: str, expected: str) -> InputValueError:
+    """Return the error of a file that other commands take, which it names."""
+    kind = describe_file(argument, path)
+    got = f"{kind}, which {TAKERS[kind]}" if kind in TAKERS else kind or "text of another form"
+    return InputValueError(argument, expected=expected, got=got, place=path)
+
+
+def open_text(argument: str, path: str) -> str:
+    """Return the name of a file of text as `note_file` does; what truerank saved is none."""
+    name = note_file(path)
+    if os.path.isfile(name) and archive_kind(argument, name):
+        raise wrong_file(argument, name, "text")
+    return name
 
 
 def read_vectors(argument: str, path: str) -> Any:
@@ -208,14 +267,6 @@ def read_vocabulary(argument: str, path: str) -> Any:
 def read_names(argument: str, path: str) -> Sequence[str] | Sequence[int]:
     """Read labels as they are, in the order of their ids."""
     return read_vocabulary(argument, path).names or ()
-
-
-def read_fields(argument: str, path: str, between: str = "tabs") -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of each line of text, and its fields, as `split_fields` reads them."""
-    from ..records.text import split_fields, text_lines  # Scores alone do not need it.
-
-    for number, line in text_lines(argument, path):
-        yield number, split_fields(line, between, f"{argument}: {path}", number)
 
 
 def read_words(option: str, text: str) -> list[str]:
@@ -325,6 +376,7 @@ WORD = Value(lambda _, text: text, "name")
 WORDS = Value(read_words, "name,...")
 SCORES = Value(lambda _, path: note_file(path) if is_pipe(path) else path)  # Perhaps a pattern.
 INPUT = Value(lambda _, path: note_file(path))
+TEXT = Value(open_text)
 OUTPUT = Value(lambda _, path: Path(path))
 ARRAY = Value(read_array)
 VECTORS = Value(read_vectors)

@@ -26,7 +26,17 @@ from ..reporting.reports import report_task
 from ..stores import Store, open_scores
 from ..tables.forms import write_json
 from ..tables.table import Layout
-from .options import AXES, MEASURED, STYLES, Values, files_read, note_file, refuse, take
+from .options import (
+    AXES,
+    MEASURED,
+    SAVED_RANKS,
+    STYLES,
+    Values,
+    files_read,
+    note_file,
+    refuse,
+    take,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +45,6 @@ if TYPE_CHECKING:
     from ..tables import AsTable
 
 START_AFTER = 0.5  # Runs of fewer seconds draw no bar.
-SAVED = "saved ranks"
 # The options that the protocol of ranks takes, by what counts once in them.
 RULES = {"task": "split", "query": "split relevance_level answerless"}
 WRITING = ("json", "style", "output", "force")  # Where and in which form a result is written.
@@ -175,7 +184,7 @@ def show_report(
         )
     counted = evaluate()
     ranks = counted if isinstance(counted, tr.Ranks) else counted.ranks
-    if what != SAVED:
+    if what != SAVED_RANKS:
         rules["files"] = files_read()
     ranks = ranks.with_protocol(**rules)
     if "save" in outputs:

@@ -22,7 +22,7 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
     if not (options.is_pipe(text) or os.path.exists(text)):
         return text
     groups: dict[str, str] = {}
-    for number, fields in options.read_fields(argument, options.note_file(text)):
+    for number, fields in options.read_fields(argument, options.note_file(text), "tabs"):
         place = f"{text}: line {number}"
         if len(fields) != 2 or not all(fields):
             expected = "a name and its group, with a tab between them"
@@ -44,13 +44,13 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
     "list_columns duplicates bias relevance_level gain exclude",
     options.REPORTED,
 )
-@click.argument("files", type=options.INPUT, nargs=-1, metavar="[QRELS RUN]")
+@click.argument("files", type=options.TEXT, nargs=-1, metavar="[QRELS RUN]")
 @option(
     "--qrels",
-    options.INPUT,
+    options.TEXT,
     "The right answers, perhaps gzipped: lines qid 0 docid relevance, or a header of names.",
 )
-@option("--lists", options.INPUT, "Lists of the top candidates: a TREC run, or a header of names.")
+@option("--lists", options.TEXT, "Lists of the top candidates: a TREC run, or a header of names.")
 @option(
     "--misses",
     MISSES,
