@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .naming import printable
+from .naming import printable, show_unicode_form
 
 # A message shows at most so much of a value.
 _LONGEST_INTEGER_BITS = 256
@@ -168,7 +168,7 @@ def message_text(
     ways_out = [(write(option), option.effect) for option in message.remedies]
     sentences = [": ".join([*names, problem])]
     sentences += [f"{option} {effect}" for option, effect in ways_out if option]
-    return printable("; ".join(sentences))
+    return printable(show_unicode_form("; ".join(sentences)))
 
 
 def _shorten(got: object) -> str:

@@ -14,8 +14,10 @@ import re
 import reprlib
 import sys
 import textwrap
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, TypeVar
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -102,6 +104,21 @@ def printable(text: str, keep: str = "") -> str:
         return quoted[1:-1]
 
     return _UNPRINTABLE.sub(escape, text)
+
+
+def show_unicode_form(text: str) -> str:
+    """Escape what Unicode's form NFC writes otherwise: names that look alike then differ.
+
+    >>> print(show_unicode_form("caf\u00e9, not cafe\u0301"))
+    caf\u00e9, not cafe\\u0301
+    """
+    if unicodedata.is_normalized("NFC", text):
+        return text
+    characters = []
+    for before, character in pairwise(f" {text}"):
+        is_kept = unicodedata.is_normalized("NFC", before + character)
+        characters.append(character if is_kept else ascii(character)[1:-1])
+    return "".join(characters)
 
 
 def terminal_text(text: str) -> str:

@@ -333,7 +333,7 @@ def test_missing_lists_of_parts_are_findings_of_the_whole() -> None:
     with pytest.warns(UserWarning, match="no list"):
         parts = [task[p::2].evaluate_lists({"1": ["c"], "2": ["d"]}).ranks for p in range(2)]
     (finding,) = tr.report(tr.concatenate(parts)).audit("missing lists")
-    assert (finding.count, finding.message) == (1, "1 of 3 queries without a list")
+    assert (finding.count, finding.message) == (1, "1 of 3 queries without a list, as '3'")
 
 
 def perfect(task: Any, facts: set[Any]) -> tr.Report:

@@ -387,7 +387,7 @@ def test_one_file_is_not_its_own_answer(run: Run) -> None:
     for name in ("qrels", "./qrels", "linked"):
         run(LINE.replace("right.run", name)).refuses(1, f"--lists: {name}: {problem}{log}")
     line = "compare right.run qrels --qrels qrels --candidates 5"
-    run(line).refuses(1, f"ranks: qrels: {problem}{log}")
+    run(line).refuses(1, f"run: qrels: {problem}{log}")
     run(line.replace("run qrels", "run ./right.run")).refuses(2, "different models, each once")
     run("merge right.run linked ./qrels").refuses(2, "at least two jobs, each once")
     Path("copy").write_text(QRELS, encoding="utf-8")
@@ -600,9 +600,7 @@ def test_ways_out_at_the_command_line(run: Run) -> None:
     )
     Path("run").write_text(QRELS.replace("q1", "0"), encoding="utf-8")
     assert run(LINE.replace("right.run", "empty")).err.startswith("Warning: --lists: empty: 2 of 2")
-    assert (
-        "Warning: ranks: empty" in run("compare right.run empty --qrels qrels --candidates 9").err
-    )
+    assert "Warning: run: empty" in run("compare right.run empty --qrels qrels --candidates 9").err
     assert "None" not in run("evaluate two.npz targets.npy").err
 
 

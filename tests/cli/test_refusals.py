@@ -149,11 +149,11 @@ OF_SEVERAL = [
     (
         "compare ranks.npz run.txt --qrels qrels.txt",
         1,
-        "ranks: ranks.npz: expected text, got saved ranks",
+        "run: ranks.npz: expected text, got saved ranks",
     ),
-    (f"{RUNS} --metrics auc", 1, "ranks: nan.run: "),
+    (f"{RUNS} --metrics auc", 1, "run: nan.run: "),
     (f"{RUNS} --candidates 2", 1, "--candidates: .* at least 3"),
-    (f"{RUNS} --candidates 9", 1, "ranks: nan.run: "),
+    (f"{RUNS} --candidates 9", 1, "run: nan.run: "),
 ]
 
 LINK = "link-prediction --known train=train.txt --test test.txt"

@@ -836,7 +836,7 @@ def test_a_golden_set_that_grew_is_evaluated_anew(run: Any) -> None:
     line = "--metrics ndcg@10 --margin 0.01"
     code, _, err = run(f"50.npz 60.npz {line}")
     assert code == 1
-    words = "; if queries were added or removed, evaluate both anew with the same queries"
+    words = "; if queries or grades were changed, evaluate both anew with the same ones"
     assert err.endswith(f"{words}; --common leaves out what was not asked of base\n")
     Path("old.run").write_text(Path("60.run").read_text())
     code, out, _ = run(f"old.run 60.run --qrels qrels.txt --candidates 3 {line}")

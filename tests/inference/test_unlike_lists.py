@@ -301,7 +301,7 @@ def test_a_gate_on_a_golden_set_that_lost_queries() -> None:
     base = evaluated(alike(GROWN, ["a", "b"]), QRELS_OF_GROWTH)
     lists = alike(QUERIES[15:50], ["a"]) | alike(QUERIES[20:30], ["b", "a"])
     new = evaluated(lists, alike(QUERIES[10:50], ["a"]))  # It has no list for five of these.
-    words = "only base has 10, .*; only new has 10, .*; if queries were added or removed, "
+    words = "only base has 10, .*; only new has 10, .*; if queries or grades were changed, "
     ways = "common=True leaves out what was not asked of base and new$"
     refusal(ValueError, f"{words}.*; {ways}", gate, base, new, ["mrr"], 0.01)
     # By hand: of 30 queries that both were asked five have no list, and ten fall to 1/2.

@@ -58,6 +58,10 @@ def test_the_ids_say_the_order(
         ("2\na\t0\n\nb\t1\n", "line 3"),
         ("a\nb\t1\n", "line 2"),
         ("", "line 1"),
+        # Most lines have a tab, or none has but one.
+        ("a 0\nb\t1\nc\t2\n", "line 1: .* got 'a 0'"),
+        ("a\t0\nb\t1\nc 2\n", "line 3: .* got 'c 2'"),
+        ("a 0\nb 1\nc\t2\nd 3\n", r"line 3: .* got 'c\\t2'"),
     ],
 )
 def test_anything_else_is_refused(tmp_path: Path, text: str, words: str) -> None:

@@ -204,8 +204,18 @@ def test_an_empty_file_has_no_lists(tmp_path: Path, read: Any) -> None:
 # -- runs that are written -------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", ["run.csv", "run.csv.gz"])
+def test_commas_and_quotes_of_names_are_read_back(tmp_path: Path, name: str) -> None:
+    lists = {"q,1": {"a,b": 2.5, 'c"d"': 0.5}, '"q"': {"a,b": 1.0, "#": 0.25}}
+    tr.write_run(tmp_path / name, lists, tag="one,two")
+    assert dict(tr.read_run(tmp_path / name)) == lists
+    with pytest.raises(ValueError, match="names without blanks"):
+        tr.write_run(tmp_path / name, {"q 1": {"d": 1.0}})
+
+
 @pytest.mark.parametrize(
-    ("name", "dtype"), [("run.txt", "float32"), ("run.gz", "float64"), ("run.txt", "int64")]
+    ("name", "dtype"),
+    [("run.txt", "float32"), ("run.gz", "float64"), ("run.txt", "int64"), ("x.csv", "float64")],
 )
 def test_runs_are_read_back(tmp_path: Path, name: str, dtype: str) -> None:
     rng = np.random.default_rng(1)

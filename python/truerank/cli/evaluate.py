@@ -443,7 +443,7 @@ def _read_ranks(files: Mapping[str, Sequence[str]], values: Values) -> dict[str,
 
 def _evaluate_runs(files: Mapping[str, Sequence[str]], values: Values) -> dict[str, list[tr.Ranks]]:
     """Rank the right answers of --qrels in the files of each model."""
-    with called(entities="--candidates", ids="ranks"):
+    with called(entities="--candidates", ids="run"):
         facts = take(values, "qrels columns gain")
         facts |= options.candidates_of_lists(values.pop("candidates", None))
         if values.pop("exclude", False):
@@ -453,7 +453,7 @@ def _evaluate_runs(files: Mapping[str, Sequence[str]], values: Values) -> dict[s
         rules = take(values, "order nan duplicates") | {"progress": bar()}
 
         def evaluate_lists(path: str) -> tr.Ranks:
-            path = options.open_text("ranks", path)
+            path = options.open_text("run", path)
             return task.evaluate_lists(path, columns=list_columns, **rules).ranks
 
         with called(columns="--list-columns"):

@@ -46,6 +46,7 @@ BY_NAMES_ONLY = "entities are in another order: tasks are paired by their names"
 BY_POSITION = "position"
 BY_POSITION_ONLY = "paired by position only"
 LEAVES_OUT = "leaves out what was not asked of {}"
+CHANGED_QUERIES = "if queries or grades were changed, evaluate both anew with the same ones"
 UNLIKE_QUERIES = "queries: one name belongs to several tasks in only one of the models"
 BY_NUMBERS_ONLY = "paired by the numbers of queries only"
 
@@ -269,7 +270,7 @@ def _describe_unmatched(a: Ranks, b: Ranks, *only: tuple[str, LabelsByName, IntA
         text += f"; without queries all tasks pair: {name_of_task} has a Task's numbers of queries "
         text += "(for triples relation * entities + entity); give both the same labels"
     if a.answers is not None:  # A golden set may have changed.
-        text += "; if queries were added or removed, evaluate both anew with the same queries"
+        text += f"; {CHANGED_QUERIES}"
     return text
 
 
@@ -635,7 +636,7 @@ def align_models(
     # Rules are compared task by task, so both models must be in one order by now.
     for name, rule in aligned_one.rules.items():
         if not np.array_equal(rule, aligned_two.rules[name]):
-            unlike.append(f"{name}: they differ")
+            unlike.append(f"{name}: they differ; {CHANGED_QUERIES}")
     return (aligned_one, aligned_two), labels, unlike
 
 

@@ -30,7 +30,7 @@ from ..inputs.selection import lengths_to_indptr
 from ..naming import public
 from .columns import FIRST_ROWS, JUDGEMENTS, LISTS, Column, check_columns, checked_names, list_door
 from .id_tables import NO_TABLE, IdTable, read_table
-from .text import is_path, parse_number, split_fields, text_lines
+from .text import is_csv, is_path, parse_number, split_fields, text_lines
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -736,7 +736,7 @@ def write_run(
     entities: Sequence[str] | Sequence[int] | None = None,
     tag: str = "truerank",
 ) -> None:
-    """Write lists as a TREC run: lines ``qid Q0 docid rank score tag``.
+    """Write lists as a TREC run: lines ``qid Q0 docid rank score tag``, in ``.csv`` with commas.
 
     A score is written with all digits that tell it from others, so that `read_run` gets the same
     numbers; ranks count from 1 in the order of the list. Lists of n without scores get the scores
@@ -819,7 +819,16 @@ def write_run(
                 f"{query} Q0 {entity_names[entity]} {rank} {number!r} {tag}\n"
                 for rank, (entity, number) in enumerate(zip(ids, numbers, strict=True), 1)
             ]
-            file.write("".join(lines).encode())
+            file.write(_run_text(path, lines).encode())
+
+
+def _run_text(path: str | os.PathLike[str], lines: Sequence[str]) -> str:
+    """Return lines of a run as its file has them: in .csv with commas, and quotes around these."""
+    if not is_csv(os.fsdecode(path)):
+        return "".join(lines)
+    from ..tables.forms import csv_text
+
+    return csv_text(map(str.split, lines))
 
 
 def _run_names(argument: str, values: Any, number: int) -> Sequence[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -568,7 +569,7 @@ def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:
     has_count = len(rows) > 1 and len(first_row) < len(rows[1]) and is_id(first_row[0])
     n_headings = int(has_count or sorted(first_row) == _HEADER)
     label_rows = rows[n_headings:] or [[""]]  # No row at all is refused as an empty one is.
-    width = len(label_rows[0])
+    [(width, _)] = Counter(map(len, label_rows)).most_common(1)
     for number, fields in enumerate(label_rows, n_headings + 1):
         if len(fields) != width or width > 2 or not all(fields):
             place = f"{path}: line {number}"

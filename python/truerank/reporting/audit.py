@@ -75,7 +75,7 @@ MESSAGES = {
     "better numbers, except amri",
     "missing rows": "the ranks are a part, {}",
     "missing sides": "the ranks are a part, {}",
-    "missing lists": "{} without a list",
+    "missing lists": "{}",
     "data sets": "{}",
     "missing answers": "{}",
     "joined queries": "joined tasks have queries of the same name, which count in each: {}",
@@ -536,10 +536,16 @@ def _missing_lists(report: Report) -> Measure:
     lengths = report.ranks.lengths
     if lengths is None or any(each.name == "missing lists" for each in report._task_findings):
         return NOTHING
+    places = np.arange(len(lengths))
     if report.model.answers is not None:
-        lengths = lengths[report.model.answers.first]
-    number = int(np.count_nonzero(lengths < 0))
-    return number, number, f"{number:,} of {format_count(len(lengths), report.grammar.unit)}"
+        places = report.model.answers.first
+    lacking = places[lengths[places] < 0]
+    number = len(lacking)
+    words = f"{number:,} of {format_count(len(places), report.grammar.unit)} without a list"
+    queries = report.ranks.queries
+    if number and queries is not None and queries.vocabulary is not None:
+        words += f", as {', '.join(map(repr, queries[lacking[:3]]))}"
+    return number, number, words
 
 
 def _missing_rows(report: Report) -> Measure:

@@ -16,7 +16,7 @@ from ..errors import InputTypeError, InputValueError, Option, argument_names, wa
 from ..inputs.array_likes import as_scores
 from ..inputs.checks import choice
 from ..inputs.selection import join_ranges, lengths_to_indptr
-from ..naming import format_count
+from ..naming import format_count, show_unicode_form
 from ..ranks.container import check_number
 from ..records.columns import first_names
 from ..records.lists import DUPLICATES, Lists, read_lists
@@ -105,7 +105,8 @@ def name_findings(
             name_numbers = named.ids[named.indptr[i] : named.indptr[i + 1]].tolist()
             alike = _find_other_writing(answer, [str(named.names[j]) for j in name_numbers])
             if alike:
-                pairs.append(f"{', '.join(map(repr, alike))} for {answer!r}")
+                pair = f"{', '.join(map(repr, alike))} for {answer!r}"
+                pairs.append(show_unicode_form(pair))
     if not pairs:
         return []
     words = f"{len(pairs):,} of the first {len(queries):,} right answers differ from listed names "
@@ -164,7 +165,7 @@ def report_missing_lists(
             if text_of_name in unused_by_text:
                 pairs.append(f"{unused_by_text[text_of_name]!r} for {name!r}")
         if pairs:
-            text += "; there are lists of names that differ only in blanks: "
+            text += "; there are lists of names that differ only in blanks or Unicode form: "
             text += ", ".join(pairs[:3])
         warn_user(argument, text)
         words = f"{format_count(len(missing), 'query')} with right answers without a list"
