@@ -78,16 +78,39 @@ def test_everything_is_there(grouped: Report) -> None:
 
 
 def test_what_is_found_and_what_a_table_says_agree() -> None:
-    """Nothing is said to be found only where no table says that few units carry a number."""
+    """Nothing is said to be found only where no table says that few units carry a number.
+
+    A note stands once.
+    """
     nothing = "Nothing was found that is suspect."
     two = report(Ranks([0, 1] + [5000] * 198, [1] * 200, 9001))
     _, page = saved(two)
-    assert page.words.count("Few units carry it: MR rests on about 2 of 200 tasks.") == 2
+    assert page.words.count("Few units carry it: MR rests on about 2 of 200 tasks.") == 1
     assert nothing not in page.words
     even = np.arange(200) % 9
     even_report = report(Ranks(even, np.ones(200, int), 9001, protocol=Protocol(filter=("train",))))
     assert nothing in saved(even_report)[1].words
     assert nothing not in saved({"A": two, "B": two})[1].words
+
+
+def test_two_models_are_compared_by_their_names_the_better_first() -> None:
+    """Each note stands once, and p has two digits."""
+    rng = np.random.default_rng(0)
+    ranks = {name: Ranks(rng.integers(0, most, 90), [1] * 90, 60) for name, most in AB}
+    models = {name: report(ranks[name]) for name in "BA"}
+    _, page = saved(models, metrics=["mr", "mrr"])
+    comparison = compare({name: models[name] for name in "AB"}, metric=["mr", "mrr"])
+    start = page.cells.index("metric")
+    assert page.cells[start : start + 4] == ["metric", "A", "B", "difference"]
+    assert page.cells[page.cells.index("MRR \u2191", start) + 3] == f"{comparison[1].estimate:.3f}"
+    for pair in comparison:
+        assert f"{pair.p_holm:.2g}" in page.cells
+    assert page.words.lower().count("few units: 90 tasks") == 1
+    assert json.loads(page.json())["comparisons"] == json.loads(comparison.to_json())
+    assert "Nothing was found but what stands below the tables." in page.words
+    _, page = saved({**models, "C": models["A"]})
+    start = page.cells.index("MRR of a")
+    assert page.cells[start - 2 : start] == ["a", "b"]
 
 
 def test_a_page_says_what_its_fingerprint_and_last_section_are(grouped: Report) -> None:
@@ -156,8 +179,12 @@ def test_several_models(sided: Ranks) -> None:
     assert "<title>A, B &amp; C</title>" in text
     assert page.count("svg") == 2
     assert {"A", "B & C", "split"} - set(page.cells) == {"split"}  # one protocol, one column
-    pairs = compare(models, metric=["mrr"], allow_unlike=True)
-    assert pairs.to_html() in text
+    reordered = {name: models[name] for name in ("B & C", "A")}  # the better first
+    pairs = compare(reordered, metric=["mrr"], allow_unlike=True)
+    start = page.cells.index("metric")
+    assert page.cells[start + 1 : start + 3] == ["B & C", "A"]
+    values = [f"{value:.3f}" for value in (pairs[0].value_a, pairs[0].value_b)]
+    assert page.cells[page.cells.index("MRR \u2191", start) + 1 :][:2] == values
     numbers = json.loads(page.json())
     assert numbers["comparisons"] == json.loads(pairs.to_json())
     for name, content in numbers["models"].items():

@@ -361,6 +361,9 @@ def test_marks_say_how_they_were_tested() -> None:
     assert note in made.notes
     mean = f"{made['mrr'][1]:.3f}"
     assert f"| model 1 | {mean}{DAGGER} | " in made.to_markdown()
+    (legend,) = [note for note in made.notes if note.startswith("\u2020")]
+    assert made.to_latex().startswith(f"% {legend}\n\\begin")
+    assert legend not in made.to_latex(notes=True).split("\\begin")[0]
     assert f"model 1 & {mean}\\rlap{{$^{{\\dagger}}$}} & " in made.to_latex()
     assert f'{mean}<sup style="position: absolute">{DAGGER}</sup></td>' in made.to_html()
     assert DAGGER not in made.to_csv()

@@ -27,11 +27,11 @@ from ..inference.intervals import FEW
 from ..inputs.checks import confidence, instance, several, unique_keys
 from ..metrics.contributions import UNIT
 from ..metrics.keys import ALL_SIDES, MACRO
-from ..naming import import_extra, public
+from ..naming import import_extra, number, public
 from ..plot import groups, hits_curve, rank_distribution
 from ..plot.drawing import COLOURS, read_reports
 from ..reporting.model_table import table
-from ..reporting.report_table import AUTO, GROUPS_SHOWN, is_auto, table_of_report
+from ..reporting.report_table import AUTO, GROUPS_SHOWN, is_auto, sentence, table_of_report
 from ..reporting.reports import Report
 from ..tables.forms import html_text
 from ..tables.table import Layout
@@ -170,14 +170,15 @@ def save(
     results = _result_tables(models, keys, options, kinds, has_groups)
     comparison = _compare_models(models, keys, options)
     if comparison is not None:
-        results.append(comparison)
+        results.append(_comparison_table(comparison))
+    notes_below_tables = _drop_repeated_notes(results)
     text = _tables(results)
     if len(models) > 1 and first.by is not None and not has_groups:
         text += _paragraphs([f"The values of the groups by {first.by} are in the JSON below."])
     findings = {name: list(map(str, report.audit())) for name, report in models.items()}
-    notes_below_tables = [note for result in results for note in result.table().notes]
-    doubts = dict.fromkeys(note for note in notes_below_tables if note.startswith(FEW.capitalize()))
-    lines_of_findings = [*gather_notes(findings), *doubts] or ["Nothing was found that is suspect."]
+    nothing = "Nothing was found that is suspect."
+    if any(note.startswith(FEW.capitalize()) for note in notes_below_tables):
+        nothing = "Nothing was found but what stands below the tables."
     parts = files(__package__)
     script = (parts / "page.js").read_text(encoding="utf-8")
     content = {
@@ -185,7 +186,7 @@ def save(
         "notes": _paragraphs(lines),
         "results": text,
         "plots": _plots(models, keys),
-        "findings": _paragraphs(lines_of_findings),
+        "findings": _paragraphs(gather_notes(findings) or [nothing]),
         "evaluated": _protocol_table(models),
         "last_heading": "Reproduce" if command else "Numbers",
         "reproduce": _reproduce(models, comparison, command),
@@ -233,12 +234,45 @@ def _result_tables(
 def _compare_models(
     models: Mapping[str, Report], keys: list[str] | None, options: Mapping[str, Any]
 ) -> Any:
-    """Compare several models by the keys that allow it; None: there is nothing to compare."""
+    """Compare several models by the keys that allow it, the best by the first of them first.
+
+    None: there is nothing to compare.
+    """
     first = next(iter(models.values()))
     compared = [key for key in keys or ["mrr"] if not why_incomparable(first.read_key(key))]
     if len(models) == 1 or not compared or not _have_tasks(models):
         return None
-    return compare(models, metric=compared, **options)
+    has_least_first = not first.read_key(compared[0]).increasing
+    values = {name: report[compared[0]] for name, report in models.items()}
+    order = sorted(models, key=values.__getitem__, reverse=not has_least_first)
+    return compare({name: models[name] for name in order}, metric=compared, **options)
+
+
+def _comparison_table(comparison: Any) -> Any:
+    """Make the table of a comparison; of two models the headings are their names."""
+    made = comparison.table()
+    names = {(pair.name_a, pair.name_b) for pair in comparison}
+    changes: dict[str, dict[str, Any]] = {}
+    for name in ("p_value", "p_holm"):
+        p_values = [getattr(pair, name) for pair in comparison]
+        changes[name] = {"shown": [None if p is None else number(p, 2) for p in p_values]}
+    if len(names) == 1:
+        [(one, other)] = names
+        changes |= {"value_a": {"heading": one}, "value_b": {"heading": other}}
+        changes |= {"name_a": {"hidden": True}, "name_b": {"hidden": True}}
+        changes["metric"] = {"hidden": False, "shown": [pair.title for pair in comparison]}
+    made.columns = tuple(replace(x, **changes.get(x.name, {})) for x in made.columns)
+    return made
+
+
+def _drop_repeated_notes(results: Iterable[Any]) -> list[str]:
+    """Leave out the notes that stand below an earlier table; return all others."""
+    all_notes: list[str] = []
+    for made in results:
+        notes = [sentence(note) if note.startswith(FEW) else note for note in made.notes]
+        made.notes = tuple(note for note in notes if note not in all_notes)
+        all_notes += made.notes
+    return all_notes
 
 
 def _can_show_groups(

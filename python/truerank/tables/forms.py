@@ -170,7 +170,8 @@ def latex(table: Table) -> str:
     # Daggers take no room, so that the points of numbers stand below each other.
     heading, rows, _ = marked_cells(table, latex_cell, "\\textbf{{{}}}", "\\rlap{$^{\\dagger}$}")
     before, notes = table._lines(shown_by_default=False)
-    lines = [f"% {' '.join(line.split())}" for line in before]
+    legend = [note for note in table.notes if note.startswith(DAGGER) and note not in notes]
+    lines = [f"% {' '.join(printable(line).split())}" for line in (*before, *legend)]
     alignment = "l" * table.shown_names
     alignment += "r" * (len(heading) - table.shown_names)
     lines += [f"\\begin{{tabular}}{{{alignment}}}", "\\toprule"]
