@@ -295,3 +295,25 @@ def test_a_model_whose_entities_are_in_another_order() -> None:
     # Nor does it matter whether both are in another order.
     pair = tr.compare(ranks, by_names(order, 5), metric="mrr")
     assert (pair.estimate, pair.pairing, pair.wins) == (0, "query and target names", 0)
+
+
+@pytest.mark.parametrize("cut", ["parts", "batches"])
+def test_a_whole_is_compared_with_what_joins_to_it(cut: str) -> None:
+    """Entities that are a count have one order in all of them."""
+    facts = np.stack([np.arange(40), np.arange(40) % 3, np.arange(40)[::-1]], axis=1)
+    scores = np.random.default_rng(0).normal(size=(40, 60))
+    options = {"entities": 60, "relations": 3, "sides": ["tail"]}
+    whole = tr.link_prediction.Task(facts, **options)
+    halves = [slice(0, 20), slice(20, 40)]
+    tasks = [whole[half] for half in halves]
+    if cut == "batches":
+        tasks = [tr.link_prediction.Task(facts[half], **options) for half in halves]
+    parts = [
+        task.evaluate_scores(tail=scores[half]).ranks
+        for task, half in zip(tasks, halves, strict=True)
+    ]
+    joined = tr.concatenate(parts, repeats=None if cut == "parts" else "keep")
+    for models in ((whole, joined), (joined, whole)):
+        ranks = [x.evaluate_scores(tail=scores).ranks if x is whole else x for x in models]
+        pair = compare(*ranks)
+        assert (pair.estimate, pair.ties, pair.unit) == (0.0, 40, "triple")
