@@ -25,7 +25,7 @@ from support.cli_files import SCORES, TARGETS, Run, command_of, make_files, star
 from truerank import _core
 from truerank.cli import evaluate, link_prediction, retrieval
 from truerank.cli.commands import COMMANDS as NAMES
-from truerank.cli.options import OPTIONS, SAVED_KINDS, STYLES
+from truerank.cli.options import FILES, OPTIONS, STYLES
 from truerank.counting import counter
 from truerank.inputs import rules
 from truerank.link_prediction.sides import FILTERS
@@ -270,7 +270,7 @@ def test_words_are_those_that_functions_take() -> None:
     assert retrieval.ANSWERLESS == answers.ANSWERLESS
     assert link_prediction.FILTERS == FILTERS
     assert evaluate.REPEAT_RULES == rules.REPEAT_RULES
-    assert list(SAVED_KINDS) == [container.KIND, counter.KIND, index_files.KIND]
+    assert list(FILES)[:3] == [container.KIND, counter.KIND, index_files.KIND]
 
 
 def test_info(run: Run) -> None:

@@ -32,7 +32,7 @@ def parse_candidates(name: str, text: str) -> Any:
     "Names of the left or right entities that the pairs use, a line for each row of LEFT or RIGHT. "
     "Without them, pairs in text are row numbers, from 0. Pairs in .npy always are.",
 )
-@option("--test", options.TEXT, "The pairs to rank, in place of PAIRS.")
+@option("--test", options.TEXT_FILE, "The pairs to rank, in place of PAIRS.")
 @option(
     "--candidates",
     options.Value(parse_candidates, "name|files"),

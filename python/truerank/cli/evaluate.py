@@ -19,7 +19,7 @@ from truerank import InputError, InputValueError
 
 from ..stores import check_order
 from . import options
-from .options import RANKS_IN_TEXT, SAVED_RANKS, Values, called, command, option, take
+from .options import SAVED, TEXT, Values, called, command, option, take
 from .output import (
     bar,
     check_printing,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from ..inference import Comparison, Comparisons
 
-RANKS = (SAVED_RANKS, RANKS_IN_TEXT, "")  # What may be ranks: `Ranks.from_ranks` reads text.
+RANKS = ("truerank.ranks", "ranks", "")  # What may be ranks: `Ranks.from_ranks` reads text.
 LABELS = {"side": "side", "relation": "relation", "query": "queries"}
 REPEAT_RULES = ("refuse", "drop", "keep")
 # The exit codes of `compare --margin` where the new model is worse, and where a metric is refused.
@@ -84,10 +84,10 @@ def read_models(files: Mapping[str, Sequence[str]], values: Values) -> dict[str,
     paths = list(itertools.chain.from_iterable(files.values()))
     headers = {}
     for path in paths:
-        kind = options.describe_file("ranks", path)
+        kind = options.find_kind("ranks", path)
         if kind not in RANKS:
             raise options.wrong_file("ranks", path, "saved ranks, or ranks in text")
-        if kind != SAVED_RANKS:
+        if kind != "truerank.ranks":
             _, headers[path] = next(options.read_fields("ranks", path), (0, []))
     candidates = values.pop("candidates", None) if headers else None
     lacking = [path for path in headers if "candidates" not in headers[path]]
@@ -147,10 +147,10 @@ def evaluate(values: Values) -> None:
     words = values.pop("files", ())
     if not words:
         raise click.UsageError("Missing argument 'SCORES'.")
-    kind = options.describe_file("scores", matching_files(words[0])[0])
-    if kind not in (options.ARRAYS, *RANKS):
+    kind = options.find_kind("scores", matching_files(words[0])[0])
+    if kind not in ("array", *RANKS):
         raise options.wrong_file("scores", words[0], "scores and TARGETS, or ranks")
-    if kind == options.ARRAYS:
+    if kind == "array":
         evaluate_scores(words, values)
         return
     models = read_models(files_of_models(words), values)
@@ -164,13 +164,15 @@ def evaluate(values: Values) -> None:
         options.note_file(words[0])  # Only now, as the same line may save ranks in it.
         return add_facts(ranks)
 
-    show_report(read_known, values, kind or RANKS_IN_TEXT, unit=unit_of(ranks))
+    show_report(
+        read_known, values, SAVED if kind == "truerank.ranks" else TEXT, unit=unit_of(ranks)
+    )
 
 
 def evaluate_scores(words: Sequence[str], values: Values) -> None:
     """Rank by scores and targets, and report the metrics."""
     labels = {LABELS[name]: value for name, value in values.get("labels", {}).items()}
-    add_facts = read_facts(values, options.ARRAYS)
+    add_facts = read_facts(values, "array")
     with called(queries="--labels query"):
         arguments = rank_arguments(words, values, labels)
     checkpoint = arguments.get("checkpoint")
@@ -190,7 +192,7 @@ def read_facts(values: Values, kind: str) -> Callable[[tr.Ranks], tr.Ranks]:
                 ranks = ranks.with_labels(**labels)
         if filtered_by is None:
             return ranks
-        if not ranks.protocol.filter and kind in (options.ARRAYS, SAVED_RANKS):
+        if not ranks.protocol.filter and kind in ("array", "truerank.ranks"):
             raise InputValueError("--filtered-by", "these ranks are unfiltered")
         return ranks.with_protocol(filter=filtered_by)
 
@@ -279,7 +281,7 @@ def rank_arguments(words: Sequence[str], values: Values, labels: Values) -> Valu
     "Groups by a label of the ranks, such as query: all that the second of two models made worse "
     "are listed in place of the table; with --html all groups have rows on its page instead.",
 )
-@option("--qrels", options.TEXT, "Right answers; the files are then runs, such as TREC's.")
+@option("--qrels", options.TEXT_FILE, "Right answers; the files are then runs, such as TREC's.")
 @option(
     "--candidates",
     options.CANDIDATES,
@@ -437,7 +439,7 @@ def _read_ranks(files: Mapping[str, Sequence[str]], values: Values) -> dict[str,
         options.note_file(path)
     models = read_models(files, values)
     refused = "candidates columns list_columns duplicates order nan gain exclude"
-    options.refuse(take(values, refused), SAVED_RANKS)
+    options.refuse(take(values, refused), SAVED)
     return models
 
 
@@ -504,24 +506,23 @@ def merge(values: Values) -> None:
     paths = [path for _, path in words]
     if len(paths) < 2 or options.is_one_file(*paths):
         raise click.UsageError("expected the saved counts of at least two jobs, each once")
-    kinds = [options.describe_file("parts", path) for path in paths]
+    kinds = [options.find_kind("parts", path) for path in paths]
     for path, kind in zip(paths, kinds, strict=True):
-        if kind not in options.SAVED_KINDS.values():
+        if not kind.startswith("truerank."):
             raise options.wrong_file("parts", path, "saved ranks, counters or lists")
         if kind != kinds[0]:
-            expected = f"{kinds[0]}, as {paths[0]}"
-            raise InputValueError("parts", expected=expected, got=kind, place=path)
+            raise options.wrong_file("parts", path, f"what {paths[0]} has")
     names = {name for name, _ in words}
-    if names != {None} and (None in names or kinds[0] != SAVED_RANKS):
+    if names != {None} and (None in names or kinds[0] != "truerank.ranks"):
         expected = "NAME=FILE for each file, or for none; only saved ranks have names"
         raise click.UsageError(f"expected {expected}")
-    if kinds[0] == options.LISTS:
+    if kinds[0] == "truerank.topk":
         from .indexes import merge_lists  # Other files need none of it.
 
         merge_lists(paths, values)
         return
     with called(parts="parts", path="parts", update="parts"):
-        if kinds[0] == SAVED_RANKS:
+        if kinds[0] == "truerank.ranks":
             ranks = joined_ranks(words, values.pop("repeats", None))
         else:
             options.refuse(take(values, "repeats"), "counters")
@@ -531,7 +532,7 @@ def merge(values: Values) -> None:
                 with called(other=path):
                     counter.merge(part)
             ranks = counter.ranks()
-    show_report(lambda: ranks, values, SAVED_RANKS, unit=unit_of(ranks))
+    show_report(lambda: ranks, values, SAVED, unit=unit_of(ranks))
 
 
 def joined_ranks(words: Sequence[tuple[str | None, str]], repeats: Any) -> tr.Ranks:

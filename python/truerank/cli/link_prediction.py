@@ -59,7 +59,7 @@ def parse_candidates(option: str, text: str) -> Any:
 @command(
     "link-prediction", options.OF_TASKS, "list_columns header duplicates bias", options.REPORTING
 )
-@option("--test", options.TEXT, "Triples to rank.")
+@option("--test", options.TEXT_FILE, "Triples to rank.")
 @option(
     "--entities",
     options.VECTORS,

@@ -37,29 +37,19 @@ Decorator = Callable[[Any], Any]
 # called.
 _FILES = "truerank.files"
 _NAMES = "truerank.names"
-# What files hold, and the commands that take them.
-SAVED_RANKS, COUNTERS, LISTS = "saved ranks", "saved counters", "saved lists"
-SAVED_KINDS = {"truerank.ranks": SAVED_RANKS, "truerank.counter": COUNTERS, "truerank.topk": LISTS}
-ARRAYS = "an array"
-RANKS_IN_TEXT = "ranks in a file of text"
-KINDS_OF_TEXT = {
-    "ranks": RANKS_IN_TEXT,
-    "lists": "a run",
-    "judgements": "right answers",
-    "facts": "facts",
-    "pairs": "pairs",
+# What files hold, and the commands that take it, by the kind of an archive or of a row of text.
+FILES = {
+    "truerank.ranks": ("saved ranks", "`truerank evaluate`, `compare` and `merge` take"),
+    "truerank.counter": ("saved counters", "`truerank merge` takes"),
+    "truerank.topk": ("saved lists", "`truerank merge` and `recall` take"),
+    "array": ("an array", "`truerank evaluate SCORES TARGETS` takes"),
+    "ranks": ("ranks in a file of text", "`truerank evaluate` and `compare` take"),
+    "lists": ("a run", "`truerank retrieval QRELS RUN` takes, and `compare` with --qrels"),
+    "judgements": ("right answers", "`truerank retrieval QRELS RUN` takes"),
+    "facts": ("facts", "`truerank link-prediction --test FACTS` takes"),
+    "pairs": ("pairs", "`truerank alignment LEFT RIGHT PAIRS` takes"),
 }
-TAKERS = {
-    SAVED_RANKS: "`truerank evaluate`, `compare` and `merge` take",
-    COUNTERS: "`truerank merge` takes",
-    LISTS: "`truerank merge` and `recall` take",
-    ARRAYS: "`truerank evaluate SCORES TARGETS` takes",
-    RANKS_IN_TEXT: "`truerank evaluate` and `compare` take",
-    "a run": "`truerank retrieval QRELS RUN` takes, and `compare` with --qrels",
-    "right answers": "`truerank retrieval QRELS RUN` takes",
-    "facts": "`truerank link-prediction --test FACTS` takes",
-    "pairs": "`truerank alignment LEFT RIGHT PAIRS` takes",
-}
+SAVED, TEXT = FILES["truerank.ranks"][0], FILES["ranks"][0]
 _SELECTION = ("indptr", "indices", "lists")
 _DIGITS = 20  # Any number of so many digits is beyond the largest that an array holds.
 
@@ -158,22 +148,20 @@ def read_fields(argument: str, path: str, between: str = "") -> Iterator[tuple[i
     return text.read_fields(argument, path, between)
 
 
-def describe_file(argument: str, path: str) -> str:
-    """Say what a file holds, as `TAKERS` does; "": it is text of another form."""
+def find_kind(argument: str, path: str) -> str:
+    """Return what a file holds, as a key of `FILES`; "": it is text of another form."""
     kind = archive_kind(argument, path)
-    if kind:
-        return SAVED_KINDS.get(kind, repr(kind[:80]))
-    if path.lower().endswith((".npy", ".npz")):
-        return ARRAYS
+    if kind or path.lower().endswith((".npy", ".npz")):
+        return kind or "array"
     from ..records import text
 
-    return KINDS_OF_TEXT.get(text.find_kind(argument, path), "")
+    return text.find_kind(argument, path)
 
 
 def wrong_file(argument: str, path: str, expected: str) -> InputValueError:
     """Return the error of a file that other commands take, which it names."""
-    kind = describe_file(argument, path)
-    got = f"{kind}, which {TAKERS[kind]}" if kind in TAKERS else kind or "text of another form"
+    kind = find_kind(argument, path)
+    got = ", which ".join(FILES.get(kind, [repr(kind[:80]) if kind else "text of another form"]))
     return InputValueError(argument, expected=expected, got=got, place=path)
 
 
@@ -376,7 +364,7 @@ WORD = Value(lambda _, text: text, "name")
 WORDS = Value(read_words, "name,...")
 SCORES = Value(lambda _, path: note_file(path) if is_pipe(path) else path)  # Perhaps a pattern.
 INPUT = Value(lambda _, path: note_file(path))
-TEXT = Value(open_text)
+TEXT_FILE = Value(open_text)
 OUTPUT = Value(lambda _, path: Path(path))
 ARRAY = Value(read_array)
 VECTORS = Value(read_vectors)

@@ -26,17 +26,7 @@ from ..reporting.reports import report_task
 from ..stores import Store, open_scores
 from ..tables.forms import write_json
 from ..tables.table import Layout
-from .options import (
-    AXES,
-    MEASURED,
-    SAVED_RANKS,
-    STYLES,
-    Values,
-    files_read,
-    note_file,
-    refuse,
-    take,
-)
+from .options import AXES, MEASURED, SAVED, STYLES, Values, files_read, note_file, refuse, take
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -184,7 +174,7 @@ def show_report(
         )
     counted = evaluate()
     ranks = counted if isinstance(counted, tr.Ranks) else counted.ranks
-    if what != SAVED_RANKS:
+    if what != SAVED:
         rules["files"] = files_read()
     ranks = ranks.with_protocol(**rules)
     if "save" in outputs:

@@ -44,13 +44,15 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
     "list_columns duplicates bias relevance_level gain exclude",
     options.REPORTED,
 )
-@click.argument("files", type=options.TEXT, nargs=-1, metavar="[QRELS RUN]")
+@click.argument("files", type=options.TEXT_FILE, nargs=-1, metavar="[QRELS RUN]")
 @option(
     "--qrels",
-    options.TEXT,
+    options.TEXT_FILE,
     "The right answers, perhaps gzipped: lines qid 0 docid relevance, or a header of names.",
 )
-@option("--lists", options.TEXT, "Lists of the top candidates: a TREC run, or a header of names.")
+@option(
+    "--lists", options.TEXT_FILE, "Lists of the top candidates: a TREC run, or a header of names."
+)
 @option(
     "--misses",
     MISSES,

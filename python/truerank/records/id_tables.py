@@ -570,8 +570,12 @@ def read_ranks(argument: str, value: Any) -> tuple[dict[str, Any], str, Where]:
         path = os.fsdecode(value)
         title = f"{argument}: {path}"
         names, lines = _read_rank_lines(argument, path)
-        elements: Any = list(zip(*lines.values(), strict=True)) or [()] * len(names)
         numbers = list(lines)
+        fields = list(zip(*lines.values(), strict=True)) or [()] * len(names)
+        elements: Any = [
+            [int(x) if name in RANK_NUMBERS and is_integer_text(x) else x for x in column]
+            for name, column in zip(names, fields, strict=True)
+        ]
 
         def where(row: int) -> str:
             return f"line {numbers[row]}"
@@ -583,11 +587,10 @@ def read_ranks(argument: str, value: Any) -> tuple[dict[str, Any], str, Where]:
         elements, column_names = read_columns(argument, value, RANKS)
         names = column_names or ()
         _check_rank_names(title, names)
-    is_text = title != argument
     columns: dict[str, Any] = {}
     for name, values in zip(names, elements, strict=True):
         if name in RANK_NUMBERS:
-            columns[name] = _read_rank_numbers(title, name, values, where, is_text=is_text)
+            columns[name] = _read_rank_numbers(title, name, values, where)
         else:
             expected = f"integers or labels, none empty, in column {name}"
             column = read_column(title, values, expected, lambda row: f"in {where(row)}")
@@ -628,15 +631,11 @@ def _check_rank_names(title: str, names: Sequence[Any]) -> None:
         raise InputValueError(title, expected=expected, got=", ".join(map(str, names)))
 
 
-def _read_rank_numbers(
-    title: str, name: str, values: Any, where: Where, *, is_text: bool
-) -> list[int]:
-    """Read a column of integers, which text has in their canonical form."""
-    elements = list(values)
-    for row, element in enumerate(elements):
-        if not (is_integer_text(element) if is_text else is_integer(element)):
+def _read_rank_numbers(title: str, name: str, values: Any, where: Where) -> list[int]:
+    """Read a column of integers."""
+    for row, element in enumerate(values):
+        if not is_integer(element):
             expected = f"an integer as the {name} (columns optimistic and pessimistic have both "
             expected += "ends of a tie)"
-            kind = InputValueError if is_text else InputTypeError
-            raise kind(title, expected=expected, got=element, place=where(row))
-    return list(map(int, elements))
+            raise InputTypeError(title, expected=expected, got=element, place=where(row))
+    return list(map(int, values))
