@@ -109,8 +109,8 @@ def printable(text: str, keep: str = "") -> str:
 def show_unicode_form(text: str) -> str:
     """Escape what Unicode's form NFC writes otherwise: names that look alike then differ.
 
-    >>> print(show_unicode_form("caf\u00e9, not cafe\u0301"))
-    caf\u00e9, not cafe\\u0301
+    >>> print(show_unicode_form("Z\\u00fcrich, not Zu\\u0308rich"))
+    Zürich, not Zu\\u0308rich
     """
     if unicodedata.is_normalized("NFC", text):
         return text

@@ -210,11 +210,7 @@ def test_a_query_that_is_cut_says_so_once(run: Run) -> None:
             1,
             "parts: the ranks are a part, 3 of 5 triples; missing: rows 1, 4",
         ),
-        (
-            "tasks-0.npz columns-a.npz",
-            1,
-            "columns-a.npz: expected what tasks-0.npz has, got saved cou",
-        ),
+        ("tasks-0.npz columns-a.npz", 1, "columns-a.npz: expected saved ranks, as tasks-0.npz"),
         (
             "columns-a.npz scores.npz",
             1,

@@ -508,10 +508,11 @@ def merge(values: Values) -> None:
         raise click.UsageError("expected the saved counts of at least two jobs, each once")
     kinds = [options.find_kind("parts", path) for path in paths]
     for path, kind in zip(paths, kinds, strict=True):
-        if not kind.startswith("truerank."):
+        if kind not in options.FILES or not kind.startswith("truerank."):
             raise options.wrong_file("parts", path, "saved ranks, counters or lists")
         if kind != kinds[0]:
-            raise options.wrong_file("parts", path, f"what {paths[0]} has")
+            name, _ = options.FILES[kinds[0]]
+            raise options.wrong_file("parts", path, f"{name}, as {paths[0]}")
     names = {name for name, _ in words}
     if names != {None} and (None in names or kinds[0] != "truerank.ranks"):
         expected = "NAME=FILE for each file, or for none; only saved ranks have names"
