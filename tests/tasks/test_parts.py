@@ -513,6 +513,25 @@ def test_folds_that_share_facts(make: Any) -> None:
     assert reported(joined).interval("mrr").units == 100
 
 
+def test_runs_and_folds_of_one_test_are_told_no_way_that_is_wrong() -> None:
+    """The interval of pooled runs is too narrow; queries without lists are no data set."""
+    ranks = [labelled([(0, 1), (1, 2)], above) for above in ([0, 3], [1, 2])]
+    words = "each is there as often, and runs of one model are not joined: they are a list, which "
+    words += "compare and table take$"
+    refusal(tr.InputValueError, words, tr.concatenate, ranks)
+    qrels = {"q": {"a": 1}, "r": {"b": 1}}
+    lists = {"q": ["b", "a"], "r": ["b", "c"]}
+
+    def fold(query: str, *more: str) -> tr.Ranks:
+        some = {each: lists[each] for each in (query, *more)}
+        return quietly(tr.retrieval.Task(qrels).evaluate_lists, some).ranks
+
+    words = r"\(query q, target a\); no answer is in the lists of two parts$"
+    refusal(tr.InputValueError, words, tr.concatenate, [fold("q"), fold("r")])
+    words = "joins data sets"
+    refusal(tr.InputValueError, words, tr.concatenate, [fold("q", "r"), fold("r")])
+
+
 def flat(columns: int, queries: np.ndarray) -> np.ndarray:
     """Score all candidates alike."""
     return np.zeros((len(queries), columns))
