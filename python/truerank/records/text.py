@@ -64,6 +64,7 @@ _LINES = {
     LISTS.kind: "query, Q0, document, rank, a number as the score, tag",
     JUDGEMENTS.kind: "query, iteration, document, a number as the relevance",
 }
+_FILES = {LISTS.kind: "a line of a run", JUDGEMENTS.kind: "a line of judgements"}
 _WIDTH = "expected another number of fields"  # The core says it in the same words.
 _JSON_BEGINS = ('{"', '["', "[{", "[[")
 
@@ -216,8 +217,12 @@ def _find_trec_form(argument: str, path: str, number: int, line: str, door: Door
     expected = f"lines of TREC ({_LINES[door.kind]}), one for each document, or a header line with "
     expected += f"query, document, {form.number_role} on top; tabs or blanks stand between fields, "
     expected += "in .csv commas"
-    way = door.way_to_name(form.width)
-    raise InputValueError(argument, expected=expected, got=shown(line), place=place, remedies=[way])
+    got = shown(line)
+    remedies = [door.way_to_name(form.width)]
+    for kind, other in TREC.items():  # Named columns would take an answer's place for its grade.
+        if kind != door.kind and len(fields) == other.width and fields[1] in ("0", "Q0"):
+            got, remedies = f"{_FILES[kind]}: {got}", []
+    raise InputValueError(argument, expected=expected, got=got, place=place, remedies=remedies)
 
 
 # -- rows ------------------------------------------------------------------------------------------
