@@ -264,7 +264,10 @@ def count_unfiltered(ranks: Ranks) -> int:
     protocol = ranks.protocol
     has_all = protocol.candidates == "all" and not protocol.filter_rule and protocol.nan != "omit"
     orders = {origin.digests[0] for origin in ranks.origins}
-    are_same = len(orders) == 1 and (DATASET not in ranks._labels or "by name" in min(orders))
+    order = min(orders, default="")
+    n_entities = order.partition(" ")[0].replace(",", "")  # "": nobody said how many there are.
+    are_same = DATASET not in ranks._labels or "by name" in order
+    are_same &= len(orders) == 1 and n_entities.isdecimal()
     side = ranks.side
     is_of_triples = side is not None and not {"head", "tail"}.isdisjoint(side.vocabulary or ())
     if len(ranks.origins) < 2 or not (is_of_triples and has_all and protocol.filter and are_same):
@@ -272,7 +275,7 @@ def count_unfiltered(ranks: Ranks) -> int:
     codes = [ranks._labels[name].codes for name in ("side", "queries", "targets")]
     queries = factorize(*codes[:2]).codes
     most_known = np.bincount(distinct_rows([queries, codes[2]])[0])
-    known = int(min(orders).split()[0].replace(",", "")) - ranks.candidates + 1
+    known = int(n_entities) - ranks.candidates + 1
     np.maximum.at(most_known, queries, known)
     return int(np.count_nonzero(known < most_known[queries]))
 
