@@ -78,7 +78,6 @@ _LAYOUTS = (
     Option("layout", "interleaved", "says that real and imaginary parts come in turn"),
     Option("layout", "halves", "that all real parts come first"),
 )
-_OF_COMPLEX = Option("similarity", "complex_l1", "compares complex numbers")
 
 
 @public("truerank.alignment")
@@ -522,7 +521,8 @@ def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) 
         if dtype in PARTS and not compares_complex:
             expected = f"one of {', '.join(_REAL_DTYPES)}"
             are_complex = similarity != "maxsim" and PARTS.keys() >= {*dtypes}
-            ways = [_OF_COMPLEX] if are_complex else []
+            effect = "adds the moduli of differences, as RotatE"
+            ways = [Option("similarity", "complex_l1", effect)] if are_complex else []
             raise InputTypeError(name, "", expected, f"dtype {dtype}", remedies=ways)
 
 
