@@ -110,6 +110,14 @@ def test_weights_are_no_keys() -> None:
     assert [option.name for option in refused.value.remedies] == ["columns"]
 
 
+def test_two_further_columns_are_no_key_alone() -> None:
+    """Queries may have the one, the other, or both, as a beginning and an end."""
+    spans = [(*fact, str(1990 + i), str(2000 + i)) for i, fact in enumerate(FACTS)]
+    with pytest.raises(InputError, match=r"expected 3 columns .*, got column 3") as refused:
+        Task(spans, {})
+    assert [option.name for option in refused.value.remedies] == ["columns"]
+
+
 def test_short_files_have_headers_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first line was a fact, and an entity of its own."""
     monkeypatch.chdir(tmp_path)

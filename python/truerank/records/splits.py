@@ -352,8 +352,9 @@ def _leave_out_column(tables: Sequence[IdTable], role: str) -> FindingParts:
         ways = [Option("columns", without, "leaves it out")]
         numbers = [parse_number(str(entry)) for entry in columns[0].entries()[:FIRST_ROWS]]
         has_fractions = any(number is not None and number % 1 for number in numbers)
-        if not has_fractions:  # They would be weights.
-            ways.append(Option("keys", [3], "says that queries have it"))
+        # Fractions would be weights; queries may have a column behind this one, too.
+        if not has_fractions and role == list(forms[0].columns)[-1]:
+            ways.append(Option("keys", [int(role)], "says that queries have it"))
         expected = "3 columns (head, relation, tail)"
         got = f"{name}, as {columns[0].entry(0)!r} and others"
         raise InputValueError(filled[0].title, expected=expected, got=got, remedies=ways)
