@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from truerank import InputError, alignment
+from truerank import InputError, InputWarning, alignment
 from truerank.link_prediction import Task
 from truerank.retrieval import Task as Search
 
@@ -116,6 +116,14 @@ def test_two_further_columns_are_no_key_alone() -> None:
     with pytest.raises(InputError, match=r"expected 3 columns .*, got column 3") as refused:
         Task(spans, {})
     assert [option.name for option in refused.value.remedies] == ["columns"]
+
+
+def test_pairs_that_are_all_known_name_no_split() -> None:
+    """A known split of an alignment cannot have the name of the evaluated one."""
+    pairs = [("a", "x"), ("b", "y")]
+    with pytest.warns(InputWarning, match=r"\(all are in train\); they are ranked") as caught:
+        alignment.Task(pairs, left=["a", "b"], right=["x", "y"], known={"train": pairs})
+    assert [option for each in caught for option in each.message.remedies] == []
 
 
 def test_short_files_have_headers_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

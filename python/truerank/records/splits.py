@@ -416,9 +416,7 @@ def name_splits(
     if not isinstance(split, str) or not split:
         expected = "the name of the evaluated split, as 'test' or 'valid'"
         raise InputValueError("split", expected=expected, got=repr(split))
-    whole = {}
-    if allows_whole and split in others:
-        whole[WHOLE] = others.pop(split)
+    whole = {WHOLE: others.pop(split)} if allows_whole and split in others else {}
     if split in others:
         expected = "a name that no known split has"
         raise InputValueError("split", expected=expected, got=repr(split))
@@ -608,7 +606,6 @@ def _describe_leaks(
         if allows_whole:
             effect += f", and {split} only if this is a sample of it"
         return description, [Option("known", {"train": "...", "valid": "..."}, effect)]
-    effect = "says that it is the evaluated split, not a known one"
-    if allows_whole:
-        effect = "says that it is the evaluated split, or the whole of it"
-    return description, [Option("split", name, effect)]
+    effect = "says that it is the evaluated split, or the whole of it"
+    # Elsewhere no known split may have its name.
+    return description, [Option("split", name, effect)] if allows_whole else []
