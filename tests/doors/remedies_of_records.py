@@ -136,6 +136,17 @@ def ask_without_score(case: Search, **options: Any) -> float:
     return mrr(case.qrels, pd.DataFrame(rows, columns=LISTS), **named)
 
 
+def ask_for_predictions(case: Search, **options: Any) -> float:
+    """One file has labels and predictions."""
+    columns = [*QRELS[:2], "label", "prediction"]
+    rows = [(q, d, case.qrels[q].get(d, 0), score) for q, d, score in listed(case)]
+    task = retrieval.Task(
+        write("both.csv", [columns, *rows], ","), columns=dict(zip(QRELS, columns, strict=False))
+    )
+    options.setdefault("duplicates", "first")
+    return float(task.evaluate_lists("both.csv", **options)["mrr"])
+
+
 def ask_for_fractions(case: Search, **options: Any) -> float:
     rows = [(q, d, 0.25 * grade) for q, d, grade in judged(case)]
     return mrr(pd.DataFrame(rows, columns=LISTS), case.hits_once(), options)
@@ -199,6 +210,15 @@ ROWS += [
         ask_without_score,
         Search.mrr,
         SEARCHES,
+    ),
+    Row(
+        "records/columns.py",
+        "columns",
+        "predictions beside labels",
+        ask_for_predictions,
+        Search.mrr,
+        SEARCHES,
+        fills={"columns": {"query": "query", "document": "document", "score": "prediction"}},
     ),
     Row(
         "records/lists.py",

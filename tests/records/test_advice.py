@@ -41,6 +41,11 @@ def leave_out_folds() -> Any:
     return Search(folds, columns={"query": "query", "document": "document"})
 
 
+def evaluate_judgements(name: str, rows: Any) -> Any:
+    """The file of the judgements is that of the lists, too."""
+    return Search(write(name, rows)).evaluate_lists(name)
+
+
 CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a header in the test alone": (
         lambda: facts_of([HEADER, *FACTS], FACTS),
@@ -77,6 +82,14 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "empty names as padding": (
         lambda: Search({"q": ["a"]}).evaluate_lists({"q": ["", "a", ""]}),
         "the list of 'q' has '' twice; lists are of unlike lengths, without padding$",
+    ),
+    "judgements in the place of lists": (
+        lambda: evaluate_judgements("qrels.txt", [("q", 0, "a", 1), ("q", 0, "b", 0)]),
+        "this is the file of the right answers: expected another one$",
+    ),
+    "judgements with names in the place of lists": (
+        lambda: evaluate_judgements("qrels.tsv", [(*NAMES[:2], "relevance"), ("q", "a", 1)]),
+        "this is the file of the right answers: expected another one$",
     ),
     "a column of folds": (leave_out_folds, "got one that is left out, of small integers, like gra"),
 }

@@ -517,7 +517,7 @@ def _refuse_answers(argument: str, lists: IdTable | Lists, answers: IdTable) -> 
         return
     problem = "this is the file of the right answers: expected another one"
     ways = []
-    if grade_place is not None:
+    if grade_place is not None and answers.form.width > len(answers.form.places):
         problem += ", or one with relevance and score"
         ways = [LISTS.way_to_name(answers.form.width)]
     raise InputValueError(argument, problem, place=lists.path, remedies=ways)
