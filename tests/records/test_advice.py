@@ -91,6 +91,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: evaluate_judgements("qrels.tsv", [(*NAMES[:2], "relevance"), ("q", "a", 1)]),
         "this is the file of the right answers: expected another one$",
     ),
+    "zeros as padding": (
+        lambda: Search({"q": [5], "p": [0]}).evaluate_lists({"q": [5, 3, 0, 0], "p": [3, 2, 0, 0]}),
+        "the list of 'q' has 0 twice; lists are of unlike lengths, without padding$",
+    ),
     "a column of folds": (leave_out_folds, "got one that is left out, of small integers, like gra"),
 }
 
@@ -129,6 +133,14 @@ def test_two_further_columns_are_no_key_alone() -> None:
     with pytest.raises(InputError, match=r"expected 3 columns .*, got column 3") as refused:
         Task(spans, {})
     assert [option.name for option in refused.value.remedies] == ["columns"]
+
+
+def test_zero_is_a_document_where_it_is_no_padding() -> None:
+    lists = {"q": [2, 0, 0, 1], "p": [0, 2, 0, 1]}
+    with pytest.raises(InputError, match="the list of 'q' has 0 twice; duplicates='first'"):
+        Search({"q": [0], "p": [1]}).evaluate_lists(lists)
+    report = Search({"q": [0], "p": [1]}).evaluate_lists(lists, duplicates="first")
+    assert report["mrr"] == pytest.approx((1 / 2 + 1 / 3) / 2)
 
 
 def test_pairs_that_are_all_known_name_no_split() -> None:

@@ -637,13 +637,14 @@ def _rows_once(
         if are_joined and not other_lists:
             other_lists = "; rows of a query stand apart, as of lists that were joined"
         ways = []
-        if name in (PAD, str(PAD), ""):
+        is_of_list = entries.columns["query"].ids == entries.columns["query"].ids[unlike_rows[0]]
+        last_two = entries.columns["document"].select(np.flatnonzero(is_of_list)[-2:]).entries()
+        # Many pad with zeros.
+        if name in (PAD, str(PAD), "") or (scores is None and set(last_two) <= {0, "0"}):
             problem += "; lists are of unlike lengths, without padding"
         elif duplicates is not None and not other_lists:
-            effect = "counts each at its best score"
-            if scores is None:
-                effect = "counts each where it stands first"
-            ways = [Option("duplicates", "first", effect)]
+            place = "where it stands first" if scores is None else "at its best score"
+            ways = [Option("duplicates", "first", f"counts each {place}")]
         problem += other_lists
         raise InputValueError(argument, problem, place=entries.path, remedies=ways)
     if scores is not None:
