@@ -147,7 +147,7 @@ def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgement
         names = table.form.columns
         if columns is None and names.get("relevance") == "score" and grades.dtype.kind == "f":
             highest = grades.max(initial=0)  # Fractions above 1 are those of a run.
-            ways = [Option("columns", names, "takes fractions")] if highest <= 1 else []
+            ways = [Option("columns", names, "says that they are grades")] if highest <= 1 else []
             expected = "whole grades in column 'score', as BEIR has, no scores of a run"
             got = f"fractions, up to {highest:g}"
             raise InputValueError(table.title, "", expected, got, remedies=ways)
