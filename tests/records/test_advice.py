@@ -46,6 +46,12 @@ def evaluate_judgements(name: str, rows: Any) -> Any:
     return Search(write(name, rows)).evaluate_lists(name)
 
 
+def leave_out_scores() -> Any:
+    """A log has what was clicked, and the scores of the model that showed it."""
+    log = pd.DataFrame([("q", "a", -1.5), ("p", "b", 2.5)], columns=NAMES)
+    return Search(log, columns={"query": "query", "document": "document"})
+
+
 CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a header in the test alone": (
         lambda: facts_of([HEADER, *FACTS], FACTS),
@@ -94,6 +100,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "zeros as padding": (
         lambda: Search({"q": [5], "p": [0]}).evaluate_lists({"q": [5, 3, 0, 0], "p": [3, 2, 0, 0]}),
         "the list of 'q' has 0 twice; lists are of unlike lengths, without padding$",
+    ),
+    "scores of a log": (
+        leave_out_scores,
+        "expected a table without column 'score', got one that is left out$",
     ),
     "a column of folds": (leave_out_folds, "got one that is left out, of small integers, like gra"),
 }

@@ -351,7 +351,7 @@ def refuse_left_out_numbers(
     number = left_out[0]
     role: str | None = "score" if door.is_of_lists else "relevance"
     if number in NUMBERS:
-        role = door.role_of(number)
+        role = number if number in door.roles else None  # In qrels a score may be a run's.
     ways = []
     if with_name and role is not None:
         ways = [Option("columns", {**form.columns, role: number}, "reads it")]
