@@ -392,8 +392,10 @@ def refuse_lists(name: str, value: Any, similarity: str) -> None:
     elif _is_pair(value):
         shape, shape_of_indptr = (array_shape(name, part) for part in value)
         if len(shape_of_indptr) == 1 and len(shape) != 1:
-            got = "vectors and an indptr"
-            ways = [Option("similarity", "maxsim", "compares lists of vectors")]
+            got = "vectors and another array"
+            if as_array(value[1], name)[-1:].tolist() == list(shape[:1]):
+                got = "vectors and an indptr"
+                ways = [Option("similarity", "maxsim", "compares lists of vectors")]
     if got:
         expected = f"only vectors with {similarity}"
         raise InputTypeError(name, expected=expected, got=got, remedies=ways)
