@@ -102,8 +102,7 @@ def find_form(
     # It may be JSON, too.
     marks = [mark for mark in ";," if mark in fields[0] and not fields[0].startswith(("{", "["))]
     if len(fields) == 1 and marks:
-        expected = "tabs between columns, in a file whose name ends in .csv commas, in judgements "
-        expected += "and lists also blanks"
+        expected = "tabs between columns, in .csv commas, in judgements and lists also blanks"
         got = f"{marks[0]!r} in {shown(fields[0])}"
         raise InputValueError(f"{title}: line {number}", expected=expected, got=got)
     if door.counted and len(fields) == 1 and is_integer_text(fields[0]):
