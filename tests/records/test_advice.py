@@ -145,6 +145,15 @@ def test_two_further_columns_are_no_key_alone() -> None:
     assert [option.name for option in refused.value.remedies] == ["columns"]
 
 
+def test_columns_of_unlike_tables_are_not_named() -> None:
+    """The numbers of the one would read other columns of the other, as years for heads."""
+    timed = [(*fact, str(1990 + i)) for i, fact in enumerate(FACTS)]
+    known = pd.DataFrame([row[-1:] + row[:-1] for row in timed], columns=["year", *HEADER])
+    with pytest.raises(InputError, match="expected 3 columns") as refused:
+        Task(timed, {"train": known})
+    assert [option.name for option in refused.value.remedies] == ["keys"]
+
+
 def test_zero_is_a_document_where_it_is_no_padding() -> None:
     lists = {"q": [2, 0, 0, 1], "p": [0, 2, 0, 1]}
     with pytest.raises(InputError, match="the list of 'q' has 0 twice; duplicates='first'"):

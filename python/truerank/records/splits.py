@@ -348,8 +348,10 @@ def _leave_out_column(tables: Sequence[IdTable], role: str) -> FindingParts:
     values = {column.entry(0) for column in columns}
     are_constant = all((column.ids == column.ids[0]).all() for column in columns)
     if len(values) > 1 or not are_constant:
-        without = {x: column for x, column in forms[0].columns.items() if not x.isdecimal()}
-        ways = [Option("columns", without, "leaves it out")]
+        ways = []
+        if all(form.columns == forms[0].columns for form in forms):  # The option is of all.
+            without = {x: column for x, column in forms[0].columns.items() if not x.isdecimal()}
+            ways = [Option("columns", without, "leaves it out")]
         numbers = [parse_number(str(entry)) for entry in columns[0].entries()[:FIRST_ROWS]]
         has_fractions = any(number is not None and number % 1 for number in numbers)
         # Fractions would be weights; queries may have a column behind this one, too.
@@ -607,5 +609,4 @@ def _describe_leaks(
             effect += f", and {split} only if this is a sample of it"
         return description, [Option("known", {"train": "...", "valid": "..."}, effect)]
     effect = "says that it is the evaluated split, or the whole of it"
-    # Elsewhere no known split may have its name.
     return description, [Option("split", name, effect)] if allows_whole else []
