@@ -85,6 +85,14 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: Search(pd.DataFrame([("q", "a", 9.5)], columns=["query", "document", "score"])),
         "whole grades in column 'score', .* no scores of a run, got fractions, up to 9.5$",
     ),
+    "a run of cosines in the place of qrels": (
+        lambda: Search(pd.DataFrame([("q", "a", 0.9), ("q", "b", -0.1)], columns=NAMES)),
+        "no scores of a run, got fractions, up to 0.9$",
+    ),
+    "ids of documents in a file": (
+        lambda: Search(write("qrels.txt", [("q", 0, "1", 1)]), entities=["a", "b"]),
+        "expected labels of entities, as 'a', .* got '1' in column 1; 1 of 1 rows have others$",
+    ),
     "empty names as padding": (
         lambda: Search({"q": ["a"]}).evaluate_lists({"q": ["", "a", ""]}),
         "the list of 'q' has '' twice; lists are of unlike lengths, without padding$",

@@ -146,8 +146,9 @@ def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgement
         table = replace(table, values={"relevance": grades})
         names = table.form.columns
         if columns is None and names.get("relevance") == "score" and grades.dtype.kind == "f":
-            highest = grades.max(initial=0)  # Fractions above 1 are those of a run.
-            ways = [Option("columns", names, "says that they are grades")] if highest <= 1 else []
+            highest = grades.max(initial=0)
+            are_of_run = highest > 1 or grades.min(initial=0) < 0
+            ways = [] if are_of_run else [Option("columns", names, "says that they are grades")]
             expected = "whole grades in column 'score', as BEIR has, no scores of a run"
             got = f"fractions, up to {highest:g}"
             raise InputValueError(table.title, "", expected, got, remedies=ways)
