@@ -6,10 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from truerank import InputError, InputWarning, alignment
+from truerank import InputError, InputWarning, alignment, write_run
 from truerank.link_prediction import Task
 from truerank.retrieval import Task as Search
 
@@ -52,6 +53,10 @@ def leave_out_scores() -> Any:
     return Search(log, columns={"query": "query", "document": "document"})
 
 
+def task_of_facts() -> Task:
+    return Task(FACTS, {}, entities=["a", "b", "c"], relations=["r", "s"], sides=["tail"])
+
+
 CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a header in the test alone": (
         lambda: facts_of([HEADER, *FACTS], FACTS),
@@ -92,6 +97,18 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "ids of documents in a file": (
         lambda: Search(write("qrels.txt", [("q", 0, "1", 1)]), entities=["a", "b"]),
         "expected labels of entities, as 'a', .* got '1' in column 1; 1 of 1 rows have others$",
+    ),
+    "other names of the columns of rows": (
+        lambda: task_of_facts().evaluate_scores(
+            tail=np.zeros((4, 3)), row_queries={"tail": pd.DataFrame(FACTS).iloc[:, :2]}
+        ),
+        "row_queries: tail: expected columns with names, got a frame whose columns are numbered$",
+    ),
+    "other names of the columns of a run that is written": (
+        lambda: write_run(
+            "run.txt", pd.DataFrame([("q", "a", 0.5)], columns=["qid", "doc", "sim"])
+        ),
+        "top: expected columns query, .*, got columns 'qid', 'doc', 'sim'$",
     ),
     "empty names as padding": (
         lambda: Search({"q": ["a"]}).evaluate_lists({"q": ["", "a", ""]}),

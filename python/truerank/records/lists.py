@@ -459,19 +459,19 @@ def read_lists(
     They are what `read_run` returned, or reads; ``{query: {id: score}}``, or ``{query: [ids, the
     best first]}``; or a table. Without scores, a column of ranks, or else the order of rows, says
     all. `duplicates` are as in `read_run`; None: they are an error, and the caller has no such
-    option. The `rules` say which scores are the best. `roles` are those of a query, whose key is a
-    tuple if there are several, and then that of what is listed, as `list_door` takes them.
+    option, nor `columns`. The `rules` say which scores are the best. `roles` are those of a query,
+    whose key is a tuple if there are several, and of what is listed, as `list_door` takes them.
     Lists of the file of `answers`, the table of right answers, are refused.
 
     >>> read_lists("ids", {"q1": {"d7": 2.5, "d3": 1.5}})["q1"]
     {'d7': 2.5, 'd3': 1.5}
     """
     door = LISTS if "query" in roles else list_door(roles)
+    door = replace(door, has_option=duplicates is not None)
     columns = check_columns(columns, door)
     if isinstance(value, Lists) and len(roles) == 2:
         if value.has_greatest and rules.is_ascending:
-            advice = "hand over the path in its place"
-            raise InputValueError(argument, f"read_run kept the greatest of scores: {advice}")
+            raise InputValueError(argument, "read_run kept the greatest scores: hand over the path")
         _refuse_answers(argument, value, answers)
         return value
     try:
@@ -520,7 +520,7 @@ def _refuse_answers(argument: str, lists: IdTable | Lists, answers: IdTable) -> 
     ways = []
     if grade_place is not None and answers.form.width > len(answers.form.places):
         problem += ", or one with relevance and score"
-        ways = [LISTS.way_to_name(answers.form.width)]
+        ways = LISTS.ways_to_name(answers.form.width)
     raise InputValueError(argument, problem, place=lists.path, remedies=ways)
 
 

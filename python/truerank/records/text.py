@@ -215,8 +215,8 @@ def _find_trec_form(argument: str, path: str, number: int, line: str, door: Door
     expected = f"lines of TREC ({_LINES[door.kind]}), one for each document, or a header line with "
     expected += f"query, document, {form.number_role} on top; tabs or blanks stand between fields, "
     expected += "in .csv commas"
-    way = door.way_to_name(form.width)
-    raise InputValueError(argument, expected=expected, got=shown(line), place=place, remedies=[way])
+    ways = door.ways_to_name(form.width)
+    raise InputValueError(argument, expected=expected, got=shown(line), place=place, remedies=ways)
 
 
 # -- rows ------------------------------------------------------------------------------------------
