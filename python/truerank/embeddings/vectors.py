@@ -78,7 +78,6 @@ _LAYOUTS = (
     Option("layout", "interleaved", "says that real and imaginary parts come in turn"),
     Option("layout", "halves", "that all real parts come first"),
 )
-_OF_COMPLEX = Option("similarity", "complex_l1", "compares complex numbers")
 
 
 @public("truerank.alignment")
@@ -393,8 +392,10 @@ def refuse_lists(name: str, value: Any, similarity: str) -> None:
     elif _is_pair(value):
         shape, shape_of_indptr = (array_shape(name, part) for part in value)
         if len(shape_of_indptr) == 1 and len(shape) != 1:
-            got = "vectors and an indptr"
-            ways = [Option("similarity", "maxsim", "compares lists of vectors")]
+            got = "vectors and another array"
+            if as_array(value[1], name)[-1:].tolist() == list(shape[:1]):
+                got = "vectors and an indptr"
+                ways = [Option("similarity", "maxsim", "compares lists of vectors")]
     if got:
         expected = f"only vectors with {similarity}"
         raise InputTypeError(name, expected=expected, got=got, remedies=ways)
@@ -522,7 +523,8 @@ def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) 
         if dtype in PARTS and not compares_complex:
             expected = f"one of {', '.join(_REAL_DTYPES)}"
             are_complex = similarity != "maxsim" and PARTS.keys() >= {*dtypes}
-            ways = [_OF_COMPLEX] if are_complex else []
+            effect = "adds the moduli of differences, as RotatE"
+            ways = [Option("similarity", "complex_l1", effect)] if are_complex else []
             raise InputTypeError(name, "", expected, f"dtype {dtype}", remedies=ways)
 
 

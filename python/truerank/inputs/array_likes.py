@@ -296,9 +296,8 @@ def dtype_name(
             expected = f"the dtype that was named, {stated_name}"
             raise InputTypeError("scores", expected=expected, got=f"dtype {dtype}", place=place)
     if name not in dtypes:
-        ways = []
-        if name == "void16":
-            ways.append(Option("dtype", "bfloat16", "says that they are bfloat16"))
+        are_raw = name == "void16"
+        ways = [Option("dtype", "bfloat16", "says that they are bfloat16")] if are_raw else []
         expected = f"one of {', '.join(dtypes)}"
         got = f"dtype {dtype}"
         raise InputTypeError("scores", expected=expected, got=got, place=place, remedies=ways)

@@ -242,8 +242,7 @@ def _parse_mask(name: str, mask: npt.NDArray[Any]) -> Selection:
     indptr = lengths_to_indptr(np.count_nonzero(mask, axis=1))
     leaves_most_out = 2 * int(indptr[-1]) > mask.size
     if name == "filter" and leaves_most_out:
-        expected = "a mask that is True where a candidate is left out; index lists may leave out "
-        expected += "more than half"
+        expected = "a mask that is True where a candidate is left out; lists may leave out most"
         got = f"True for {indptr[-1] / tasks:.4g} of {columns} candidates on average"
         raise InputValueError(name, expected=expected, got=got)
     indices = np.empty(indptr[-1], np.int32 if columns < 2**31 else np.int64)

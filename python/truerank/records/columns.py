@@ -66,6 +66,7 @@ class Door:
     mappings: str = ""  # what a mapping by query may be; "": rows belong to no queries
     unnamed: str = ""  # The only column of another name has this role, if any.
     too_large: float = float("inf")  # No number of a query is as large.
+    has_option: bool = True  # Whether `columns` is an option of who reads the table.
 
     @cached_property
     def needed_roles(self) -> list[str]:
@@ -95,12 +96,13 @@ class Door:
             name = str(name)
         return next((role for role, names in self.roles.items() if name in names), None)
 
-    def way_to_name(self, width: int) -> Option:
-        """Return the option that says which of so many columns are meant."""
+    def ways_to_name(self, width: int) -> list[Option]:
+        """Return the option that says which of so many columns are meant, if there is one."""
         roles = list(self.needed_roles)
         if self.needed < width:
             roles += [role for role in NUMBERS if role in self.roles][:1]
-        return Option("columns", dict.fromkeys(roles, "..."), "says which are meant")
+        way = Option("columns", dict.fromkeys(roles, "..."), "says which are meant")
+        return [way] if self.has_option else []
 
     def fits(self, width: int, are_placed: bool) -> bool:
         """Return whether rows may have this number of columns, if names or numbers place them."""
@@ -209,8 +211,7 @@ def check_columns(columns: Any, door: Door) -> dict[str, str | int] | None:
     checked: dict[str, str | int] = {}
     for role, column in columns.items():
         if role not in door.roles or not (isinstance(column, str) or is_integer(column)):
-            got = Option("columns", {role: column})
-            raise InputTypeError("columns", expected=expected, got=got)
+            raise InputTypeError("columns", "", expected, Option("columns", {role: column}))
         checked[role] = column if isinstance(column, str) else int(column)
     has_all = checked.keys() >= set(door.needed_roles)
     if not has_all or len(set(checked.values())) < len(checked):
@@ -307,7 +308,7 @@ def find_columns(
         elif width < door.needed:  # as in AnyBURL's predictions
             expected += "; a row, or a line, for each entry"
         else:
-            ways = [door.way_to_name(width)]
+            ways = door.ways_to_name(width)
         raise InputValueError(argument, expected=expected, got=got, remedies=ways)
     if has_further:
         places.update(zip(map(str, range(door.needed, width)), without_role, strict=False))
@@ -351,7 +352,7 @@ def refuse_left_out_numbers(
     number = left_out[0]
     role: str | None = "score" if door.is_of_lists else "relevance"
     if number in NUMBERS:
-        role = door.role_of(number)
+        role = number if number in door.roles else None  # In qrels a score may be a run's.
     ways = []
     if with_name and role is not None:
         ways = [Option("columns", {**form.columns, role: number}, "reads it")]

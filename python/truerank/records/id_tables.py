@@ -292,7 +292,7 @@ def _find_column(
     column = values
     if not isinstance(column, Column):
         # Another column may hold weights.
-        ways = [] if role in roles else [door.way_to_name(door.needed)]
+        ways = [] if role in roles else door.ways_to_name(door.needed)
         column = read_column(title, values, expected, "in row {}".format, remedies=ways)
     labels: Any = column.labels
     if labels is None:
@@ -344,9 +344,9 @@ def read_columns(
         if named_columns(argument, table) is not NUMBERED and names != list(range(len(names))):
             return elements, names
         if columns is None:
-            way = door.way_to_name(len(elements))
+            ways = door.ways_to_name(len(elements))
             got = "a frame whose columns are numbered"
-            raise InputValueError(argument, expected="columns with names", got=got, remedies=[way])
+            raise InputValueError(argument, expected="columns with names", got=got, remedies=ways)
     elif isinstance(table, tuple) and not hasattr(table, "_fields") and not door.is_of_lists:
         elements = _split_tuple(argument, table)
     elif door.mappings:
@@ -388,7 +388,7 @@ def read_keys(argument: str, keys: Any, roles: Sequence[str]) -> list[Any]:
     values = table if isinstance(table, tuple) else [table]
     for value in values:
         refuse_index(argument, value)
-    door = Door("keys", names_by_role, len(roles), forms=forms)
+    door = Door("keys", names_by_role, len(roles), forms=forms, has_option=False)
     columns, column_names = read_columns(argument, table, door)
     if not len(columns[0]):  # Of no keys nothing says how many columns they have.
         return [columns[0]] * len(roles)

@@ -369,12 +369,15 @@ def _leave_out_column(tables: Sequence[IdTable], role: str) -> FindingParts:
     values = {column.entry(0) for column in columns}
     are_constant = all((column.ids == column.ids[0]).all() for column in columns)
     if len(values) > 1 or not are_constant:
-        without = {x: column for x, column in forms[0].columns.items() if not x.isdecimal()}
-        ways = [Option("columns", without, "leaves it out")]
+        ways = []
+        if all(form.columns == forms[0].columns for form in forms):  # The option is of all.
+            without = {x: column for x, column in forms[0].columns.items() if not x.isdecimal()}
+            ways = [Option("columns", without, "leaves it out")]
         numbers = [parse_number(str(entry)) for entry in columns[0].entries()[:FIRST_ROWS]]
         has_fractions = any(number is not None and number % 1 for number in numbers)
-        if not has_fractions:  # They would be weights.
-            ways.append(Option("keys", [3], "says that queries have it"))
+        # Fractions would be weights; queries may have a column behind this one, too.
+        if not has_fractions and role == list(forms[0].columns)[-1]:
+            ways.append(Option("keys", [int(role)], "says that queries have it"))
         expected = "3 columns (head, relation, tail)"
         got = f"{name}, as {columns[0].entry(0)!r} and others"
         raise InputValueError(filled[0].title, expected=expected, got=got, remedies=ways)
@@ -436,9 +439,7 @@ def name_splits(
     if not isinstance(split, str) or not split:
         expected = "the name of the evaluated split, as 'test' or 'valid'"
         raise InputValueError("split", expected=expected, got=repr(split))
-    whole = {}
-    if allows_whole and split in others:
-        whole[WHOLE] = others.pop(split)
+    whole = {WHOLE: others.pop(split)} if allows_whole and split in others else {}
     if split in others:
         expected = "a name that no known split has"
         raise InputValueError("split", expected=expected, got=repr(split))
@@ -628,7 +629,5 @@ def _describe_leaks(
         if allows_whole:
             effect += f", and {split} only if this is a sample of it"
         return description, [Option("known", {"train": "...", "valid": "..."}, effect)]
-    effect = "says that it is the evaluated split, not a known one"
-    if allows_whole:
-        effect = "says that it is the evaluated split, or the whole of it"
-    return description, [Option("split", name, effect)]
+    effect = "says that it is the evaluated split, or the whole of it"
+    return description, [Option("split", name, effect)] if allows_whole else []

@@ -103,8 +103,7 @@ def find_form(
     # It may be JSON, too.
     marks = [mark for mark in ";," if mark in fields[0] and not fields[0].startswith(("{", "["))]
     if len(fields) == 1 and marks:
-        expected = "tabs between columns, in a file whose name ends in .csv commas, in judgements "
-        expected += "and lists also blanks"
+        expected = "tabs between columns, in .csv commas, in judgements and lists also blanks"
         got = f"{marks[0]!r} in {shown(fields[0])}"
         raise InputValueError(f"{title}: line {number}", expected=expected, got=got)
     if door.counted and len(fields) == 1 and is_integer_text(fields[0]):
@@ -218,11 +217,11 @@ def _find_trec_form(argument: str, path: str, number: int, line: str, door: Door
     expected += f"query, document, {form.number_role} on top; tabs or blanks stand between fields, "
     expected += "in .csv commas"
     got = shown(line)
-    remedies = [door.way_to_name(form.width)]
+    ways = door.ways_to_name(form.width)
     for kind, other in TREC.items():  # Named columns would take an answer's place for its grade.
         if kind != door.kind and len(fields) == other.width and fields[1] in ("0", "Q0"):
-            got, remedies = f"{_FILES[kind]}: {got}", []
-    raise InputValueError(argument, expected=expected, got=got, place=place, remedies=remedies)
+            got, ways = f"{_FILES[kind]}: {got}", []
+    raise InputValueError(argument, expected=expected, got=got, place=place, remedies=ways)
 
 
 # -- rows ------------------------------------------------------------------------------------------

@@ -318,9 +318,9 @@ class Vocabulary:
         return expected
 
     def refuse_strangers(
-        self, argument: str, column: Column, ids: IntArray, where: Where, ways: Any = ()
+        self, argument: str, column: Column, ids: IntArray, where: Where, ways: Any = None
     ) -> None:
-        """Refuse the first element of a column whose id stands for nothing, with ways out."""
+        """Refuse the first element that stands for nothing; facts alone, as ids, have ways out."""
         if self.is_unbounded:
             row = int(np.append(np.flatnonzero(ids == NO_NUMBER), -1)[0])
         else:
@@ -333,8 +333,9 @@ class Vocabulary:
             n_pads = sum(x in (-1, "-1") for x in column.entries())
             expected += f"; lists are of unlike lengths, without padding, and {n_pads:,} of "
             expected += f"{len(column):,} are {entry}"
-        remedies = list(ways)
-        if column.is_text and self.of in _WITH_IDS and self._may_be_ids(column.listed):
+        remedies = list(ways or ())
+        may_have_ids = ways is not None and column.is_text and self.of in _WITH_IDS
+        if may_have_ids and self._may_be_ids(column.listed):
             remedies.append(Option("ids", True, "says that text has ids"))
         got = f"{entry!r} {where(row)}"
         got += describe_joined(entry, lambda x: (self.find_labels(x, column.is_text) >= 0).all())

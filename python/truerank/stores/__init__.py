@@ -274,8 +274,7 @@ def _stored_member(file: BinaryFile, path: str, member: str) -> tuple[str, int, 
         if "truerank" in entries:
             got = "saved ranks"
         elif entries and not member:
-            effect = "says which is meant"
-            ways = [Option("member", ..., effect, call="open_scores(path, member=name)")]
+            ways = [Option("member", ..., "says which", call="open_scores(path, member=name)")]
         expected = f"the array {name!r}"
         raise InputValueError("scores", expected=expected, got=got, place=path, remedies=ways)
     info = entries[name]
