@@ -606,8 +606,7 @@ def align_models(
         ones = np.ones(len(first))
         weights = [ones if ranks.weights is None else ranks.weights for ranks in (first, second)]
         if not weigh_alike(*weights):
-            problem = "weights: they differ; give both the same with ranks.with_weights(...)"
-            return None, labels, [problem, *unlike]
+            return None, labels, ["weights: those of a task differ", *unlike]
         second = second.with_weights(first.weights)
 
     side = second.side if first.side is None else first.side
