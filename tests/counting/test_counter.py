@@ -260,7 +260,7 @@ def test_what_is_refused(kind: Any, argument: str, call: Any) -> None:
 def test_negatives_of_all_tasks_are_one_row_that_rows_name(true_scores: list[float]) -> None:
     """What the message of numbers in one dimension says has the right counts."""
     block = np.array([0.1, 0.7, 0.9])
-    words = "block: expected a matrix .tasks, k., or with rows=.0, .... block.None., a row for all"
+    words = r"block: expected \(tasks, k\), a row for each; or \(1, k\) with rows=\[0, "
     refusal(ValueError, words, tr.RankCounter(true_scores).update, block)
     one = tr.RankCounter(true_scores, rows=[0] * len(true_scores))
     one.update(block[None])

@@ -266,7 +266,7 @@ class RankCounter:
         if len(shape) == 1:
             # Without columns it might hold one score for each task, or all scores of every task.
             if self._columns is None:
-                expected = "a matrix (tasks, k), or with rows=[0, ...] block[None], a row for all"
+                expected = "(tasks, k), a row for each; or (1, k) with rows=[0, ...], one for all"
                 raise InputValueError("block", expected=expected, got=f"shape {shape}")
             return replace(job, rows=np.zeros(tasks, np.int64))
         if job.rows is None:

@@ -549,7 +549,7 @@ def rank_against(true_scores: Any, others: Any, **options: Unpack[RuleOptions]) 
     job = prepare_job((tasks, 0), NO_TARGETS, rules)
     job.true_scores = checked_true_scores.array
     shape = shape_of(scores)
-    is_flat = indptr is None and len(shape) == 1
+    is_flat = indptr is None and len(shape) == 1 and tasks < 2
     is_single_row = len(shape) == 2 and shape[0] == 1 and tasks != 1
     if is_flat or is_single_row:
         counts = _count_shared_list(scores, rules, checked_true_scores)
@@ -571,9 +571,6 @@ def _read_others(others: Any, tasks: int, rules: Rules) -> tuple[Any, IntArray |
     if is_pair:
         check_shape("others", shape, 1, "(indptr, values) with 1-D values")
         return scores, pair_indptr("others", others, shape[0], tasks)
-    if len(shape) == 1 and tasks > 1:
-        expected = f"others[None], one list for all, or others.reshape({tasks}, -1), one for each"
-        raise InputValueError("others", expected=expected, got=f"shape {shape} for {tasks} tasks")
     return scores, None
 
 

@@ -252,7 +252,7 @@ def _describe_unmatched(a: Ranks, b: Ranks, *only: tuple[str, LabelsByName, IntA
     if _differ_by_query_ids(a, b, labels_a, labels_b):
         name_of_task = name_a if _has_task(a) else name_b
         text += f"; without queries all tasks pair: {name_of_task} has a Task's numbers of queries "
-        text += "(for triples relation * entities + entity); give both the same labels"
+        text += "(for triples relation * entities + entity)"
     if a.answers is not None:  # A golden set may have changed.
         text += "; if queries were added or removed, evaluate both anew with the same queries"
     return text
@@ -606,8 +606,7 @@ def align_models(
         ones = np.ones(len(first))
         weights = [ones if ranks.weights is None else ranks.weights for ranks in (first, second)]
         if not weigh_alike(*weights):
-            problem = "weights: they differ; give both the same with ranks.with_weights(...)"
-            return None, labels, [problem, *unlike]
+            return None, labels, ["weights: those of a task differ", *unlike]
         second = second.with_weights(first.weights)
 
     side = second.side if first.side is None else first.side

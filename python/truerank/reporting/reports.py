@@ -144,7 +144,7 @@ class Report(Mapping[str, float], AsTable):
         else:
             self.ranks = weighted_ranks("ranks", ranks)
             if self.ranks.protocol.candidates is None:  # Adjusted ranks depend on them.
-                expected = "'query', as the Task of these lists has no number of candidates"
+                expected = "'query', as the Task of these lists does not name their candidates"
                 raise InputValueError("unit", expected=expected, got="'task'")
             weighted = self.ranks
             if isinstance(weights, str):
