@@ -633,6 +633,9 @@ def _offer_common(
     one: Rankings, two: Rankings, names: tuple[str, str], counts_candidates: bool
 ) -> list[Option]:
     """Offer to leave out the tasks that either of two models lacks, if that pairs the others."""
+    labels_of_one, labels_of_two, _ = _shared_labels(one.ranks, two.ranks)
+    if _differ_by_query_ids(one.ranks, two.ranks, labels_of_one, labels_of_two):
+        return []  # Queries of one number are others.
     keys_of_one, keys_of_two = _join_keys(one.ranks, two.ranks)
     is_in_two = are_among(keys_of_one, keys_of_two)
     is_in_one = are_among(keys_of_two, keys_of_one)
