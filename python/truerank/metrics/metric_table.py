@@ -242,9 +242,8 @@ class Metric:
         That of values with weights; the mean if not given.
     inverse : callable
         g, of the average.
-    listed : tuple of str or None
-        With which parameters reports list it, and tables show it for "all"; those of the examples
-        where it is None.
+    listed : tuple of str
+        With which parameters reports list it, and tables show it for "all"; none if not given.
     moments : callable, optional
         For a mean of f(r) with a closed form, or an f that depends on the number of candidates,
         returns the mean and the variance of f(r) under chance; without it f is added up over all
@@ -281,7 +280,7 @@ class Metric:
     by_candidates: bool = False
     average: Average = weighted_mean
     inverse: Callable[[float], float] = float  # By default it changes nothing.
-    listed: tuple[str, ...] | None = None
+    listed: tuple[str, ...] = ()
     moments: Moments | None = None
     has_variance: bool = True
     exponent: int = 0
@@ -353,6 +352,7 @@ _ROWS = (
         name="mr",
         title="MR",
         description="mean rank",
+        listed=("",),
         increasing=False,
         decimals=1,
         ends=RANKS,
@@ -395,7 +395,6 @@ _ROWS = (
         description="hits at k among n drawn negatives",
         parameter="@k:n",
         examples=("@1:3", "@3:20"),
-        listed=(),
         increasing=True,
         is_share=True,
         of_rank=ties.drawn_hit_share,
@@ -411,7 +410,6 @@ _ROWS = (
         description="discounted gain of one right answer",
         parameter="@k",
         examples=("@3", "@10"),
-        listed=(),
         increasing=True,
         of_rank=lambda r, N, _: 1.0 / np.log2(1.0 + r),
         is_cut=True,
@@ -421,6 +419,7 @@ _ROWS = (
         name="hmr",
         title="HMR",
         description="harmonic mean rank",
+        listed=("",),
         increasing=False,
         decimals=1,
         of_rank=lambda r, N, _: 1.0 / r,
@@ -433,12 +432,12 @@ _ROWS = (
         increasing=True,
         ends=RANKS,
         inverse=_reciprocal,
-        listed=(),
     ),
     Metric(
         name="gmr",
         title="GMR",
         description="geometric mean rank",
+        listed=("",),
         increasing=False,
         decimals=1,
         ends=(0.0, math.inf),
@@ -455,11 +454,11 @@ _ROWS = (
         of_rank=lambda r, N, _: np.log(r),
         inverse=lambda mean: math.exp(-mean),
         exponent=-1,
-        listed=(),
     ),
     Metric(
         name="median",
         description="median rank",
+        listed=("",),
         increasing=False,
         decimals=1,
         average=median,
@@ -470,7 +469,6 @@ _ROWS = (
         increasing=True,
         average=median,
         inverse=_reciprocal,
-        listed=(),
     ),
     Metric(
         name="power_mean",
@@ -480,7 +478,6 @@ _ROWS = (
         increasing=False,
         decimals=1,
         average=power_mean,
-        listed=(),
     ),
     Metric(
         name="std",
@@ -490,7 +487,6 @@ _ROWS = (
         average=variance,
         inverse=math.sqrt,
         optimum=0.0,
-        listed=(),
     ),
     Metric(
         name="variance",
@@ -499,7 +495,6 @@ _ROWS = (
         ends=(-math.inf, math.inf),
         average=variance,
         optimum=0.0,
-        listed=(),
     ),
     Metric(
         name="mad",
@@ -507,14 +502,12 @@ _ROWS = (
         decimals=1,
         average=deviation,
         optimum=0.0,
-        listed=(),
     ),
     Metric(
         name="count",
         description="number of tasks",
         decimals=1,
         average=count,
-        listed=(),
     ),
 )
 METRICS: dict[str, Metric] = {row.name: row for row in _ROWS}
@@ -530,8 +523,7 @@ def listed_metrics() -> list[str]:
     """
     names = []
     for row in METRICS.values():
-        parameters = row.examples if row.listed is None else row.listed
-        names += [row.name + parameter for parameter in parameters]
+        names += [row.name + parameter for parameter in row.listed]
     return names
 
 
