@@ -204,10 +204,6 @@ class Answers:
         share = f"{number:,} of {format_count(len(self.numbers), 'query')}"
         return number, f"{share} {verb} right answers that were ranked with {whom}"
 
-    def with_ranks(self, ranks: Ranks) -> Answers:
-        """Return some of the answers, or all in another order, which have these ranks."""
-        return Answers(ranks)
-
     # -- queries -----------------------------------------------------------------------------------
 
     @property

@@ -138,7 +138,7 @@ class Rankings:
         """Return these tasks in another order, or with other labels or weights."""
         if self.answers is None:
             return Rankings(ranks, self.seed)
-        answers = self.answers.with_ranks(ranks)
+        answers = metrics.answers.Answers(ranks)
         return Rankings(answers.ranks, self.seed, answers)
 
     def part(self, tasks: IntArray) -> Rankings:
