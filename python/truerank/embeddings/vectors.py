@@ -39,6 +39,7 @@ from ..inputs.checks import (
     check_shape,
     choice,
     class_if_imported,
+    instance,
     is_number,
     named_columns,
 )
@@ -573,9 +574,7 @@ def _rounded(numbers: Array, dtype: Any) -> Array:
 
 def rounded_means(csls: Any, sizes: tuple[int, ...], dtype: Any) -> CSLS:
     """Check the means of so many queries and entities; round them to the dtype of the scores."""
-    if not isinstance(csls, CSLS):
-        got = type(csls).__name__
-        raise InputTypeError("csls", expected="a CSLS, as csls_means gives it", got=got)
+    instance("csls", csls, CSLS, "a CSLS, as csls_means gives it")
     means = [as_array(values, "csls") for values in csls[:2]]
     for name, array, count in zip(("queries", "entities"), means, sizes, strict=True):
         if array.dtype.kind != "f" or array.shape != (count,):

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import factorize, row_keys
-from ..errors import InputTypeError, InputValueError, Option, warn_user
+from ..errors import InputValueError, Option, warn_user
 from ..inputs.array_likes import checked_weights, read_only
-from ..inputs.checks import choice
+from ..inputs.checks import choice, instance
 from ..inputs.rules import LISTED
 from ..naming import format_count
 from ..ranks.container import Ranks, check_number
@@ -396,8 +396,7 @@ def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> An
     have groups, those without an answer that count as 0.
     """
     ranks = getattr(ranks, "ranks", ranks)
-    if not isinstance(ranks, Ranks):
-        raise InputTypeError("ranks", expected="Ranks or a Report", got=type(ranks).__name__)
+    instance("ranks", ranks, Ranks, "Ranks or a Report")
     for name, each in (("ranks", ranks.weights), ("weights", weights)):
         if each is not None:
             raise InputValueError(name, expected="no weights, as every query counts once")

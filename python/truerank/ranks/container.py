@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from ..errors import (
-    InputTypeError,
-    InputValueError,
-    Option,
-    argument_names,
-    warn_user,
-)
+from ..errors import InputTypeError, InputValueError, Option, argument_names, warn_user
 from ..inputs.array_likes import as_array, checked_weights, integers
 from ..inputs.checks import (
     check_length,
