@@ -22,7 +22,7 @@ from .metric_table import (
     EXPECTED_KIND,
     KINDS,
     METRICS,
-    Metric,
+    MetricRow,
     listed_metrics,
 )
 from .ties import Parameter
@@ -60,7 +60,7 @@ class Key:
     grammar: Grammar = field(kw_only=True)
 
     @cached_property
-    def row(self) -> Metric:
+    def row(self) -> MetricRow:
         """The row of the metric in the grammar's table."""
         return self.grammar.metrics[self.metric]
 
@@ -170,7 +170,7 @@ class Grammar:
 
     unit: str  # what a report counts: "task" or "query"
     units: str
-    metrics: Mapping[str, Metric]
+    metrics: Mapping[str, MetricRow]
     # The words before the metric, by the attribute of `Key` that has them, in order: what they are
     # where a key does not say it. "macro" may precede them in every grammar.
     defaults: Mapping[str, str]

@@ -181,7 +181,7 @@ def _exact_median(values: FloatArray, weights: FloatArray, possible_medians: Flo
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metric:
+class MetricRow:
     """A row of a table of metrics: of tasks, or of queries with several right answers.
 
     What each task, or query, is worth is averaged, and a value is g of the average. Of most metrics
@@ -348,7 +348,7 @@ def _reciprocal(x: float) -> float:
 
 
 _ROWS = (
-    Metric(
+    MetricRow(
         name="mr",
         title="MR",
         description="mean rank",
@@ -360,7 +360,7 @@ _ROWS = (
         moments=ties.rank_moments,
         source=BORDES,
     ),
-    Metric(
+    MetricRow(
         name="mrr",
         title="MRR",
         description="mean reciprocal rank",
@@ -374,7 +374,7 @@ _ROWS = (
         moments=ties.reciprocal_moments,
         source="Voorhees, The TREC-8 Question Answering Track Report (1999)",
     ),
-    Metric(
+    MetricRow(
         name="hits",
         title="Hits",
         description="hits at k",
@@ -389,7 +389,7 @@ _ROWS = (
         moments=ties.hit_moments,
         source=BORDES,
     ),
-    Metric(
+    MetricRow(
         name="sampled_hits",
         title="Sampled-Hits",
         description="hits at k among n drawn negatives",
@@ -404,7 +404,7 @@ _ROWS = (
         has_variance=False,
         source=ZHU,
     ),
-    Metric(
+    MetricRow(
         name="ndcg",
         title="nDCG",
         description="discounted gain of one right answer",
@@ -415,7 +415,7 @@ _ROWS = (
         is_cut=True,
         source="Järvelin, Kekäläinen, Cumulated gain-based evaluation of IR techniques (2002)",
     ),
-    Metric(
+    MetricRow(
         name="hmr",
         title="HMR",
         description="harmonic mean rank",
@@ -425,7 +425,7 @@ _ROWS = (
         of_rank=lambda r, N, _: 1.0 / r,
         inverse=_reciprocal,
     ),
-    Metric(
+    MetricRow(
         name="imr",
         title="IMR",
         description="inverse mean rank",
@@ -433,7 +433,7 @@ _ROWS = (
         ends=RANKS,
         inverse=_reciprocal,
     ),
-    Metric(
+    MetricRow(
         name="gmr",
         title="GMR",
         description="geometric mean rank",
@@ -445,7 +445,7 @@ _ROWS = (
         inverse=math.exp,
         exponent=1,
     ),
-    Metric(
+    MetricRow(
         name="igmr",
         title="IGMR",
         description="inverse geometric mean rank",
@@ -455,7 +455,7 @@ _ROWS = (
         inverse=lambda mean: math.exp(-mean),
         exponent=-1,
     ),
-    Metric(
+    MetricRow(
         name="median",
         description="median rank",
         listed=("",),
@@ -463,14 +463,14 @@ _ROWS = (
         decimals=1,
         average=median,
     ),
-    Metric(
+    MetricRow(
         name="imedian",
         description="inverse median rank",
         increasing=True,
         average=median,
         inverse=_reciprocal,
     ),
-    Metric(
+    MetricRow(
         name="power_mean",
         description="power mean rank",
         parameter=":p",
@@ -479,7 +479,7 @@ _ROWS = (
         decimals=1,
         average=power_mean,
     ),
-    Metric(
+    MetricRow(
         name="std",
         description="standard deviation",
         decimals=1,
@@ -488,7 +488,7 @@ _ROWS = (
         inverse=math.sqrt,
         optimum=0.0,
     ),
-    Metric(
+    MetricRow(
         name="variance",
         description="variance of ranks",
         decimals=1,
@@ -496,21 +496,21 @@ _ROWS = (
         average=variance,
         optimum=0.0,
     ),
-    Metric(
+    MetricRow(
         name="mad",
         description="median absolute deviation",
         decimals=1,
         average=deviation,
         optimum=0.0,
     ),
-    Metric(
+    MetricRow(
         name="count",
         description="number of tasks",
         decimals=1,
         average=count,
     ),
 )
-METRICS: dict[str, Metric] = {row.name: row for row in _ROWS}
+METRICS: dict[str, MetricRow] = {row.name: row for row in _ROWS}
 
 
 def listed_metrics() -> list[str]:

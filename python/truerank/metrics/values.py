@@ -24,7 +24,7 @@ from .keys import (
     is_side_name,
     quote,
 )
-from .metric_table import ADJUSTMENTS, DEFAULT_KIND, EXPECTED_KIND, KINDS, Metric
+from .metric_table import ADJUSTMENTS, DEFAULT_KIND, EXPECTED_KIND, KINDS, MetricRow
 from .ties import MOST, Parameter, hit_share, mean_over_positions
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Sample(NamedTuple):
         return Sample(*(None if column is None else column[index] for column in self))  # type: ignore[arg-type]
 
 
-def values_of_tasks(metric: Metric, sample: Sample, parameter: Parameter = 0) -> FloatArray:
+def values_of_tasks(metric: MetricRow, sample: Sample, parameter: Parameter = 0) -> FloatArray:
     """Return f(r) of every task, or its mean over the task's tie; float64, shape (n,).
 
     >>> from truerank.metrics import METRICS
