@@ -171,7 +171,7 @@ class Chunks:
                 true_scores[tasks],
                 job.targets[tasks],
                 candidates=int(self.lefts[-1]),
-                filter=lists_of(job.filter, tasks),
+                filter=pick_lists(job.filter, tasks),
                 rows=rows[tasks] - self.tops[i],
                 **rules,
             )
@@ -196,7 +196,7 @@ def groups_by_chunk(numbers: Array, starts: Array) -> list[tuple[int, Array]]:
     return list(zip(held.tolist(), np.split(order, first[1:]), strict=True))
 
 
-def lists_of(filter: Any, tasks: Array) -> Any:
+def pick_lists(filter: Any, tasks: Array) -> Any:
     """Return the lists of some tasks of a job, without those of others, as a filter."""
     if filter is None:
         return None
@@ -214,7 +214,7 @@ def raise_first_nan(chunks: Chunks, job: Any, nan: Any, has_nan: npt.NDArray[np.
         np.broadcast_to(scores, (row + 1, len(columns))),  # The error names the row.
         job.targets[tasks],
         rows=job.all_rows[tasks],
-        filter=lists_of(job.filter, tasks),
+        filter=pick_lists(job.filter, tasks),
         nan=nan,
         dtype=chunks.options["dtype"],
     )
@@ -244,7 +244,7 @@ def rank_chunks(chunks: Chunks, job: Any, options: dict[str, Any]) -> Ranks:
     if not len(job.targets):
         report_progress(2)
         no_scores = np.zeros((1, 0), "uint16" if dtype == "bfloat16" else dtype)
-        no_lists = lists_of(job.filter, job.targets)
+        no_lists = pick_lists(job.filter, job.targets)
         return rank_scores(no_scores, [], rows=[], filter=no_lists, **rules)
     true_scores = chunks.take(job.all_rows, job.targets)
     has_nan = np.isnan(widen_bfloat16(true_scores) if dtype == "bfloat16" else true_scores)

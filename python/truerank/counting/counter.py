@@ -245,10 +245,13 @@ class RankCounter:
         if self._columns is None:  # Columns have no numbers.
             return job, 0
         if not isinstance(numbers, range):
-            return _renumber_columns(job, numbers), to_bitset(numbers)
+            flags = np.zeros(int(numbers.max(initial=-1)) + 1, np.bool_)
+            flags[numbers] = True
+            bits = np.packbits(flags, bitorder="little").tobytes()
+            return _renumber_columns(job, numbers), int.from_bytes(bits, "little")
         if numbers.start:
             job = replace(job, first_column=numbers.start)
-        return job, set_of_first(len(numbers)) << numbers.start
+        return job, full_bitset(len(numbers)) << numbers.start
 
     def _job_for_block(self, shape: tuple[int, ...]) -> Job:
         """Check the shape of a block, and return the job with the row that each task reads."""
@@ -278,7 +281,7 @@ class RankCounter:
 
     def _refuse_counted(self, name: str, columns: int) -> None:
         _, counted = self._total
-        repeated = first_of(counted & columns)
+        repeated = lowest_column(counted & columns)
         if repeated >= 0:
             raise InputValueError(name, f"column {repeated} has been counted before")
 
@@ -365,7 +368,7 @@ class RankCounter:
             total, counted = self._total
             n_missing = columns - counted.bit_count()
             if n_missing:
-                first_missing = first_of(~counted)
+                first_missing = lowest_column(~counted)
                 others = f"{n_missing} of {columns} columns are missing"
                 problem = f"column {first_missing} has not been counted ({others})"
                 raise InputValueError("update", problem)
@@ -373,7 +376,7 @@ class RankCounter:
             table = index_array("counts", counts)
             shape = (len(partial_counts.FIELDS) + 2, len(self._job.targets))
             check_shape("counts", table.shape, shape, f"the sum of arrays of shape {shape}")
-            if (table[-2:] != self._checks(set_of_first(columns))).any():
+            if (table[-2:] != self._checks(full_bitset(columns))).any():
                 counters = "counters of the same true scores, targets, filter and rules"
                 expected = (
                     f"the sum of {counters}, each of {columns} columns counted by one of them"
@@ -506,7 +509,7 @@ class RankCounter:
         members: Members = {
             "true_scores": self._true_scores.array.view(np.uint8),
             "targets": job.targets,
-            "seen": np.frombuffer(bytes_of(counted), np.uint8),
+            "seen": np.frombuffer(to_bytes(counted), np.uint8),
         }
         if job.rows is not None:
             members["rows"] = job.rows
@@ -566,24 +569,17 @@ def _renumber_columns(job: Job, columns: IntArray) -> Job:
     return replace(job, targets=targets, filter=filter)
 
 
-def to_bitset(columns: IntArray) -> int:
-    """Return the set of some columns: of 5, 0 and 2 it is 0b100101."""
-    flags = np.zeros(int(columns.max(initial=-1)) + 1, np.bool_)
-    flags[columns] = True
-    return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
-
-
-def set_of_first(columns: int) -> int:
+def full_bitset(columns: int) -> int:
     """Return the set of so many columns from 0 on."""
     return (1 << columns) - 1
 
 
-def bytes_of(columns: int) -> bytes:
+def to_bytes(columns: int) -> bytes:
     """Return a set of columns as bytes, of which the first has the bits of the first columns."""
     return columns.to_bytes((columns.bit_length() + 7) // 8, "little")
 
 
-def first_of(columns: int) -> int:
+def lowest_column(columns: int) -> int:
     """Return the first column of a set; -1 if it is empty."""
     return (columns & -columns).bit_length() - 1
 
@@ -596,7 +592,7 @@ def checksum(columns: int, facts: Mapping[str, Any]) -> np.int64:
     """
     tag = np.uint64(int(sha256_hex(facts)[:16], 16) | 1)
     total = 0
-    flags = bytes_of(columns)
+    flags = to_bytes(columns)
     for first in range(0, len(flags), _BYTES_PER_STEP):
         step = np.frombuffer(flags[first : first + _BYTES_PER_STEP], np.uint8)
         numbers = np.flatnonzero(np.unpackbits(step, bitorder="little")) + 8 * first

@@ -115,7 +115,8 @@ class TileCount:
         if (self._sorted_rows[1:] < self._sorted_rows[:-1]).any():
             self._sorted_tasks = np.argsort(self._sorted_rows, kind="stable")
             self._sorted_rows = self._sorted_rows[self._sorted_tasks]
-        # Tiles of the same rows have the same job, so that of the last tile is kept.
+        # Tiles of the same rows, the first of which is row 0 of the job, have the same job: that of
+        # the last tile is kept.
         self._job_of_rows: dict[tuple[int, int], Job] = {}
 
     def tasks_of(self, tile: Tile) -> slice | IntArray:
@@ -142,8 +143,14 @@ class TileCount:
         """
         if self.is_read(tile):
             tasks = self.tasks_of(tile)
+            rows = tile.top, tile.height
+            if rows not in self._job_of_rows:
+                rows_in_tile = None
+                if self.job.rows is not None:
+                    rows_in_tile = self._sorted_rows[self._sorted_positions(tile)] - tile.top
+                self._job_of_rows = {rows: self.job.part(tasks, rows_in_tile)}
             try:
-                counts = self._make_tile_job(tile).count(scores, tile.left)
+                counts = self._job_of_rows[rows].count(scores, tile.left)
             except EOFError as error:  # The file has become shorter.
                 raise InputValueError("scores", str(error)) from None
             fault = counts.fault
@@ -156,16 +163,6 @@ class TileCount:
         self.done += 1
         self.is_half_added = False
         return None
-
-    def _make_tile_job(self, tile: Tile) -> Job:
-        """Return the job of the tasks that read the rows of a tile, of which the first is row 0."""
-        rows = tile.top, tile.height
-        if rows not in self._job_of_rows:
-            rows_in_tile = None
-            if self.job.rows is not None:
-                rows_in_tile = self._sorted_rows[self._sorted_positions(tile)] - tile.top
-            self._job_of_rows = {rows: self.job.part(self.tasks_of(tile), rows_in_tile)}
-        return self._job_of_rows[rows]
 
     def final_counts(self) -> dict[str, IntArray]:
         """Return the counts of all tasks, with those of an audit; partial for given true scores."""

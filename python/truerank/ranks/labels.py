@@ -98,7 +98,7 @@ class Labels(Immutable):
     vocabulary: tuple[str, ...] | None
 
     def __init__(self, codes: Codes, vocabulary: Names | None = None) -> None:
-        self.__dict__.update(vars(_of_codes("labels", codes, vocabulary)))
+        self.__dict__.update(vars(_read_codes("labels", codes, vocabulary)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return labels_of_codes, (self.codes, self.vocabulary)
@@ -234,9 +234,9 @@ def as_labels(name: str, value: Any, length: int) -> Labels:
     if isinstance(value, Labels):
         labels = value
     elif isinstance(value, tuple) and len(value) == 2 and has_dimensions(value[0]):
-        labels = _of_codes(name, *value)
+        labels = _read_codes(name, *value)
     else:
-        labels = _of_values(name, by_position(name, value))
+        labels = _read_values(name, by_position(name, value))
     if len(labels) != length:
         raise InputValueError(name, expected=f"{length} labels, one for each task", got=len(labels))
     return labels
@@ -322,7 +322,7 @@ def describe_task(labels: Mapping[str, Labels], i: int) -> str:
     )
 
 
-def _of_codes(name: str, codes: object, vocabulary: object) -> Labels:
+def _read_codes(name: str, codes: object, vocabulary: object) -> Labels:
     """Read labels that are codes, and what these stand for."""
     array = integers(f"{name} codes", codes)
     if vocabulary is None:
@@ -332,7 +332,7 @@ def _of_codes(name: str, codes: object, vocabulary: object) -> Labels:
     return labels_of_codes(array, words)
 
 
-def _of_values(name: str, value: Any) -> Labels:
+def _read_values(name: str, value: Any) -> Labels:
     """Read labels that are names or ids, one for each task."""
     is_flat = is_iterable(value) and getattr(value, "ndim", 1) == 1
     if isinstance(value, bytes | dict | set | frozenset) or not is_flat:
