@@ -338,7 +338,7 @@ def rank(
     RankCounter([], **options | UNCHECKED)  # It checks the options.
     raw = options.get("dtype")
     dtype = open_scores(scores_seen, dtype=raw).dtype
-    job = prepare_job(scores.shape, targets, PLAIN, rows=rows, filter=filter, candidates=candidates)
+    job = prepare_job(scores.shape, targets, rows=rows, filter=filter, candidates=candidates)
     scores = da.atleast_2d(scores)
     arrays = [[(block,) for block in blocks] for blocks in scores.to_delayed()]
     return rank_chunks(Chunks(arrays, *scores.chunks, dtype=dtype, raw_dtype=raw), job, options)

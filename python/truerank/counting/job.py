@@ -161,7 +161,7 @@ class Job(Tasks):
 def prepare_job(
     shape: tuple[int, ...],
     targets: Any,
-    rules: Rules,
+    rules: Rules = PLAIN,
     *,
     rows: Any = None,
     filter: Any = None,
