@@ -20,7 +20,7 @@ import truerank as tr
 
 from ..inputs.progress_listeners import reporter, watch_part
 from ..link_prediction import Task
-from ..metrics.keys import parse
+from ..metrics.keys import NEGATED, parse
 from ..tasks.side import Side, join_sides, lists_of_tasks, rank_batches
 from . import import_extra
 
@@ -91,8 +91,6 @@ DISTANCES: dict[Any, tuple[Map, Map, int | None]] = {
     modules.TripleREInteraction: (times(0), times(2), 1),
     modules.UMInteraction: (entity, entity, None),
 }
-# PyKEEN negates these, so that more is better.
-NEGATED = {"z_arithmetic_mean_rank": "z.mr", "z_geometric_mean_rank": "z.gmr"}
 # The keys are the norm and whether it is raised to its power.
 SIMILARITIES = {(1, False): "l1", (1, True): "l1", (2, False): "l2", (2, True): "sql2"}
 
@@ -487,7 +485,7 @@ def find_key(metric: Any) -> tuple[str, float] | None:
     name = camel_to_snake(type(metric).__name__)
     if type(metric).__module__ != ranking.__name__:
         return None
-    if name in NEGATED:
+    if name in NEGATED:  # PyKEEN negates these, so that more is better.
         return NEGATED[name], -1.0
     base = getattr(metric, "base", metric)  # An adjusted metric has its cutoff in `base`.
     try:

@@ -544,11 +544,6 @@ EXPECTED_KIND = "expected"
 # -- adjustments -----------------------------------------------------------------------------------
 
 
-def none(value: Any, expectation: Any, variance: Any, optimum: float) -> Any:
-    """Return the value itself."""
-    return value
-
-
 def ratio(value: Any, expectation: Any, variance: Any, optimum: float) -> Any:
     """Compute value / expectation: 1 is chance; nan without tasks.
 
@@ -600,4 +595,9 @@ def _quotient(numerator: Any, denominator: Any) -> Any:
     return np.where(np.equal(denominator, 0), np.nan, quotient)
 
 
-ADJUSTMENTS: dict[str, Adjustment] = {"none": none, "ratio": ratio, "index": index, "z": z}
+ADJUSTMENTS: dict[str, Adjustment] = {
+    "none": lambda value, expectation, variance, optimum: value,
+    "ratio": ratio,
+    "index": index,
+    "z": z,
+}

@@ -223,19 +223,11 @@ def adjust(
     grouped = read_tasks(candidates_of_tasks, weights)
     expectation, variance = task_moments(key.row, key.parameter, grouped)
     _check_range(key, number, grouped)
-    ratio, index, z = (
-        adjusted(replace(key, adjustment=name), number, expectation, variance) for name in ADJUSTED
-    )
-    return Adjusted(
-        metric=metric,
-        value=number,
-        expectation=expectation,
-        variance=variance,
-        ratio=ratio,
-        index=index,
-        z=z,
-        tasks=count,
-    )
+    adjustments = {}
+    for name in ADJUSTED:  # Each is a field.
+        adjusted_key = replace(key, adjustment=name)
+        adjustments[name] = adjusted(adjusted_key, number, expectation, variance)
+    return Adjusted(metric, number, expectation, variance, tasks=count, **adjustments)
 
 
 def _check_range(key: Key, number: float, tasks: GroupedTasks) -> None:
