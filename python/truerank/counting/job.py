@@ -69,15 +69,10 @@ class Job(Tasks):
 
     def facts(self) -> dict[str, Any]:
         """Return, by argument, what tells this job from others: digests of arrays, and words."""
-        return {
-            "targets": sha256_hex(self.targets),
-            "rows": sha256_hex(self.rows),
-            "filter": sha256_hex(self.filter),
-            "candidates": sha256_hex(self.candidates),
-            "order": self.rules.order,
-            "nan": self.rules.nan,
-            "audit": self.rules.audit,
-        }
+        facts: dict[str, Any] = {}
+        for name in ("targets", "rows", "filter", "candidates"):
+            facts[name] = sha256_hex(getattr(self, name))
+        return facts | {name: getattr(self.rules, name) for name in ("order", "nan", "audit")}
 
     def make_error(self, fault: _core.Fault) -> InputValueError:
         """Return the error for a fault that the core found."""

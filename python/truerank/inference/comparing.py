@@ -515,7 +515,7 @@ def compare_pair(
     """
     name_a, name_b = names
     are_folds = align_runs(models[name_a]) is None
-    runs_a, runs_b, pairing, notes_on_pair = pair_runs(
+    runs_a, runs_b, pairing, notes_on_pairing = pair_runs(
         models[name_a],
         models[name_b],
         names,
@@ -526,21 +526,22 @@ def compare_pair(
         counts_candidates=any(map(counts_candidates, keys.values())),
     )
     codes, unit_name = intervals.run_units(runs_a, unit, are_folds=are_folds)
-    fields: dict[str, Any] = {"level": level, "unit": unit_name, "pairing": pairing}
-    fields |= {"name_a": name_a, "name_b": name_b, "runs_a": len(runs_a), "runs_b": len(runs_b)}
-    fields["method"] = intervals.runs_method(runs_a, are_folds=are_folds) or intervals.T
+    method = intervals.runs_method(runs_a, are_folds=are_folds) or intervals.T
+    # All comparisons of this pair have these.
+    shared_fields: dict[str, Any] = {"level": level, "unit": unit_name, "method": method}
+    shared_fields |= {"name_a": name_a, "name_b": name_b, "pairing": pairing}
+    shared_fields |= {"runs_a": len(runs_a), "runs_b": len(runs_b)}
     comparisons = []
     for metric, key in keys.items():
         with argument_names(runs="b"):  # Messages name the second model, whichever weighs unlike.
-            a = intervals.add_up_runs(runs_a, key, codes, are_folds=are_folds)
-            b = intervals.add_up_runs(runs_b, key, codes, are_folds=are_folds)
-            intervals.check_bases([a.bases, b.bases])
-        # No unit adds more to the difference.
-        most = runs_a[0].best_value(key) * a.heaviest
-        comparison = _compare_sums(metric, a, b, most, fields)
-        notes_on_key = notes + notes_on_pair + note_on_depth(runs_a, runs_b, names, key)
+            sums_a = intervals.add_up_runs(runs_a, key, codes, are_folds=are_folds)
+            sums_b = intervals.add_up_runs(runs_b, key, codes, are_folds=are_folds)
+            intervals.check_bases([sums_a.bases, sums_b.bases])
+        most = runs_a[0].best_value(key) * sums_a.heaviest
+        comparison = _compare_sums(metric, sums_a, sums_b, most, shared_fields)
+        notes_on_key = note_on_depth(runs_a, runs_b, names, key)
         notes_on_key += intervals.note_on_sides(runs_a[0].ranks, unit, key) + comparison.notes
-        comparisons.append(replace(comparison, notes=notes_on_key))
+        comparisons.append(replace(comparison, notes=notes + notes_on_pairing + notes_on_key))
     return comparisons
 
 
@@ -554,14 +555,15 @@ def counts_candidates(key: Key) -> bool:
 
 
 def _compare_sums(
-    metric: str, a: Contributions, b: Contributions, most: float, fields: Mapping[str, Any]
+    metric: str, a: Contributions, b: Contributions, most: float, shared_fields: Mapping[str, Any]
 ) -> Comparison:
-    """Compare two models by what the units of their runs add to a metric, of which one adds `most`.
+    """Compare two models by what the units of their runs add to a metric.
 
-    The fields are those of a Comparison that the sums do not tell: the level, and so on.
+    No unit adds more than `most` to the difference. The shared fields are those of a Comparison
+    that the sums do not tell: the level, and so on.
     """
-    level = fields["level"]
-    unit = fields["unit"]
+    level = shared_fields["level"]
+    unit = shared_fields["unit"]
     estimate = a.value - b.value
     if a.key.metric == "gmr":  # What is compared are logarithms.
         estimate = a.mean - b.mean
@@ -577,9 +579,9 @@ def _compare_sums(
         _, influences = mean_and_influences(deltas, a.bases)
         if number > 1:
             deviation = number * float(np.linalg.norm(influences)) / math.sqrt(number - 1)
-        if fields["method"] == intervals.T:
+        if shared_fields["method"] == intervals.T:
             p_value, low, high, is_few = intervals.paired_test(deltas, a.bases, level, most)
-            notes = note_on_pair(metric, unit, deltas, influences, is_few=is_few)
+            notes = note_on_difference(metric, unit, deltas, influences, is_few=is_few)
         else:
             p_value, low, high = intervals.t_test([a.tops, b.tops], a.bases, level)
             notes = intervals.note_on(metric, unit, influences, a.bases)
@@ -609,7 +611,7 @@ def _compare_sums(
         title=a.key.heading,
         decimals=a.key.decimals,
         deviation=deviation,
-        **fields,
+        **shared_fields,
     )
 
 
@@ -625,13 +627,13 @@ def why_no_bounds(differing: int, units: int, unit: str) -> str:
     return counted if units == 1 else f"all {counted} differ by the same amount"
 
 
-def note_on_pair(
+def note_on_difference(
     metric: str, unit: str, apart: FloatArray, influences: FloatArray, *, is_few: bool
 ) -> tuple[str, ...]:
     """Say that units are few, and that few of them carry a difference, so that three more count.
 
     >>> apart = np.array([0.5] + [0.0] * 299)
-    >>> note_on_pair("mrr", "query", apart, apart - apart.mean(), is_few=True)
+    >>> note_on_difference("mrr", "query", apart, apart - apart.mean(), is_few=True)
     ('few units carry it: mrr rests on about 1 of 300 queries',)
     """
     counted = format_count(len(apart), unit)

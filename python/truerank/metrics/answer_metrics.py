@@ -449,6 +449,7 @@ def _row(
         parameter=parameter,
         examples=_EXAMPLES[parameter],
         increasing=increasing,
+        decimals=3 if increasing else 1,
         of_answers=of_answers,
         source=source,
         **others,
@@ -518,7 +519,6 @@ _ROWS = (
         first_rank,
         _HODOSH,
         increasing=False,
-        decimals=1,
         ends=RANKS,
     ),
     _row(
@@ -528,7 +528,6 @@ _ROWS = (
         first_rank,
         _HODOSH,
         increasing=False,
-        decimals=1,
         average=median,
     ),
 )
