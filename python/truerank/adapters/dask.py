@@ -97,7 +97,7 @@ def take_scores(opened: Callable[..., Store], rows: Array, columns: Array, *arra
     return opened(*arrays).take(rows, columns)
 
 
-def count_scores(
+def count_chunk(
     opened: Callable[..., Store], counter: RankCounter, start: int, *arrays: Any
 ) -> RankCounter:
     """Count a chunk by a copy of a counter, which is that of other chunks, too."""
@@ -178,7 +178,7 @@ class Chunks:
             counter = dask.delayed(empty_counter, traverse=False)
             counters = []
             for j, left in enumerate(self.lefts[:-1]):
-                counters.append(self.call(count_scores, i, j, counter, left))
+                counters.append(self.call(count_chunk, i, j, counter, left))
             while len(counters) > 1:  # They are merged in a tree.
                 starts = range(0, len(counters), FAN_IN)
                 counters = [merge(*counters[start : start + FAN_IN]) for start in starts]

@@ -120,16 +120,16 @@ PRESETS: Mapping[str, Preset] = MappingProxyType({row.name: row for row in _read
 
 
 def find_presets(names: Iterable[Any] | None, argument: str = "presets") -> list[Preset]:
-    """Return presets by their names, each of which stands once; None means all of them."""
+    """Return presets, by their names or as they are, each once; None means all that are known."""
     presets: list[Preset] = []
-    for name in one_by_one(argument, PRESETS if names is None else names):
-        if isinstance(name, Preset):
-            presets.append(name)
-        elif isinstance(name, str):
-            check_known(argument, name, PRESETS)
-            presets.append(PRESETS[name])
+    for each in one_by_one(argument, PRESETS if names is None else names):
+        if isinstance(each, Preset):
+            presets.append(each)
+        elif isinstance(each, str):
+            check_known(argument, each, PRESETS)
+            presets.append(PRESETS[each])
         else:
-            raise InputTypeError(argument, expected="a name or a Preset", got=type(name).__name__)
+            raise InputTypeError(argument, expected="a name or a Preset", got=type(each).__name__)
     if len({row.name for row in presets}) < len(presets):
         got = ", ".join(row.name for row in presets)
         raise InputValueError(argument, expected="each name once", got=got)

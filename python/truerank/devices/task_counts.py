@@ -214,7 +214,7 @@ def _find_tasks(tasks: Tasks, top: int, bottom: int) -> slice | IntArray:
 
 
 def _split(numbers: slice | IntArray, most: int) -> Iterator[slice | IntArray]:
-    """Yield so many of some numbers at a time; none at all, too."""
+    """Yield at most so many numbers at a time; an empty part where there are none."""
     if isinstance(numbers, slice):
         for first in range(numbers.start, max(numbers.stop, numbers.start + 1), most):
             yield slice(first, min(first + most, numbers.stop))

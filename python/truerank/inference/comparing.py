@@ -264,7 +264,7 @@ def _test_columns(
 
 
 def format_notes(pairs: Sequence[Comparison]) -> list[str]:
-    """List each note once; a note on some of the pairs names them, but that on few units."""
+    """List each note once; one on some of the pairs names them, unless it is on few units."""
     metrics = {pair.metric for pair in pairs}
     notes = {}
     for pair in pairs:

@@ -166,9 +166,7 @@ class Intervals(dict[str, Interval], AsTable):
             Column("value", decimals=decimals),
             Column("low", f"{level}from", decimals),
             Column("high", "to", decimals),
-            Column("units"),
-            Column("unit"),
-            Column("method"),
+            *map(Column, ("units", "unit", "method")),
         ]
         rows = [[getattr(each, column.name) for column in columns] for each in self.values()]
         notes = dict.fromkeys(note for interval in self.values() for note in interval.notes)

@@ -380,10 +380,10 @@ class Answers:
 
         Queries whose first ties are alike are computed once.
         """
-        codes = factorize(*first)
-        counts = codes.counts()
-        where = codes.first()
-        above, size, right = (column[where] for column in first)
+        ties = factorize(*first)
+        counts = ties.counts()
+        first_queries = ties.first()
+        above, size, right = (column[first_queries] for column in first)
         hits = [counts @ hit_chances(size, right, np.clip(k - above, 0, size)) for k in cutoffs]
         shares: FloatArray = np.array(hits) / self.counted
         return shares
