@@ -282,11 +282,7 @@ class Ranks(Immutable):
         tied = last_ranks - above
         ties = "unknown" if pessimistic is None else None
         labels: Any = {"side": side, "queries": query, "targets": target, "relation": relation}
-        # Errors of labels, of their codes and their names, call the arguments as this method does.
-        called = {"queries": "query", "targets": "target"}
-        for part in ("codes", "vocabulary"):
-            called |= {f"queries {part}": "query", f"targets {part}": "target"}
-        with argument_names(**called):
+        with argument_names(queries="query", targets="target"):
             return cls(above, tied, candidates, unit=unit, protocol=Protocol(ties=ties), **labels)
 
     @classmethod

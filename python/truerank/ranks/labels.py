@@ -316,11 +316,11 @@ def describe_task(labels: Mapping[str, Labels], i: int) -> str:
 
 def _read_codes(name: str, codes: object, vocabulary: object) -> Labels:
     """Read labels that are codes, and what these stand for."""
-    array = integers(f"{name} codes", codes)
+    array = integers(f"{name}: codes", codes)
     if vocabulary is None:
         return labels_of_codes(array, None)
-    words = checks.distinct_names(f"{name} vocabulary", vocabulary)
-    checks.check_range(f"{name} codes", array, len(words), "names in the vocabulary")
+    words = checks.distinct_names(f"{name}: vocabulary", vocabulary)
+    checks.check_range(f"{name}: codes", array, len(words), "names in the vocabulary")
     return labels_of_codes(array, words)
 
 
