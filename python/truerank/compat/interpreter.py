@@ -181,7 +181,7 @@ def full_blocks(scores: Any, job: Any, order: str) -> Iterator[Block]:
         if job.candidates is not None:
             others &= _selected(job.candidates, tasks, columns)
         filtered = np.zeros_like(is_true)
-        if job.filter is not None:
+        if job.filter is not None:  # The true candidate is a known answer, too.
             filtered = is_true | _selected(job.filter, tasks, columns)
         yield values, true_scores, others, filtered, is_true
 

@@ -391,7 +391,7 @@ def restore_checkpoint(path: str, facts: Mapping[str, Any], count: TileCount) ->
         if are_final:  # The true candidates are in them.
             most_candidates = columns_read
             least_tied = np.minimum(columns_read, 1)
-        else:
+        else:  # One of all columns is the true candidate's.
             most_candidates = np.minimum(columns_read, count.store.shape[1] - 1)
             least_tied = np.zeros_like(columns_read)
         count.counts = partial_counts.saved_counts(
