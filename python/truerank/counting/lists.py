@@ -122,7 +122,7 @@ class CandidateLists(NamedTuple):
         return self._keep(best, lengths_to_indptr(lengths))
 
     def _keep(self, positions: IntArray | Flags, indptr: IntArray) -> CandidateLists:
-        """Keep the entries at some positions alone; lists by name, with a `score_at`, are not cut."""
+        """Keep the entries at some positions; lists by name, with a `score_at`, are not cut."""
         scores = self.scores
         if scores is not None:
             scores = scores.with_array(scores.array[positions])
