@@ -122,7 +122,7 @@ class CandidateLists(NamedTuple):
         return self._keep(best, lengths_to_indptr(lengths))
 
     def _keep(self, positions: IntArray | Flags, indptr: IntArray) -> CandidateLists:
-        """Return lists, which are not by name, with the entries at some positions alone."""
+        """Keep the entries at some positions; lists by name, with a `score_at`, are not cut."""
         scores = self.scores
         if scores is not None:
             scores = scores.with_array(scores.array[positions])
@@ -189,27 +189,22 @@ def _values_and_indptr(name: str, value: Any) -> tuple[Any, IntArray]:
         check_shape(name, array_shape(name, values), 1, "(indptr, values) with 1-D values")
         return values, pair_indptr(name, value, len(values))
     if isinstance(value, list):
-        return _concatenate_lists(name, value)
+        arrays = [as_array(without_index(item), name, _FORMS) for item in value]
+        for array in arrays:
+            check_shape(name, array.shape, 1, _FORMS)
+        # An empty array has a dtype of its own, which says nothing about the others.
+        filled = [array for array in arrays if len(array)] or [np.empty(0)]
+        try:
+            values = np.concatenate(filled)
+        except TypeError:  # Dates beside names are an example.
+            raise InputTypeError(name, expected=_FORMS, got="lists of unlike dtypes") from None
+        refuse_rounded(name, value, values)
+        return values, lengths_to_indptr([len(array) for array in arrays])
     has_shape = isinstance(getattr(value, "shape", None), tuple)
     matrix = value if has_shape else as_array(value, name, _FORMS)
     check_shape(name, tuple(matrix.shape), 2, _FORMS)
     height, width = matrix.shape
     return matrix, lengths_to_indptr(np.full(height, width))
-
-
-def _concatenate_lists(name: str, lists: list[Any]) -> tuple[npt.NDArray[Any], IntArray]:
-    """Return the values of a list of lists in one array, and their indptr."""
-    arrays = [as_array(without_index(item), name, _FORMS) for item in lists]
-    for array in arrays:
-        check_shape(name, array.shape, 1, _FORMS)
-    # An empty array has a dtype of its own, which says nothing about the others.
-    filled = [array for array in arrays if len(array)] or [np.empty(0)]
-    try:
-        values = np.concatenate(filled)
-    except TypeError:  # Dates beside names are an example.
-        raise InputTypeError(name, expected=_FORMS, got="lists of unlike dtypes") from None
-    refuse_rounded(name, lists, values)
-    return values, lengths_to_indptr([len(array) for array in arrays])
 
 
 @public("truerank")

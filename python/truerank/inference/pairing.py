@@ -125,6 +125,7 @@ def match_tasks(
         refusals = differences or _unlike_positions(a, b)
     elif not matched_by:
         refusals = [*differences, f"tasks: {len(a):,} against {len(b):,}"]
+    # Equal labels in equal places pair as they are, unless they number entities of several Tasks.
     elif max(len(_entity_orders(x)) for x in (a, b)) > 1 or not all(
         labels_a[name].same_as(labels_b[name]) for name in matched_by
     ):

@@ -14,22 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from ..errors import (
-    InputTypeError,
-    InputValueError,
-    Option,
-    argument_names,
-    warn_user,
-)
+from ..errors import InputTypeError, InputValueError, Option, argument_names, warn_user
+from ..inputs import checks
 from ..inputs.array_likes import as_array, checked_weights, integers
-from ..inputs.checks import (
-    check_length,
-    check_shape,
-    distinct_names,
-    integer,
-    is_iterable,
-    number,
-)
 from ..naming import import_extra, printable, public
 from .labels import LABELS, Immutable, Labels, checked_index, named_labels
 from .protocol import COMPARABLE, PROVENANCE, Origin, Protocol
@@ -222,7 +209,7 @@ class Ranks(Immutable):
         if not isinstance(others, Mapping):
             expected = "a mapping of names to labels"
             raise InputTypeError("labels", expected=expected, got=type(others).__name__)
-        distinct_names("labels", others)
+        checks.distinct_names("labels", others)
         for name, value in values.items():
             if value is not None and name in others:
                 raise InputValueError("labels", f"{name!r} is given twice")
@@ -295,11 +282,7 @@ class Ranks(Immutable):
         tied = last_ranks - above
         ties = "unknown" if pessimistic is None else None
         labels: Any = {"side": side, "queries": query, "targets": target, "relation": relation}
-        # Errors of labels, of their codes and their names, call the arguments as this method does.
-        called = {"queries": "query", "targets": "target"}
-        for part in ("codes", "vocabulary"):
-            called |= {f"queries {part}": "query", f"targets {part}": "target"}
-        with argument_names(**called):
+        with argument_names(queries="query", targets="target"):
             return cls(above, tied, candidates, unit=unit, protocol=Protocol(ties=ties), **labels)
 
     @classmethod
@@ -435,7 +418,7 @@ class Ranks(Immutable):
         True
         """
         if seed is not None:
-            seed = integer("seed", seed, least=0)
+            seed = checks.integer("seed", seed, least=0)
         self._check_ties()
         ranks = self.above + 1
         (ties,) = np.nonzero(self.tied > 1)
@@ -761,8 +744,8 @@ def checked_counts(above: object, tied: object, candidates: Any, listed: object)
 
 def checked_audit(value: object, length: int) -> IntArray:
     """Check the counts of an audit, three to five arrays; return them as one, a row for each."""
-    check_length("audit", value)
-    parts: list[Any] = list(value) if is_iterable(value) else []
+    checks.check_length("audit", value)
+    parts: list[Any] = list(value) if checks.is_iterable(value) else []
     if not 3 <= len(parts) <= len(Audit._fields):
         raise InputTypeError("audit", expected="an Audit or three arrays", got=type(value).__name__)
     audit = np.zeros((len(Audit._fields), length), np.int64)
@@ -780,13 +763,13 @@ def checked_flags(name: str, value: object, length: int) -> npt.NDArray[np.bool_
     array = as_array(value, name, "booleans")
     if array.dtype != np.bool_ and array.size:
         raise InputTypeError(name, expected="booleans", got=f"dtype {array.dtype}")
-    check_shape(name, array.shape, (length,), f"{length} booleans, one for each task")
+    checks.check_shape(name, array.shape, (length,), f"{length} booleans, one for each task")
     return array.astype(bool)
 
 
 def check_level(level: object, gains: FloatArray | None) -> float:
     """Check a relevance level: a finite number above 0, which one of the gains reaches."""
-    value = number("relevance_level", level)
+    value = checks.number("relevance_level", level)
     if not 0 < value < math.inf:
         expected = "a finite number above 0"
         raise InputValueError("relevance_level", expected=expected, got=f"{value:g}")

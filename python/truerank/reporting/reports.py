@@ -787,17 +787,9 @@ class Report(Mapping[str, float], AsTable):
         <BLANKLINE>
         Brackets hold 95 % intervals over 200 tasks.
         """
-        table = reporting.report_table.table_of_report(
-            self,
-            metrics,
-            sides=sides,
-            kinds=kinds,
-            percent=percent,
-            interval=interval,
-            level=level,
-            unit=unit,
-            digits=digits,
-        )
+        options: dict[str, Any] = {"sides": sides, "kinds": kinds, "percent": percent}
+        options |= {"interval": interval, "level": level, "unit": unit, "digits": digits}
+        table = reporting.report_table.table_of_report(self, metrics, **options)
         return table.table(notes=notes)
 
     def __repr__(self) -> str:
