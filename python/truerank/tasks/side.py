@@ -24,9 +24,10 @@ from ..arrays.row_keys import (
 )
 from ..counting.driver import count_scores
 from ..counting.job import Job
-from ..counting.ranking import rank
+from ..counting.ranking import rank_job
 from ..errors import InputValueError, argument_names, warn_user
 from ..inputs.checks import choice, integer, several
+from ..inputs.rules import BatchOptions, read_rules
 from ..inputs.selection import join_ranges, lengths_to_indptr
 from ..naming import import_extra, public
 from ..ranks.joining import join_ranks
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
     from ..arrays.types import FloatArray, IntArray
     from ..embeddings.vectors import Embeddings
-    from ..inputs.rules import BatchOptions, Rules
+    from ..inputs.rules import Rules
     from ..ranks.container import Origins, Ranks
     from ..ranks.labels import Labels
     from ..ranks.protocol import Protocol
@@ -429,41 +430,38 @@ def rank_batches(
     batches. A batch has by default as many queries as have 64 MB of float32 scores. Errors name it,
     as in "scores: queries 64 to 127". `report_progress` is told how many queries are done.
     """
+    rules = read_rules(options, BatchOptions)
     n_queries, n_columns = len(side.query_ids), side.n_candidates
-    rules: Any = {**options, "progress": None}
-    batch_size = rules.pop("batch_size", None)
+    batch_size = options.get("batch_size")
     if batch_size is None:
         batch_size = max(1, min(n_queries, BATCH_BYTES // (4 * max(1, n_columns))))
     batch_size = integer("batch_size", batch_size, least=1)
-    as_input = _as_input_on(rules.pop("device", None))
+    as_input = _as_input_on(options.get("device"))
     report_progress(0)
     if not n_queries:
-        rules["dtype"] = None  # No scores have it.
-        return rank(np.zeros((0, n_columns), np.float32), np.zeros(0, np.int64), **rules)
+        scores = read_scores(np.zeros((0, n_columns), np.float32))
+        return rank_job(scores, make_job(side, side.rows, rules))
     tasks_by_query = np.argsort(side.rows, kind="stable")  # The tasks of a batch are neighbours.
     ordered_rows = side.rows[tasks_by_query]
     ranks_of_batches: list[Ranks] = []
     for start in range(0, n_queries, batch_size):
         stop = min(start + batch_size, n_queries)
         queries = side.query_ids[start:stop].copy()
-        scores = read_scores(scorer(as_input(queries)), rules.get("dtype"))
+        scores = read_scores(scorer(as_input(queries)), rules.dtype)
         check_score_shape(shape_of(scores), (stop - start, n_columns), "query")
         first, last = np.searchsorted(ordered_rows, [start, stop])
         tasks = tasks_by_query[first:last]
+        # A device is not given the lists of other batches.
+        filtered = core_selection(lists_of_tasks(side.filter, tasks))
+        candidates = core_selection(lists_of_tasks(side.candidates, tasks))
+        rows = side.rows[tasks] - start
+        job = Job(rows, side.targets[tasks], filtered, candidates, rules=rules)
         batch = f"scores: query {start}"
         if stop - start > 1:
             batch = f"scores: queries {start} to {stop - 1}"
         with argument_names(scores=batch):
-            ranks = rank(
-                scores,
-                side.targets[tasks],
-                rows=side.rows[tasks] - start,
-                filter=lists_of_tasks(side.filter, tasks),
-                candidates=lists_of_tasks(side.candidates, tasks),
-                **rules,
-            )
+            ranks_of_batches.append(rank_job(scores, job))
         del scores  # They need no memory while the next ones are made.
-        ranks_of_batches.append(ranks)
         report_progress(stop)
     place_of_task = np.argsort(tasks_by_query, kind="stable")
     return join_ranks(ranks_of_batches)[place_of_task]
