@@ -23,7 +23,7 @@ from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import is_iterable
 from ..inputs.selection import lengths_to_indptr, pair_indptr
 from ..naming import format_count
-from ..ranks.labels import Labels, labels_of_codes
+from ..ranks.labels import LABELS, Labels, labels_of_codes, labels_when_asked
 from ..records.splits import (
     NOTHING,
     TRAIN,
@@ -114,28 +114,52 @@ def _label_entities(ids: IntArray, vocabulary: Vocabulary) -> Labels:
     return labels_of_codes(codes.codes, tuple(vocabulary.list_labels(codes.distinct)))
 
 
+def _label_by_known(memory: dict[str, Any], name: str) -> Labels:
+    """Return labels that known triples give those of the test; all are made at the first call.
+
+    `memory` has what they are made of: the triples of all splits, the known ones, and the rows of
+    the test.
+    """
+    sources = memory.get("sources")
+    if sources is not None:
+        triples, known, test_rows = sources
+        tested_heads, tested_relations, tested_tails = triples[test_rows, :3].T
+        categories, are_distinct = _categories(triples, tested_relations)
+        # Degrees count distinct known triples, whatever further columns they have.
+        heads, relations, tails = known[:, :3].T
+        if not are_distinct:
+            relations, heads, tails = distinct_rows([relations, heads, tails])
+        of_entities = count_values(heads, tails[tails != heads])  # Its head may be its tail.
+        head_degrees = of_entities.of(tested_heads)
+        tail_degrees = of_entities.of(tested_tails)
+        memory["labels"] = {
+            "category": labels_of_codes(categories, CATEGORIES),
+            "head_degree": labels_of_codes(head_degrees),
+            "tail_degree": labels_of_codes(tail_degrees),
+            "head": degree_buckets(head_degrees),
+            "tail": degree_buckets(tail_degrees),
+            "relation": degree_buckets(count_values(relations).of(tested_relations)),
+        }
+        memory.pop("sources", None)  # Their memory is needed no longer.
+    labels: Labels = memory["labels"][name]
+    return labels
+
+
 def _label_triples(
     splits: SplitTables, test_rows: IntArray
-) -> tuple[dict[str, Labels], dict[str, IntArray]]:
+) -> tuple[dict[str, Labels], dict[str, Labels]]:
     """Label the triples of the test; return also the degrees of their elements by role."""
-    tested = {role: ids[test_rows] for role, ids in splits.columns.items()}
     vocabularies = splits.vocabularies
-    categories, are_distinct = _categories(splits.rows, tested["relation"])
-    # Degrees count distinct known triples, whatever further columns they have.
-    heads, relations, tails = splits.known_rows()[:, :3].T
-    if not are_distinct:
-        relations, heads, tails = distinct_rows([relations, heads, tails])
-    of_entities = count_values(heads, tails[tails != heads])  # Its head may be its tail.
-    degrees = {
-        "head": of_entities.of(tested["head"]),
-        "tail": of_entities.of(tested["tail"]),
-        "relation": count_values(relations).of(tested["relation"]),
-    }
+    tested = {role: ids[test_rows] for role, ids in splits.columns.items()}
     facts = number_facts((ids, vocabularies[role].names) for role, ids in tested.items())
+    memory = {"sources": (splits.rows, splits.known_rows(), test_rows)}
+    names = ("category", "head_degree", "tail_degree", *SIDES)
+    by_known = {name: labels_when_asked(partial(_label_by_known, memory, name)) for name in names}
+    degrees = {role: by_known.pop(role) for role in SIDES}
     labels = {
-        "category": labels_of_codes(categories, CATEGORIES),
-        "head_degree": labels_of_codes(degrees["head"]),
-        "tail_degree": labels_of_codes(degrees["tail"]),
+        "relation": vocabularies["relation"].labels(tested["relation"]),
+        "unit": labels_of_codes(test_rows),
+        **by_known,
         "fact": labels_of_codes(facts),
         "head": _label_entities(tested["head"], vocabularies["head"]),
         "tail": _label_entities(tested["tail"], vocabularies["tail"]),
@@ -158,7 +182,6 @@ def make_sides(
     is_asked = np.zeros(len(splits.rows), dtype=bool)
     is_filtering = np.zeros_like(is_asked)  # which facts leave answers out
     labels_of_triples, degrees = _label_triples(splits, test_rows)
-    relation_labels = splits.vocabularies["relation"].labels(facts["relation"][test_rows])
     sides = {}
     for name, (*query, answer) in roles.items():
         size = splits.vocabularies[name].size
@@ -170,16 +193,12 @@ def make_sides(
             agreeing = SIDES[name] if filter == TRIPLE else [role for role in facts if role != name]
             filtering, agrees = make(query=agreeing)
         is_filtering |= agrees
-        numbers = _number_queries(side, query, splits.vocabularies["head"].size)
-        labels = {
-            "side": labels_of_codes(np.zeros_like(side.rows), (name,)),
-            "relation": relation_labels,
-            "queries": labels_of_codes(numbers),
-            "targets": labels_of_codes(side.targets),
-            "unit": labels_of_codes(test_rows),
-            **labels_of_triples,
-            "degree": degree_buckets(degrees[name]),
-        }
+        labels: dict[str, Any] = dict.fromkeys(LABELS) | labels_of_triples  # in this order
+        labels["side"] = labels_of_codes(np.zeros_like(side.rows), (name,))
+        query_numbers = _number_queries(side, query, splits.vocabularies["head"].size)
+        labels["queries"] = labels_of_codes(query_numbers)
+        labels["targets"] = labels_of_codes(side.targets)
+        labels["degree"] = degrees[name]
         among = side_candidates(candidates[name], side, splits)
         known_answers = None if filter == NONE else filtering.filter
         sides[name] = replace(side, filter=known_answers, candidates=among, labels=labels)
