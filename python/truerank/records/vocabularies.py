@@ -159,8 +159,8 @@ class Vocabulary:
 
     @classmethod
     def infer(cls, name: str, labels: Sequence[str]) -> Vocabulary:
-        """Read labels that nobody gave, none of which is another in another Unicode form."""
-        vocabulary = cls.read(name, labels)
+        """Return distinct labels that nobody gave; none is another in another Unicode form."""
+        vocabulary = cls(len(labels), tuple(labels), name)
         if not are_plain(vocabulary.words or ()):
             vocabulary._refuse_alike(spell_alike(vocabulary.words or ()))
         return vocabulary
