@@ -185,6 +185,13 @@ def join_ranges(starts: IntArray, counts: IntArray) -> IntArray:
     return runs
 
 
+def find_entries(indptr: IntArray, lists: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the lengths of some lists that follow each other, and the places of their entries."""
+    starts = indptr[lists]
+    lengths = indptr[lists + 1] - starts
+    return lengths, join_ranges(starts, lengths)
+
+
 def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selection:
     """Read a filter or candidates in any form that `rank` takes.
 

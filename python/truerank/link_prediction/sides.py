@@ -193,13 +193,13 @@ def make_sides(
             agreeing = SIDES[name] if filter == TRIPLE else [role for role in facts if role != name]
             filtering, agrees = make(query=agreeing)
         is_filtering |= agrees
+        among = side_candidates(candidates[name], side, splits)
+        query_numbers = _number_queries(side, query, splits.vocabularies["head"].size)
         labels: dict[str, Any] = dict.fromkeys(LABELS) | labels_of_triples  # in this order
         labels["side"] = labels_of_codes(np.zeros_like(side.rows), (name,))
-        query_numbers = _number_queries(side, query, splits.vocabularies["head"].size)
         labels["queries"] = labels_of_codes(query_numbers)
         labels["targets"] = labels_of_codes(side.targets)
         labels["degree"] = degrees[name]
-        among = side_candidates(candidates[name], side, splits)
         known_answers = None if filter == NONE else filtering.filter
         sides[name] = replace(side, filter=known_answers, candidates=among, labels=labels)
     if filter != NONE:

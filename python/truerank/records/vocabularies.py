@@ -129,14 +129,14 @@ class Vocabulary:
         >>> Vocabulary.read("entities", [20, 10])
         Vocabulary(size=2, names=(20, 10), of='entities')
         """
-        if is_integer(order):
+        labels: Any = order
+        if is_path(order):
+            labels = read_labels(name, os.fsdecode(order))
+        elif isinstance(order, Mapping):
+            labels = _labels_in_order(name, order)
+        elif is_integer(order):
             size = integer(name, order, least=1, most=MAX_IDS)
             return cls(size, None, name)
-        labels: Any = order
-        if isinstance(order, Mapping):
-            labels = _labels_in_order(name, order)
-        elif is_path(order):
-            labels = read_labels(name, os.fsdecode(order))
         if isinstance(labels, (bytes, Set)) or not is_iterable(labels):
             raise InputTypeError(name, expected=_ORDERS, got=type(labels).__name__)
         refuse_index(name, labels)
@@ -362,7 +362,11 @@ class Vocabulary:
     def list_labels(self, codes: IntArray) -> list[Any]:
         """Return the labels of some ids, or the ids if there are no labels."""
         ids: list[Any] = codes.tolist()
-        return ids if self.names is None else list(map(self.label_of, ids))
+        names = self.names
+        if names is None:
+            return ids
+        n_names = len(names)
+        return [names[i] if i < n_names else i for i in ids]
 
     def labels(self, codes: IntArray) -> Labels:
         """Return ids as labels of tasks: names, integers that are labels, or ids.

@@ -15,13 +15,13 @@ from ..counting.lists import CandidateLists, TopK, as_lists, rank_checked_lists
 from ..errors import InputTypeError, InputValueError, Option, argument_names, warn_user
 from ..inputs.array_likes import as_scores
 from ..inputs.checks import choice
-from ..inputs.selection import join_ranges, lengths_to_indptr
+from ..inputs.selection import find_entries, join_ranges, lengths_to_indptr
 from ..naming import format_count
 from ..ranks.container import check_number
 from ..records.columns import first_names
 from ..records.lists import DUPLICATES, Lists, read_lists
 from ..reporting import Finding
-from .side import core_selection, find_entries, widen_to_tasks
+from .side import core_selection, widen_to_tasks
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray

@@ -28,7 +28,7 @@ from ..counting.ranking import rank_job
 from ..errors import InputValueError, argument_names, warn_user
 from ..inputs.checks import choice, integer, several
 from ..inputs.rules import BatchOptions, read_rules
-from ..inputs.selection import join_ranges, lengths_to_indptr
+from ..inputs.selection import find_entries, join_ranges, lengths_to_indptr
 from ..naming import import_extra, public
 from ..ranks.joining import join_ranks
 from ..ranks.protocol import Origin, short_sha256
@@ -286,13 +286,6 @@ def lists_of_tasks(selection: Any, tasks: IntArray) -> Any:
     return lengths_to_indptr(lengths), indices[places], new_lists
 
 
-def find_entries(indptr: IntArray, lists: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the lengths of some lists that follow each other, and the places of their entries."""
-    starts = indptr[lists]
-    lengths = indptr[lists + 1] - starts
-    return lengths, join_ranges(starts, lengths)
-
-
 def widen_to_tasks(selection: TaskLists | IntArray, tasks: int) -> TaskLists:
     """Return lists, and that of each task: one list for all tasks is the list of each."""
     if isinstance(selection, tuple):
@@ -412,8 +405,8 @@ def join_sides(
                 of_task["candidates"] = protocol.candidates or counted.candidates
             files = protocol.files + counted.files  # Those of the task come first.
             completed = replace(counted, **of_task, **fields, files=files)
-        parts.append(ranks._with(arrays, labels=side.labels, protocol=completed, origins=origins))
-    return join_ranks(parts)
+        parts.append(ranks._with(arrays, labels=side.labels, protocol=completed))
+    return join_ranks(parts)._with(origins=origins)  # Nobody has asked for these yet.
 
 
 def rank_batches(

@@ -22,7 +22,7 @@ from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.array_likes import as_array, refuse_mask
 from ..inputs.checks import choice, forbidden_nan, number, signed_ids
 from ..inputs.rules import SimilarityOptions, read_rules, with_options
-from ..inputs.selection import join_ranges, lengths_to_indptr, list_numbers
+from ..inputs.selection import find_entries, join_ranges, lengths_to_indptr, list_numbers
 from ..metrics.answers import HITS
 from ..naming import format_count, public
 from ..records.lists import DUPLICATES, write_run
@@ -31,7 +31,6 @@ from ..reporting.audit import describe_rows
 from ..reporting.reports import report_task
 from ..stores import PATHS, index_files
 from .list_evaluation import selection_keys
-from .side import find_entries
 
 if TYPE_CHECKING:
     import numpy.typing as npt
