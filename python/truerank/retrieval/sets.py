@@ -91,6 +91,7 @@ def read_answers(
         for name, (title, value) in _name_splits(qrels, known, split, exclude).items()
     }
     tested = tables[split]
+    findings = count_left_out(tables.values())
     given_entities = Vocabulary(MAX_IDS, None, has_order=False, has_size=False)
     if entities is not None:
         given_entities = Vocabulary.read("entities", entities)
@@ -101,7 +102,6 @@ def read_answers(
     query_names = _read_queries(tested, all_queries, queries)
     query_ids = {split: align_columns([tested], ["query"], query_names)["query"][0]}
     asked = distinct(align(tested.title, all_queries, query_names, partial(tested.where, "query")))
-    findings = count_left_out(tables.values())
     for name, table in list(tables.items())[1:]:  # The evaluated split comes first.
         if queries is not None or isinstance(all_queries.labels, range):  # as in a matrix
             _check_matrix(table, "query", query_names, "row")
@@ -220,8 +220,8 @@ def _read_entities(
         distinct_ints = distinct(np.concatenate(ints))
         return replace(given, names=tuple(distinct_ints[distinct_ints != PAD].tolist()))
     names = dict.fromkeys(chain.from_iterable(column.listed for column in columns))
-    _check_name_count(given.size, len(names))
     vocabulary = Vocabulary.infer("entities", tuple(names))
+    _check_name_count(given.size, len(names))
     return replace(vocabulary, size=given.size, has_order=False, has_size=given.has_size)
 
 

@@ -344,13 +344,14 @@ class Task(SidedTask):
         """
         rules = read_rules(options, EmbeddingOptions, Task.evaluate_embeddings)
         self._check_scores("queries")
+        keys = None if row_queries is None else {SIDE: row_queries}
         return self._rank_vectors(
             {SIDE: queries},
             {"entities": entities},
             rules,
             similarity=similarity,
             bias=bias,
-            row_queries=_of_side(row_queries),
+            row_queries=keys,
             title="queries",
         )
 
@@ -387,7 +388,7 @@ class Task(SidedTask):
         """
         rules = read_rules(options, RuleOptions, Task.evaluate_scores)
         self._check_scores("scores")
-        keys = _of_side(row_queries)
+        keys = None if row_queries is None else {SIDE: row_queries}
         return self._rank_scores({SIDE: scores}, rules, io, row_queries=keys, title="scores")
 
     @described_by(SidedTask._rank_lists, ListOptions)
@@ -444,8 +445,9 @@ class Task(SidedTask):
         reading = {"columns": columns, "duplicates": duplicates}
         if isinstance(ids, TopK):
             self._check_columns("ids")
+        keys = None if row_queries is None else {SIDE: row_queries}
         return self._rank_lists(
-            {SIDE: ids}, rules, reading, row_queries=_of_side(row_queries), title="ids", **fields
+            {SIDE: ids}, rules, reading, row_queries=keys, title="ids", **fields
         )
 
     def _list_findings(
@@ -538,7 +540,7 @@ class Task(SidedTask):
         """Return the ids of names, of which some may be new where entities have no order."""
         entities = self.names["entity"]
         are_any_integers = entities.holds_ints and not entities.has_order
-        if (entities.has_numbers or are_any_integers) and named.path and names:
+        if named.path and names and (are_any_integers or entities.has_numbers):
             expected = "ids of entities, as qrels of ints have, and no names in text"
             raise InputTypeError(title, expected=expected, got=repr(names[0]))
         if entities.has_order:
@@ -580,11 +582,6 @@ class Task(SidedTask):
 def _ways_to_columns(entities: Vocabulary) -> Sequence[Option]:
     """Return the way out where entities have no columns: their number, or all their names."""
     return GIVES_NUMBER if entities.names is None else [_IN_ORDER]
-
-
-def _of_side(row_queries: Any) -> Mapping[str, Any] | None:
-    """Return keys of rows by side, of which there is one."""
-    return None if row_queries is None else {SIDE: row_queries}
 
 
 def read_query_candidates(value: Any, splits: SplitTables) -> CandidateSet:
@@ -633,7 +630,7 @@ def make_answers(
     }
     if groups is not None:
         labels["group"] = _read_groups(groups, query_names, n_queries, query_ids)[side.rows]
-    without_answers = np.zeros(len(side), np.int64)
+    without_answers = np.zeros_like(side.targets)
     # One task alone carries the number, so that parts add up.
     without_answers[0] = n_queries - len(query_ids)
     filter = _without_right(side) if splits.known else None  # Only what other splits know.

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._core import Selection
 from ..arrays.row_keys import are_among, distinct_rows, factorize, without
+from ..counting.job import Job
 from ..counting.lists import CandidateLists, TopK, as_lists, rank_checked_lists
 from ..errors import InputTypeError, InputValueError, Option, argument_names, warn_user
 from ..inputs.array_likes import as_scores
@@ -98,7 +99,7 @@ def name_findings(
 
     list_numbers = list_of_query[queries[~has_answer]].tolist()
     missed_answers = map(str, vocabulary.list_labels(targets[~has_answer]))
-    n_lists = len(named)
+    n_lists = len(named.queries)
     pairs = []
     for i, answer in zip(list_numbers, missed_answers, strict=True):
         if i < n_lists:
@@ -211,11 +212,8 @@ def rank_side_lists(
         left_out, sizes = candidates_of_lists(lists, rows, side, vocabulary)
     ranks = rank_checked_lists(
         lists,
-        side.targets,
+        Job(rows, side.targets, left_out, rules=rules),
         side.n_candidates,
-        rules,
-        rows=rows,
-        filter=left_out,
         sizes=sizes,
         are_listed_alone=are_listed,
         files=files,
