@@ -363,8 +363,10 @@ def test_labels_that_known_triples_make_are_made_where_they_are_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = []
-    count = sides.count_prefixes
-    monkeypatch.setattr(sides, "count_prefixes", lambda x: made.append(len(x[0])) or count(x))
+    count = sides.row_keys.count_prefixes
+    monkeypatch.setattr(
+        sides.row_keys, "count_prefixes", lambda x: made.append(len(x[0])) or count(x)
+    )
 
     def constant(queries: Any) -> Any:
         return np.zeros((len(queries), 4))

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.row_keys import (
-    are_among,
-    count_prefixes,
-    count_values,
-    distinct,
-    distinct_rows,
-    factorize,
-    hash_rows,
-    without,
-)
+from ..arrays import row_keys
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import is_iterable
 from ..inputs.selection import lengths_to_indptr, pair_indptr
@@ -84,8 +75,8 @@ def _categories(triples: IntArray, relations: IntArray) -> tuple[IntArray, bool]
     set, an average below 1.5 is 1, others are MANY.)
     """
     heads, known, tails = triples[:, :3].T
-    of_heads, of_triples = count_prefixes([known, heads, tails])
-    n_tails = count_prefixes([known, tails])[0].of(relations)
+    of_heads, of_triples = row_keys.count_prefixes([known, heads, tails])
+    n_tails = row_keys.count_prefixes([known, tails])[0].of(relations)
     n_triples = of_triples.of(relations)
     n_heads = of_heads.of(relations)
     categories = 2 * (2 * n_triples >= 3 * n_tails) + (2 * n_triples >= 3 * n_heads)
@@ -110,7 +101,7 @@ def _label_entities(ids: IntArray, vocabulary: Vocabulary) -> Labels:
     """Label entities by their names, of which files of ranks have no others than these."""
     if vocabulary.words is None:
         return vocabulary.labels(ids)
-    codes = factorize(ids)
+    codes = row_keys.factorize(ids)
     return labels_of_codes(codes.codes, tuple(vocabulary.list_labels(codes.distinct)))
 
 
@@ -128,8 +119,10 @@ def _label_by_known(memory: dict[str, Any], name: str) -> Labels:
         # Degrees count distinct known triples, whatever further columns they have.
         heads, relations, tails = known[:, :3].T
         if not are_distinct:
-            relations, heads, tails = distinct_rows([relations, heads, tails])
-        of_entities = count_values(heads, tails[tails != heads])  # Its head may be its tail.
+            relations, heads, tails = row_keys.distinct_rows([relations, heads, tails])
+        of_entities = row_keys.count_values(
+            heads, tails[tails != heads]
+        )  # Its head may be its tail.
         head_degrees = of_entities.of(tested_heads)
         tail_degrees = of_entities.of(tested_tails)
         memory["labels"] = {
@@ -138,7 +131,7 @@ def _label_by_known(memory: dict[str, Any], name: str) -> Labels:
             "tail_degree": labels_of_codes(tail_degrees),
             "head": degree_buckets(head_degrees),
             "tail": degree_buckets(tail_degrees),
-            "relation": degree_buckets(count_values(relations).of(tested_relations)),
+            "relation": degree_buckets(row_keys.count_values(relations).of(tested_relations)),
         }
         memory.pop("sources", None)  # Their memory is needed no longer.
     labels: Labels = memory["labels"][name]
@@ -310,7 +303,7 @@ def _read_row_lists(value: Any, sides: Sequence[str], splits: SplitTables) -> Ca
     ids = align("candidates", value[1], splits.vocabularies[sides[0]])
     indptr = pair_indptr("candidates", value, len(ids), splits.tested)
     rows = np.arange(splits.tested)
-    row_of_id, distinct_ids = distinct_rows([np.repeat(rows, np.diff(indptr)), ids])
+    row_of_id, distinct_ids = row_keys.distinct_rows([np.repeat(rows, np.diff(indptr)), ids])
     indptr = lengths_to_indptr(np.bincount(row_of_id, minlength=splits.tested))
     return CandidateSet(distinct_ids, rows, indptr, Vocabulary(splits.tested, None, ROWS))
 
@@ -344,7 +337,7 @@ def _side_pool(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any
     relations = splits.rows[side.units, 1]
     if candidates.word == TYPED:  # Each relation has a list.
         answers = splits.columns[side.name]
-        relation_of_list, entities = distinct_rows([splits.rows[:, 1], answers])
+        relation_of_list, entities = row_keys.distinct_rows([splits.rows[:, 1], answers])
         size = splits.vocabularies["relation"].size
         indptr = lengths_to_indptr(np.bincount(relation_of_list, minlength=size))
         return indptr, entities, relations
@@ -352,7 +345,7 @@ def _side_pool(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any
     if candidates.word is not None:  # It names a known split.
         heads, split_relations, tails = splits.known_rows(candidates.word)[:, :3].T
         members = [split_relations] if side.name == "relation" else [heads, tails]
-        chosen = CandidateSet(distinct(np.concatenate(members)))
+        chosen = CandidateSet(row_keys.distinct(np.concatenate(members)))
     keys = relations
     if chosen.key_names is not None and chosen.key_names.of == ROWS:
         keys = side.units
@@ -404,8 +397,8 @@ def list_findings(
     has_known: bool,
 ) -> list[FindingParts]:
     """List what is worth knowing of triples, with what `audit_triples` found, as people read it."""
-    heads, relations, tails = map(distinct, splits.rows.T[:3])
-    entities = distinct(np.append(heads, tails))
+    heads, relations, tails = map(row_keys.distinct, splits.rows.T[:3])
+    entities = row_keys.distinct(np.append(heads, tails))
     numbers = {"entity": entities, "relation": relations, "head": heads, "tail": tails}
     occurring = ", ".join(format_count(len(ids), name) for name, ids in numbers.items())
     findings = [
@@ -434,11 +427,13 @@ def _find_unseen(splits: SplitTables) -> tuple[list[FindingParts], npt.NDArray[n
     has_unseen = np.zeros(splits.tested, dtype=bool)
     for role, columns in (("head", [0, 2]), ("relation", [1])):
         vocabulary = splits.vocabularies[role]
-        ids = distinct(test[:, columns].ravel())
+        ids = row_keys.distinct(test[:, columns].ravel())
         is_known = {}
         for name in splits.known:
             rows = splits.known_rows(name)
-            is_known[name] = np.any([are_among(ids, rows[:, column]) for column in columns], axis=0)
+            is_known[name] = np.any(
+                [row_keys.are_among(ids, rows[:, column]) for column in columns], axis=0
+            )
         seen_splits = [TRAIN] if TRAIN in is_known else list(is_known)
         is_seen = np.any([is_known[name] for name in seen_splits], axis=0)
         unseen = ids[~is_seen]
@@ -446,7 +441,7 @@ def _find_unseen(splits: SplitTables) -> tuple[list[FindingParts], npt.NDArray[n
         if len(unseen):
             words = f"{len(unseen):,} ({list_examples(unseen, vocabulary)})"
             for column in columns:
-                has_unseen |= are_among(test[:, column], unseen)
+                has_unseen |= row_keys.are_among(test[:, column], unseen)
         findings.append((f"unseen {vocabulary.of}", len(unseen), words))
         if role == "relation":
             findings += _list_lacking_relations(ids, is_known, vocabulary)
@@ -478,7 +473,7 @@ def _find_unnamed(splits: SplitTables, role: str, occurring: IntArray) -> list[F
     if not count:
         return []
     # Of nine ids more than occur, nine do not: enough for examples of any vocabulary.
-    unnamed = without(np.arange(min(vocabulary.size, len(occurring) + 9)), occurring)
+    unnamed = row_keys.without(np.arange(min(vocabulary.size, len(occurring) + 9)), occurring)
     text = f"{count:,} of {vocabulary.size:,} {vocabulary.of}: {list_examples(unnamed, vocabulary)}"
     return [(f"{vocabulary.of} in no fact", count, text)]
 
@@ -490,13 +485,13 @@ def _find_inverses(splits: SplitTables, test_rows: IntArray) -> list[FindingPart
     hashes. The triples of a relation that is its own inverse are edges in both directions.
     """
     heads, relations, tails = (splits.rows[test_rows, column] for column in range(3))
-    distinct_relations, codes = factorize(relations)
+    distinct_relations, codes = row_keys.factorize(relations)
     sums = np.zeros((2, len(distinct_relations)), np.uint64)
-    np.add.at(sums[0], codes, hash_rows([heads, tails]))
-    np.add.at(sums[1], codes, hash_rows([tails, heads]))
+    np.add.at(sums[0], codes, row_keys.hash_rows([heads, tails]))
+    np.add.at(sums[1], codes, row_keys.hash_rows([tails, heads]))
     sums_of_pairs, sums_of_exchanged = sums.view(np.int64)
     is_own_inverse = sums_of_pairs == sums_of_exchanged
-    n_exchanged = count_values(sums_of_exchanged).of(sums_of_pairs)
+    n_exchanged = row_keys.count_values(sums_of_exchanged).of(sums_of_pairs)
     has_inverse = n_exchanged - is_own_inverse > 0
     count = int(np.count_nonzero(has_inverse[codes]))
     vocabulary = splits.vocabularies["relation"]
@@ -509,7 +504,7 @@ def _find_inverses(splits: SplitTables, test_rows: IntArray) -> list[FindingPart
     is_edge = (is_own_inverse & ~has_inverse)[codes] & (heads != tails)
     n_edges = int(np.count_nonzero(is_edge)) // 2
     if n_edges:
-        names = list_examples(distinct(relations[is_edge]), vocabulary)
+        names = list_examples(row_keys.distinct(relations[is_edge]), vocabulary)
         text = f"{2 * n_edges:,} triples are {format_count(n_edges, 'edge')} in both directions "
         text += f"({names}): in intervals an edge counts as two units"
         findings.append(("both directions", n_edges, text))

@@ -21,16 +21,8 @@ import numpy as np
 from .. import _core
 from ..arrays.input_files import file_state, is_npy, read_npy
 from ..errors import InputTypeError, InputValueError, Option
+from ..inputs import checks
 from ..inputs.array_likes import as_array, index_array
-from ..inputs.checks import (
-    NUMBERED,
-    check_size,
-    class_if_imported,
-    is_frame,
-    is_iterable,
-    named_columns,
-    refuse_index,
-)
 from ..naming import format_count
 from .columns import (
     FACTS,
@@ -199,7 +191,7 @@ def _read_values(
     form = find_columns(title, column_names, len(elements), door, columns, has_further=has_further)
     refuse_left_out_numbers(title, door, form, enumerate(elements))
     if isinstance(elements, np.ndarray):  # Integers are looked at and copied at once.
-        check_size(title, elements.shape[1])
+        checks.check_size(title, elements.shape[1])
         ids = index_array(title, elements[list(form.places.values())], copy=False)
         ids_by_role = dict(zip(form.places, map(Column, ids), strict=True))
         return IdTable(ids_by_role, title=title, form=form)
@@ -332,16 +324,18 @@ def read_columns(
     table = _without_stream(value)
     if isinstance(table, np.ndarray) and table.ndim == 1 and table.dtype.names:
         return [table[name] for name in table.dtype.names], list(table.dtype.names)
-    if isinstance(table, class_if_imported("pyarrow", "Table")):
+    if isinstance(table, checks.class_if_imported("pyarrow", "Table")):
         elements = []
         for column in table.columns:
             has_ints = column.null_count == 0 and "int" in str(column.type)
             elements.append(np.asarray(column) if has_ints else column.to_pylist())
         return elements, list(table.column_names)
-    if is_frame(table):
+    if checks.is_frame(table):
         elements = _split_frame(table)
         names = list(table.columns)
-        if named_columns(argument, table) is not NUMBERED and names != list(range(len(names))):
+        if checks.named_columns(argument, table) is not checks.NUMBERED and names != list(
+            range(len(names))
+        ):
             return elements, names
         if columns is None:
             way = door.way_to_name(len(elements))
@@ -362,9 +356,9 @@ def read_columns(
 
 def _without_stream(value: Any) -> Any:
     """Return a stream of Arrow, such as a relation of DuckDB, as a table; others as they are."""
-    is_arrow_column = isinstance(value, class_if_imported("pyarrow", "ChunkedArray"))
+    is_arrow_column = isinstance(value, checks.class_if_imported("pyarrow", "ChunkedArray"))
     is_series = hasattr(value, "dtype") or is_arrow_column
-    if is_series or is_frame(value) or not hasattr(value, "__arrow_c_stream__"):
+    if is_series or checks.is_frame(value) or not hasattr(value, "__arrow_c_stream__"):
         return value
     try:
         return import_module("pyarrow").table(value)
@@ -387,7 +381,7 @@ def read_keys(argument: str, keys: Any, roles: Sequence[str]) -> list[Any]:
     table = (keys,) if len(roles) == 1 and is_column(keys) else keys
     values = table if isinstance(table, tuple) else [table]
     for value in values:
-        refuse_index(argument, value)
+        checks.refuse_index(argument, value)
     door = Door("keys", names_by_role, len(roles), forms=forms)
     columns, column_names = read_columns(argument, table, door)
     if not len(columns[0]):  # Of no keys nothing says how many columns they have.
@@ -474,7 +468,11 @@ def is_column(value: Any) -> bool:
     """Return whether this is one-dimensional: a list, an array, a Series, a tensor, a range."""
     if isinstance(value, (list, tuple)):
         return True
-    if isinstance(value, (str, bytes, Mapping)) or is_frame(value) or not is_iterable(value):
+    if (
+        isinstance(value, (str, bytes, Mapping))
+        or checks.is_frame(value)
+        or not checks.is_iterable(value)
+    ):
         return False
     return len(getattr(value, "shape", (0,))) == 1
 

@@ -17,15 +17,7 @@ from .. import _core
 from ..arrays.input_files import is_npy, read_npy
 from ..arrays.row_keys import count_values, distinct, look_up, sorted_with_order
 from ..errors import InputTypeError, InputValueError, Option
-from ..inputs.checks import (
-    are_unlike,
-    integer,
-    is_integer,
-    is_iterable,
-    plain_names,
-    refuse_index,
-    refuse_repeated,
-)
+from ..inputs import checks
 from ..inputs.selection import refuse_mask_of_integers
 from ..ranks.labels import Labels, labels_of_codes
 from .columns import Column, at_position, read_column
@@ -134,21 +126,21 @@ class Vocabulary:
             labels = read_labels(name, os.fsdecode(order))
         elif isinstance(order, Mapping):
             labels = _labels_in_order(name, order)
-        elif is_integer(order):
-            size = integer(name, order, least=1, most=MAX_IDS)
+        elif checks.is_integer(order):
+            size = checks.integer(name, order, least=1, most=MAX_IDS)
             return cls(size, None, name)
-        if isinstance(labels, (bytes, Set)) or not is_iterable(labels):
+        if isinstance(labels, (bytes, Set)) or not checks.is_iterable(labels):
             raise InputTypeError(name, expected=_ORDERS, got=type(labels).__name__)
-        refuse_index(name, labels)
+        checks.refuse_index(name, labels)
         column = read_column(name, labels, "labels")
         if not len(column):
             raise InputValueError(name, expected="at least one label", got="none")
         if column.has_labels:
-            names = plain_names(cast("Sequence[str]", column.labels))
+            names = checks.plain_names(cast("Sequence[str]", column.labels))
             vocabulary = cls(len(names), names, name)
-            may_repeat = not are_unlike(names, bare=True)
+            may_repeat = not checks.are_unlike(names, bare=True)
             if may_repeat:
-                refuse_repeated(name, names)
+                checks.refuse_repeated(name, names)
                 vocabulary._refuse_alike(vocabulary._bare_words)
             return vocabulary
         ints, numbers = count_values(column.ids)
@@ -532,7 +524,7 @@ def align_set(argument: str, values: Any, vocabulary: Vocabulary, others: str = 
 def _labels_in_order(name: str, places: Mapping[Any, Any]) -> list[Any]:
     """Return labels in the order of their ids, which are to be 0, 1, 2, ..."""
     for label, place in places.items():
-        if not is_integer(place):
+        if not checks.is_integer(place):
             raise InputTypeError(name, expected=_ORDERS, got=f"{place!r} for {label!r}")
     labels = sorted(places, key=places.__getitem__)
     for i, label in enumerate(labels):

@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 import numpy as np
 
 from .._core import IntegerTable, Selection
-from ..arrays.row_keys import (
-    RowKeys,
-    are_among,
-    cut_blocks,
-    distinct_in_place,
-    factorize,
-    first_equals,
-    hash_rows,
-)
+from ..arrays import row_keys
 from ..counting.driver import count_scores
 from ..counting.job import Job
 from ..counting.ranking import rank_job
@@ -150,7 +142,7 @@ class Side:
         starts = np.searchsorted(ordered, units, side="left")
         counts = np.searchsorted(ordered, units, side="right") - starts
         tasks = order[join_ranges(starts, counts)]
-        queries = factorize(self.rows[tasks])
+        queries = row_keys.factorize(self.rows[tasks])
         return replace(
             self,
             query_ids=self.query_ids[queries.distinct],
@@ -178,7 +170,7 @@ def warn_about_unlike_rows(
     if not len(tasks) or not store.in_place or store.carrier.kind != "f":
         return
     tasks = tasks[:PAIRS_COMPARED]
-    first_tasks = first_equals(side.rows)[tasks]
+    first_tasks = row_keys.first_equals(side.rows)[tasks]
     columns = _some_candidates(side, first_tasks)
     scores, first_scores = (
         store.take(np.repeat(rows[each], columns.shape[1]), columns.ravel()).reshape(columns.shape)
@@ -237,9 +229,9 @@ def _are_candidates(side: Side, task: int, columns: IntArray) -> npt.NDArray[np.
     filtered = _list_of(side.filter, task)
     is_candidate = np.full(len(columns), True)
     if candidates is not None:
-        is_candidate &= are_among(columns, candidates)
+        is_candidate &= row_keys.are_among(columns, candidates)
     if filtered is not None:
-        is_candidate &= ~are_among(columns, filtered) | (columns == side.targets[task])
+        is_candidate &= ~row_keys.are_among(columns, filtered) | (columns == side.targets[task])
     return is_candidate
 
 
@@ -281,7 +273,7 @@ def lists_of_tasks(selection: Any, tasks: IntArray) -> Any:
     if not isinstance(selection, tuple):
         return selection
     indptr, indices, lists = selection
-    used, new_lists = factorize(lists[tasks])
+    used, new_lists = row_keys.factorize(lists[tasks])
     lengths, places = find_entries(indptr, used)
     return lengths_to_indptr(lengths), indices[places], new_lists
 
@@ -337,8 +329,8 @@ def make_side(
     query_columns = [facts[role] for role in query]
     keys_of: Callable[[Any], IntArray] = query_columns[0].__getitem__
     if len(query) > 1:
-        keys_of = RowKeys(query_columns).of
-    queries = factorize(keys_of(ranked))
+        keys_of = row_keys.RowKeys(query_columns).of
+    queries = row_keys.factorize(keys_of(ranked))
     known_answers = None
     if has_filter:
         # A fact has the code i * n_candidates + answer if its query is the i-th one. Facts of other
@@ -346,7 +338,7 @@ def make_side(
         codes = np.empty(len(answers), dtype=np.int64)
         table = IntegerTable(queries.distinct, len(codes))
         end = 0
-        for block in cut_blocks(len(answers)):
+        for block in row_keys.cut_blocks(len(answers)):
             positions, block_codes = table.look_up(keys_of(block))
             block_codes *= n_candidates
             block_codes += answers[block][positions]
@@ -354,7 +346,7 @@ def make_side(
             end += len(block_codes)
             is_asked[block.start + positions] = True
         del keys_of, table  # Their memory is needed for the lists.
-        codes = distinct_in_place(codes[:end])
+        codes = row_keys.distinct_in_place(codes[:end])
         first_codes = np.arange(len(queries.distinct) + 1) * n_candidates  # of each query
         indptr = np.searchsorted(codes, first_codes).astype(np.int64)
         first_of_each = np.repeat(first_codes[:-1], np.diff(indptr))
@@ -464,7 +456,7 @@ def rank_side_vectors(
     argument: str, vectors: Embeddings, rows: IntArray, side: Side, rules: Rules, watch: Any
 ) -> Ranks:
     """Rank the tasks of a side, each by the scores of the vector in its row."""
-    first_rows = rows[first_equals(side.rows)]
+    first_rows = rows[row_keys.first_equals(side.rows)]
     is_unlike = vectors.mismatched_rows(rows, first_rows)
     warn_about_unlike_rows(argument, vectors, rows, side, np.flatnonzero(is_unlike))
     # Equal rows are read once.
@@ -488,7 +480,7 @@ def rank_side_scores(
     """Rank the tasks of a side, each by its row of an open store."""
     job = make_job(side, rows, rules)
     counts = count_scores(store, job, io, report_progress=watch)
-    first_rows = rows[first_equals(side.rows)]
+    first_rows = rows[row_keys.first_equals(side.rows)]
     if rules.audit and counts.fault is None:
         is_unlike = store.mismatched_rows(rows, first_rows, io)
         counts.arrays["mismatched"] = is_unlike.astype(np.int64)
@@ -554,10 +546,10 @@ def number_facts(columns: Iterable[tuple[IntArray, Any]]) -> IntArray:
         if names is None:
             digests.append(np.ascontiguousarray(ids))
         else:
-            codes = factorize(ids)
+            codes = row_keys.factorize(ids)
             digest = b"".join([digest_of(names[i]) for i in codes.distinct.tolist()])
             digests.append(np.frombuffer(digest, np.int64)[codes.codes])
-    return hash_rows(digests).view(np.int64)
+    return row_keys.hash_rows(digests).view(np.int64)
 
 
 def digest_names(vocabularies: Iterable[Vocabulary]) -> str:
