@@ -392,25 +392,20 @@ def find_right_answers(
         findings.append((str(exclude), number, f"{words}: left out"))
     leaked = np.flatnonzero(is_leak)
     if len(leaked):
-        findings.append(_warn_about_leaks(splits, leaked, rule))
+        query, entity = splits.labels_of(leaked[:1])[0]
+        first = f"{entity!r} of query {query!r}"
+        text = f"{len(leaked):,} right answers are in a known split, too (the first: {first})"
+        if rule == "raise":
+            raise InputValueError("qrels", text)
+        if rule == "keep":
+            way = Option("leaks", "drop", "leaves them out")
+            ways = [way] if len(leaked) < splits.tested else []  # It must leave something.
+            warn_user("qrels", f"{text}; they are ranked like the others", ways)
+        outcome = "dropped" if rule == "drop" else "kept"
+        findings.append(("leaks", len(leaked), f"{text}, {outcome}"))
     is_dropped = is_itself | is_leak if rule == "drop" else is_itself
     ranked = np.flatnonzero(~is_dropped)
     if not len(ranked):
         got = "only leaks, which were dropped" if len(leaked) else "none"
         raise InputValueError("qrels", expected="at least one right answer", got=got)
     return ranked, len(leaked), findings
-
-
-def _warn_about_leaks(splits: SplitTables, leaked: IntArray, rule: str) -> FindingParts:
-    """Refuse leaks, or warn of those that are kept; return the finding, which names the first."""
-    query, entity = splits.labels_of(leaked[:1])[0]
-    first = f"{entity!r} of query {query!r}"
-    text = f"{len(leaked):,} right answers are in a known split, too (the first: {first})"
-    if rule == "raise":
-        raise InputValueError("qrels", text)
-    if rule == "keep":
-        way = Option("leaks", "drop", "leaves them out")
-        ways = [way] if len(leaked) < splits.tested else []  # It must leave something.
-        warn_user("qrels", f"{text}; they are ranked like the others", ways)
-    outcome = "dropped" if rule == "drop" else "kept"
-    return "leaks", len(leaked), f"{text}, {outcome}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.row_keys import are_among, distinct, distinct_rows, look_up
+from ..arrays.row_keys import are_among, distinct, distinct_rows, look_up, without
 from ..errors import InputValueError
 from ..inputs.checks import flag, integer
 from ..inputs.selection import lengths_to_indptr, refuse_mask_of_integers
@@ -322,13 +322,13 @@ class CandidateSet:
         is not among its candidates, are refused.
         """
         if self.keys is None or self.indptr is None or self.key_names is None:
-            missing = answers[~are_among(answers, self.ids)]
+            missing = without(answers, self.ids)
             if len(missing):
                 first = members.label_of(int(missing[0]))
                 problem = f"{len(missing):,} {noun} are not among the candidates, first {first!r}"
                 raise InputValueError(ARGUMENT, problem)
             return self.ids
-        without_list = distinct(keys[~are_among(keys, self.keys)])
+        without_list = distinct(without(keys, self.keys))
         if len(without_list):
             names = first_names(self.key_names.list_labels(without_list[:4]))
             problem = f"{len(without_list):,} {self.key_names.of} of the test have no list"
@@ -346,8 +346,8 @@ class CandidateSet:
             raise InputValueError(ARGUMENT, problem)
         if self.one_set is not None:
             return self.one_set
-        lists: TaskLists = self.indptr, self.ids, list_of_task
-        lists = lists_of_tasks(lists, np.arange(len(keys)))
+        tasks = np.arange(len(keys))
+        lists: TaskLists = lists_of_tasks((self.indptr, self.ids, list_of_task), tasks)
         return lists
 
 

@@ -182,34 +182,7 @@ def read_lists(
     entities.
     """
     n_queries, n_entities = shape
-    array, place = _read_ids(argument, value, n_entities, keys)
-    width = array.shape[1] if array.ndim == 2 else 0
-    k = k or width
-    least = max(1, min(k, n_entities))
-    if width < least or len(array) != n_queries:
-        expected = f"a list of {format_count(least, 'id')} or more for each of "
-        expected += format_count(n_queries, "query")
-        got = f"shape {array.shape}"
-        raise InputValueError(argument, expected=expected, got=got, place=place)
-    if is_whole:
-        k = max(k, width)
-    ids = np.full((n_queries, k), PAD)
-    ids[:, :width] = array[:, :k]
-    expected = f"ids from 0 to {n_entities - 1:,}, or {PAD} for none"
-    refuse_where((ids < PAD) | (ids >= n_entities), argument, ids, expected, place)
-    are_repeats = _find_repeats(ids)
-    if choice("duplicates", duplicates, DUPLICATES) == "raise":
-        ways = [Option("duplicates", "first", "counts it once")]
-        refuse_where(are_repeats, argument, ids, "each id once", place, ways)
-    ids[are_repeats] = PAD
-    return ids
-
-
-def _read_ids(
-    argument: str, value: Any, n_entities: int, keys: Vocabulary | None
-) -> tuple[IntArray, str]:
-    """Return the ids of lists as integers, and the file that has them, if any."""
-    place = ""
+    place = ""  # the file that has the lists
     ids: Any = value
     if isinstance(value, TopK):
         ids = value.ids
@@ -224,7 +197,26 @@ def _read_ids(
     array = signed_ids(as_array(ids, argument, "a list of ids for each query"), n_entities)
     if array.dtype.kind not in "iu":
         raise InputTypeError(argument, expected="integers", got=f"dtype {array.dtype}")
-    return array, place
+    width = array.shape[1] if array.ndim == 2 else 0
+    k = k or width
+    least = max(1, min(k, n_entities))
+    if width < least or len(array) != n_queries:
+        expected = f"a list of {format_count(least, 'id')} or more for each of "
+        expected += format_count(n_queries, "query")
+        got = f"shape {array.shape}"
+        raise InputValueError(argument, expected=expected, got=got, place=place)
+    if is_whole:
+        k = max(k, width)
+    lists = np.full((n_queries, k), PAD)
+    lists[:, :width] = array[:, :k]
+    expected = f"ids from 0 to {n_entities - 1:,}, or {PAD} for none"
+    refuse_where((lists < PAD) | (lists >= n_entities), argument, lists, expected, place)
+    are_repeats = _find_repeats(lists)
+    if choice("duplicates", duplicates, DUPLICATES) == "raise":
+        ways = [Option("duplicates", "first", "counts it once")]
+        refuse_where(are_repeats, argument, lists, "each id once", place, ways)
+    lists[are_repeats] = PAD
+    return lists
 
 
 def _find_repeats(ids: IntArray) -> Flags:
