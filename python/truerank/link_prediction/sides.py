@@ -33,7 +33,7 @@ from ..tasks.candidates import (
     name_sets,
     read_candidate_set,
 )
-from ..tasks.side import Side, make_side, number_facts, widen_to_tasks
+from ..tasks.side import Side, make_side, number_facts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -316,17 +316,12 @@ def side_candidates(candidates: CandidateSet, side: Side, splits: SplitTables) -
     pool = _side_pool(candidates, side, splits)
     if candidates.sampled is None:
         return pool
-    if pool is None:
-        pool = np.arange(side.n_candidates)
-    pools = widen_to_tasks(pool, len(side))
     # The sample of a side does not depend on the other sides of the task.
     rng = np.random.default_rng([candidates.sampled.seed, list(SIDES).index(side.name)])
-    assert side.filter is not None
-    known = side.filter[:2]
     tasks = np.arange(len(side))
     right = tasks, side.targets
     number = candidates.sampled.negatives
-    indptr, indices = draw_candidates(known, side.rows, pools, right, number, rng)
+    indptr, indices = draw_candidates(side, pool, side.rows, right, number, rng)
     return indptr, indices, tasks
 
 

@@ -41,7 +41,7 @@ from ..tasks.candidates import (
     draw_candidates,
     read_candidate_set,
 )
-from ..tasks.side import Side, make_side, widen_to_tasks
+from ..tasks.side import Side, make_side
 from ..tasks.task import RowOrder
 from ..tasks.task import Task as SidedTask
 from .sets import ANY_INTEGERS, count_repeats, find_right_answers, number_names, read_answers
@@ -662,18 +662,14 @@ def _answer_candidates(candidates: CandidateSet, side: Side, splits: SplitTables
     sampled = candidates.sampled
     if sampled is None:
         return pool
-    assert side.filter is not None
-    columns = np.arange(side.n_candidates) if pool is None else pool
     n_queries = len(side.query_ids)
     queries = np.arange(n_queries)
     right = side.rows, side.targets
     if sampled.per == "answer":  # Each answer has a draw of its own.
         queries = side.rows
         right = np.arange(len(side)), side.targets
-    pools = widen_to_tasks(columns, len(queries))
     rng = np.random.default_rng(sampled.seed)
-    known = side.filter[:2]
-    indptr, indices = draw_candidates(known, queries, pools, right, sampled.negatives, rng)
+    indptr, indices = draw_candidates(side, pool, queries, right, sampled.negatives, rng)
     if sampled.per == "answer":  # The draws for all answers of a query are joined.
         query_of_index = np.repeat(queries, np.diff(indptr))
         query_of_index, indices = distinct_rows([query_of_index, indices])

@@ -16,13 +16,13 @@ from ..inputs.selection import lengths_to_indptr, refuse_mask_of_integers
 from ..naming import format_count, public
 from ..records.columns import first_names, joined_rows
 from ..records.vocabularies import Vocabulary, align, align_set
-from .side import lists_of_tasks
+from .side import lists_of_tasks, widen_to_tasks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
-    from .side import TaskLists
+    from .side import Side, TaskLists
 
 
 NUMBERS_AT_ONCE = 1 << 17  # So many numbers are drawn at a time, because they stay in the cache.
@@ -122,9 +122,9 @@ def cut_batches(work: IntArray, most: int) -> Iterator[slice]:
 
 
 def draw_candidates(
-    known: tuple[IntArray, IntArray],
+    side: Side,
+    pool: TaskLists | IntArray | None,
     rows: IntArray,
-    pools: tuple[IntArray, IntArray, IntArray],
     right: tuple[IntArray, IntArray],
     negatives: int,
     rng: np.random.Generator,
@@ -133,12 +133,13 @@ def draw_candidates(
 
     Parameters
     ----------
-    known : (indptr, indices)
-        For each query the columns that are never drawn, ascending and distinct.
+    side : Side
+        Its filter has all known answers of each query, which are never drawn.
+    pool : (indptr, indices, lists), ndarray of int64, or None
+        The columns to draw from, ascending and distinct: lists, and that of each task, which is one
+        for all tasks of a query; one list for all tasks; or all columns.
     rows : ndarray of int64, shape (n,)
         The query of each task.
-    pools : (indptr, indices, lists)
-        The columns to draw from, ascending and distinct; tasks of one query draw from one list.
     right : (tasks, columns)
         The right answers, which are among the known ones, by the tasks that get them.
     negatives : int
@@ -149,9 +150,11 @@ def draw_candidates(
     indptr, indices : ndarray of int64, and of int32, or of int64 for many columns
         The candidates of each task, ascending.
     """
+    assert side.filter is not None
+    pools = widen_to_tasks(np.arange(side.n_candidates) if pool is None else pool, len(rows))
     pool_indptr, columns, pool_of_task = pools
-    width = 1 + max(int(part.max(initial=0)) for part in (columns, known[1], right[1]))
-    skip_indptr, skip_keys = _skip_keys(known, rows, pools, width)
+    width = 1 + max(int(part.max(initial=0)) for part in (columns, side.filter[1], right[1]))
+    skip_indptr, skip_keys = _skip_keys(side.filter[:2], rows, pools, width)
     allowed = np.diff(pool_indptr)[pool_of_task] - np.diff(skip_indptr)[rows]
     negatives = min(negatives, int(allowed.max(initial=0)))
     lengths = np.minimum(allowed, negatives)

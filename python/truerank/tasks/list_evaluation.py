@@ -16,7 +16,7 @@ from ..counting.lists import CandidateLists, TopK, as_lists, rank_checked_lists
 from ..errors import InputTypeError, InputValueError, Option, argument_names, warn_user
 from ..inputs.array_likes import as_scores
 from ..inputs.checks import choice
-from ..inputs.selection import find_entries, join_ranges, lengths_to_indptr
+from ..inputs.selection import find_entries, join_ranges, lengths_to_indptr, selection_keys
 from ..naming import format_count
 from ..ranks.container import check_number
 from ..records.columns import first_names
@@ -282,21 +282,6 @@ def _as_selection(selection: Any, tasks: int) -> Any:
     """Return a selection as the core's, with a list for each task also where all share one."""
     lists = np.zeros(0, dtype=np.int64) if selection is None else selection
     return Selection(*widen_to_tasks(lists, tasks))
-
-
-def selection_keys(selection: Selection, size: int) -> IntArray:
-    """Return a key for each entry, ascending: the number of its list times a size, plus its column.
-
-    Examples
-    --------
-    >>> selection_keys(Selection(np.array([0, 1, 3]), np.array([5, 2, 5])), 10)
-    array([ 5, 12, 15])
-    """
-    numbers = np.repeat(np.arange(len(selection.indptr) - 1), np.diff(selection.indptr))
-    keys: IntArray = numbers * size + selection.indices
-    if (keys[1:] < keys[:-1]).any():
-        keys.sort()
-    return keys
 
 
 def _places(indptr: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:

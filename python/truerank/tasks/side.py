@@ -20,7 +20,7 @@ from ..counting.ranking import rank_job
 from ..errors import InputValueError, argument_names, warn_user
 from ..inputs.checks import choice, integer, several
 from ..inputs.rules import BatchOptions, read_rules
-from ..inputs.selection import find_entries, join_ranges, lengths_to_indptr
+from ..inputs.selection import find_entries, is_in, join_ranges, lengths_to_indptr
 from ..naming import import_extra, public
 from ..ranks.joining import join_ranks
 from ..ranks.protocol import Origin, short_sha256
@@ -178,12 +178,9 @@ def warn_about_unlike_rows(
     )
     are_finite = np.isfinite(scores) & np.isfinite(first_scores)
     is_unlike = (are_finite & (scores != first_scores)).any(axis=1)
-    is_compared = np.zeros_like(are_finite)
-    for i in np.flatnonzero(is_unlike).tolist():
-        is_candidate = _are_candidates(side, int(tasks[i]), columns[i])
-        is_candidate_of_first = _are_candidates(side, int(first_tasks[i]), columns[i])
-        is_compared[i] = are_finite[i] & is_candidate & is_candidate_of_first
-
+    is_compared = are_finite & is_unlike[:, None]
+    for each in (tasks, first_tasks):
+        is_compared &= _are_candidates(side, each, columns)
     pairs = np.flatnonzero(is_compared.any(axis=1))
     if _differ_beyond_rounding(scores[pairs], first_scores[pairs], is_compared[pairs]):
         share = f"{len(pairs):,} of {len(tasks):,} rows that were compared"
@@ -223,15 +220,17 @@ def _some_candidates(side: Side, tasks: IntArray) -> IntArray:
     return np.tile(columns, (len(tasks), 1))
 
 
-def _are_candidates(side: Side, task: int, columns: IntArray) -> npt.NDArray[np.bool_]:
-    """Return whether columns are candidates of a task; its target is one though it is filtered."""
-    candidates = _list_of(side.candidates, task)
-    filtered = _list_of(side.filter, task)
-    is_candidate = np.full(len(columns), True)
+def _are_candidates(side: Side, tasks: IntArray, columns: IntArray) -> npt.NDArray[np.bool_]:
+    """Return whether columns are candidates of each task; targets are, though they are filtered."""
+    is_candidate = np.ones(columns.shape, np.bool_)
+    rows = np.broadcast_to(np.arange(len(tasks))[:, None], columns.shape)
+    candidates = core_selection(lists_of_tasks(side.candidates, tasks))
     if candidates is not None:
-        is_candidate &= row_keys.are_among(columns, candidates)
+        is_candidate &= is_in(candidates, rows, columns)
+    filtered = core_selection(lists_of_tasks(side.filter, tasks))
     if filtered is not None:
-        is_candidate &= ~row_keys.are_among(columns, filtered) | (columns == side.targets[task])
+        is_target = columns == side.targets[tasks][:, None]
+        is_candidate &= ~is_in(filtered, rows, columns) | is_target
     return is_candidate
 
 
@@ -248,15 +247,6 @@ def make_job(side: Side, rows: IntArray, rules: Rules) -> Job:
     """Return the job of the tasks of a side, each of which reads a row; all was checked before."""
     selections = core_selection(side.filter), core_selection(side.candidates)
     return Job(rows, side.targets, *selections, rules=rules)
-
-
-def _list_of(selection: Any, task: int) -> Any:
-    """Return the columns that a selection has for a task."""
-    if not isinstance(selection, tuple):
-        return selection
-    indptr, indices, lists = selection
-    i = lists[task]
-    return indices[indptr[i] : indptr[i + 1]]
 
 
 def lists_of_tasks(selection: Any, tasks: IntArray) -> Any:

@@ -22,7 +22,7 @@ from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.array_likes import as_array, refuse_mask
 from ..inputs.checks import choice, forbidden_nan, number, signed_ids
 from ..inputs.rules import SimilarityOptions, read_rules, with_options
-from ..inputs.selection import find_entries, join_ranges, lengths_to_indptr, list_numbers
+from ..inputs.selection import find_entries, is_in, join_ranges, lengths_to_indptr, list_numbers
 from ..metrics.answers import HITS
 from ..naming import format_count, public
 from ..records.lists import DUPLICATES, write_run
@@ -30,7 +30,6 @@ from ..reporting import Finding
 from ..reporting.audit import describe_rows
 from ..reporting.reports import report_task
 from ..stores import PATHS, index_files
-from .list_evaluation import selection_keys
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -253,12 +252,6 @@ def count_ids(lists: IntArray) -> IntArray:
 
 
 # -- who is a candidate ----------------------------------------------------------------------------
-
-
-def is_in(selection: Any, rows: IntArray, ids: npt.NDArray[Any]) -> Flags:
-    """Return whether each id is in the list that a selection has for its query."""
-    size = 1 + max(int(ids.max(initial=0)), int(selection.indices.max(initial=0)))
-    return are_among(list_numbers(selection, rows) * size + ids, selection_keys(selection, size))
 
 
 def are_candidates(job: Job, rows: IntArray, ids: IntArray) -> Flags:
