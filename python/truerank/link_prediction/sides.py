@@ -438,27 +438,15 @@ def _find_unseen(splits: SplitTables) -> tuple[list[FindingParts], npt.NDArray[n
             for column in columns:
                 has_unseen |= row_keys.are_among(test[:, column], unseen)
         findings.append((f"unseen {vocabulary.of}", len(unseen), words))
-        if role == "relation":
-            findings += _list_lacking_relations(ids, is_known, vocabulary)
-    return findings, has_unseen
-
-
-def _list_lacking_relations(
-    ids: IntArray, is_known: Mapping[str, npt.NDArray[np.bool_]], vocabulary: Vocabulary
-) -> list[FindingParts]:
-    """List relations of the test that one known split lacks and another one has.
-
-    `is_known` says for each split which of the ids it has.
-    """
+    # Of relations, which are looked at last, one known split may lack what another one has.
     is_in_any = np.any(list(is_known.values()), axis=0)
-    findings = []
     for name, is_there in is_known.items():
         lacking = ids[is_in_any & ~is_there]
         if len(lacking):
             text = f"{name} lacks {len(lacking):,} of {len(ids):,} relations of the test, and "
             text += f"filters nothing for these: {list_examples(lacking, vocabulary)}"
             findings.append((f"relations of {name}", len(lacking), text))
-    return findings
+    return findings, has_unseen
 
 
 def _find_unnamed(splits: SplitTables, role: str, occurring: IntArray) -> list[FindingParts]:
