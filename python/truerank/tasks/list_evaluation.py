@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from ..counting.lists import CandidateLists, TopK, as_lists, rank_checked_lists
 from ..errors import InputTypeError, InputValueError, Option, argument_names, warn_user
 from ..inputs.array_likes import as_scores
 from ..inputs.checks import choice
-from ..inputs.selection import find_entries, join_ranges, lengths_to_indptr, selection_keys
+from ..inputs.selection import find_entries, is_in, join_ranges, lengths_to_indptr
 from ..naming import format_count
 from ..ranks.container import check_number
 from ..records.columns import first_names
@@ -242,8 +241,6 @@ def candidates_of_lists(
     size = side.n_candidates
     filters = _as_selection(side.filter, len(side))
     pools = _as_selection(side.candidates, len(side))
-    are_filtered = partial(_are_in, filters.lists, selection_keys(filters, size), size)
-    are_in_pool = partial(_are_in, pools.lists, selection_keys(pools, size), size)
     # Tasks often share their case: a list, candidates, a filter and a query.
     cases = factorize(rows, pools.lists, filters.lists, side.rows)
     tasks = cases.first()  # one for each case
@@ -253,7 +250,7 @@ def candidates_of_lists(
     is_within = (lists.ids[places] >= 0) & (lists.ids[places] < size)
     case, places = case[is_within], places[is_within]
     ids = lists.ids[places].astype(np.int64)
-    is_other = ~are_in_pool(tasks[case], ids) & ~are_filtered(tasks[case], ids)
+    is_other = ~is_in(pools, tasks[case], ids) & ~is_in(filters, tasks[case], ids)
     if is_other.any():
         _refuse_foreign_ids(lists, places, is_other, side, tasks[case], vocabulary)
 
@@ -268,14 +265,9 @@ def candidates_of_lists(
     left_out = Selection(lengths_to_indptr(left_out_lengths), left_out_ids, cases.codes)
     # A filtered target is a candidate all the same.
     sizes = np.diff(pools.indptr)[pools.lists[tasks]]
-    is_candidate = are_in_pool(tasks[filter_case], filter_ids)
+    is_candidate = is_in(pools, tasks[filter_case], filter_ids)
     sizes -= np.bincount(filter_case[is_candidate], minlength=len(tasks))
-    return left_out, sizes[cases.codes] + are_filtered(slice(None), side.targets)
-
-
-def _are_in(lists: IntArray, keys: IntArray, size: int, tasks: Any, ids: IntArray) -> Any:
-    """Return whether each id is in the list of its task, by the `selection_keys` of all lists."""
-    return are_among(lists[tasks] * size + ids, keys)
+    return left_out, sizes[cases.codes] + is_in(filters, np.arange(len(side)), side.targets)
 
 
 def _as_selection(selection: Any, tasks: int) -> Any:
