@@ -19,7 +19,7 @@ from ..counting.job import Job
 from ..counting.ranking import rank_job
 from ..errors import InputValueError, argument_names, warn_user
 from ..inputs.checks import choice, integer, several
-from ..inputs.rules import BatchOptions, read_rules
+from ..inputs.rules import PLAIN, BatchOptions, read_rules
 from ..inputs.selection import find_entries, is_in, join_ranges, lengths_to_indptr
 from ..naming import import_extra, public
 from ..ranks.joining import join_ranks
@@ -179,8 +179,11 @@ def warn_about_unlike_rows(
     are_finite = np.isfinite(scores) & np.isfinite(first_scores)
     is_unlike = (are_finite & (scores != first_scores)).any(axis=1)
     is_compared = are_finite & is_unlike[:, None]
+    places = np.broadcast_to(np.arange(len(tasks))[:, None], columns.shape)
     for each in (tasks, first_tasks):
-        is_compared &= _are_candidates(side, each, columns)
+        job = make_job(side, each, PLAIN, each)
+        is_target = columns == job.targets[:, None]  # It is a candidate though it is filtered.
+        is_compared &= are_candidates(job, places, columns) | is_target
     pairs = np.flatnonzero(is_compared.any(axis=1))
     if _differ_beyond_rounding(scores[pairs], first_scores[pairs], is_compared[pairs]):
         share = f"{len(pairs):,} of {len(tasks):,} rows that were compared"
@@ -220,20 +223,6 @@ def _some_candidates(side: Side, tasks: IntArray) -> IntArray:
     return np.tile(columns, (len(tasks), 1))
 
 
-def _are_candidates(side: Side, tasks: IntArray, columns: IntArray) -> npt.NDArray[np.bool_]:
-    """Return whether columns are candidates of each task; targets are, though they are filtered."""
-    is_candidate = np.ones(columns.shape, np.bool_)
-    rows = np.broadcast_to(np.arange(len(tasks))[:, None], columns.shape)
-    candidates = core_selection(lists_of_tasks(side.candidates, tasks))
-    if candidates is not None:
-        is_candidate &= is_in(candidates, rows, columns)
-    filtered = core_selection(lists_of_tasks(side.filter, tasks))
-    if filtered is not None:
-        is_target = columns == side.targets[tasks][:, None]
-        is_candidate &= ~is_in(filtered, rows, columns) | is_target
-    return is_candidate
-
-
 def core_selection(selection: TaskLists | IntArray | None) -> Selection | None:
     """Return a filter or candidates as the core takes them, so that nothing reads them again."""
     if selection is None:
@@ -243,10 +232,28 @@ def core_selection(selection: TaskLists | IntArray | None) -> Selection | None:
     return Selection(np.array([0, len(selection)]), selection, None, True)
 
 
-def make_job(side: Side, rows: IntArray, rules: Rules) -> Job:
-    """Return the job of the tasks of a side, each of which reads a row; all was checked before."""
-    selections = core_selection(side.filter), core_selection(side.candidates)
-    return Job(rows, side.targets, *selections, rules=rules)
+def make_job(side: Side, rows: IntArray, rules: Rules, tasks: IntArray | None = None) -> Job:
+    """Return the job of the tasks of a side, or of some of them; all was checked before.
+
+    Each task reads a row. Of some tasks it has their lists alone, as a device copies all.
+    """
+    targets = side.targets
+    selections: Any = (side.filter, side.candidates)
+    if tasks is not None:
+        targets = targets[tasks]
+        selections = [lists_of_tasks(each, tasks) for each in selections]
+    filtered, candidates = map(core_selection, selections)
+    return Job(rows, targets, filtered, candidates, rules=rules)
+
+
+def are_candidates(job: Job, tasks: IntArray, ids: IntArray) -> npt.NDArray[np.bool_]:
+    """Return whether each id is a candidate of the task in its place, and not filtered."""
+    are = np.ones(ids.shape, np.bool_)
+    if job.candidates is not None:
+        are &= is_in(job.candidates, tasks, ids)
+    if job.filter is not None:
+        are &= ~is_in(job.filter, tasks, ids)
+    return are
 
 
 def lists_of_tasks(selection: Any, tasks: IntArray) -> Any:
@@ -426,11 +433,7 @@ def rank_batches(
         check_score_shape(shape_of(scores), (stop - start, n_columns), "query")
         first, last = np.searchsorted(ordered_rows, [start, stop])
         tasks = tasks_by_query[first:last]
-        # A device is not given the lists of other batches.
-        filtered = core_selection(lists_of_tasks(side.filter, tasks))
-        candidates = core_selection(lists_of_tasks(side.candidates, tasks))
-        rows = side.rows[tasks] - start
-        job = Job(rows, side.targets[tasks], filtered, candidates, rules=rules)
+        job = make_job(side, side.rows[tasks] - start, rules, tasks)
         batch = f"scores: query {start}"
         if stop - start > 1:
             batch = f"scores: queries {start} to {stop - 1}"

@@ -30,6 +30,7 @@ from ..reporting import Finding
 from ..reporting.audit import describe_rows
 from ..reporting.reports import report_task
 from ..stores import PATHS, index_files
+from .side import are_candidates
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -252,16 +253,6 @@ def count_ids(lists: IntArray) -> IntArray:
 
 
 # -- who is a candidate ----------------------------------------------------------------------------
-
-
-def are_candidates(job: Job, rows: IntArray, ids: IntArray) -> Flags:
-    """Return whether each id is a candidate of its query."""
-    are = np.ones(len(ids), np.bool_)
-    if job.candidates is not None:
-        are &= is_in(job.candidates, rows, ids)
-    if job.filter is not None:
-        are &= ~is_in(job.filter, rows, ids)
-    return are
 
 
 def count_candidates(job: Job, size: int) -> IntArray:
