@@ -24,6 +24,7 @@ from ..errors import InputTypeError, InputValueError, Option
 from ..inputs import checks
 from ..inputs.array_likes import as_array, index_array
 from ..naming import format_count
+from . import text
 from .columns import (
     FACTS,
     JUDGEMENTS,
@@ -42,15 +43,6 @@ from .columns import (
     read_column,
     refuse_left_out_numbers,
     refuse_matrix_of_grades,
-)
-from .text import (
-    find_form,
-    find_line_number,
-    is_id,
-    is_integer_text,
-    is_path,
-    parse_number,
-    read_rows,
 )
 from .vocabularies import MAX_IDS, Vocabulary, align
 
@@ -101,7 +93,7 @@ class IdTable:
         if self.form.has_comments:  # Comments and repeated rows are left out: a row is no line.
             return column
         has_header = self.form.header > 0
-        return f"{column} of line {find_line_number(self.path, row + has_header)}"
+        return f"{column} of line {text.find_line_number(self.path, row + has_header)}"
 
     def without_rows(self) -> IdTable:
         """Return what is known of the table as a whole."""
@@ -153,7 +145,7 @@ def read_table(
     _refuse_columns_by_role(argument, value, door)
     if door.mappings and isinstance(value, Mapping):
         return _read_mapping(argument, value, door)
-    if not is_path(value):
+    if not text.is_path(value):
         return _read_values(argument, value, door, columns, names, has_further)
     path = os.fsdecode(value)
     title = f"{argument}: {path}"
@@ -162,16 +154,20 @@ def read_table(
             raise InputTypeError(argument, expected=door.forms, got=f"the array in {path}")
         array = read_npy(argument, path)
         return _read_values(title, array, door, columns, names, has_further)
-    form = find_form(argument, path, door, header=header, columns=columns, has_further=has_further)
+    form = text.find_form(
+        argument, path, door, header=header, columns=columns, has_further=has_further
+    )
     if form is None:
         return IdTable({}, title=title)
     file = file_state(path)
     id_places = {role: place for role, place in form.places.items() if role not in NUMBERS}
     names_by_place = {place: role_names(door, role, names) for role, place in id_places.items()}
-    by_place, numbers, n_comments = read_rows(argument, path, door, form, names_by_place, progress)
+    by_place, numbers, n_comments = text.read_rows(
+        argument, path, door, form, names_by_place, progress
+    )
     labels = {role: by_place[place] for role, place in id_places.items()}
     left_out = [place for place in by_place if place not in names_by_place]
-    values = [(place, list(map(parse_number, by_place[place].listed))) for place in left_out]
+    values = [(place, list(map(text.parse_number, by_place[place].listed))) for place in left_out]
     refuse_left_out_numbers(title, door, form, values)
     if n_comments:
         form = replace(form, left_out=(*form.left_out, format_count(n_comments, "comment")))
@@ -505,7 +501,7 @@ def make_vocabulary(
     # Labels that several columns share are read once.
     listed = {id(column.labels): column.listed for column in columns if column.has_labels}
     labels = sorted(set().union(*listed.values()))
-    are_all_integers = is_further and all(map(is_integer_text, labels))
+    are_all_integers = is_further and all(map(text.is_integer_text, labels))
     if are_all_integers:
         are_text = all(column.is_text for column in columns if column.has_labels)
         if not labels or (text_has_ids and are_text):
@@ -523,12 +519,12 @@ def make_vocabulary(
         if len(table) and not table.columns[role].has_labels:
             got = f"ids {table.where(role, 0)}"
             raise InputValueError(table.title, expected="labels, as other splits have", got=got)
-    if not is_further and all(map(is_id, labels)):
+    if not is_further and all(map(text.is_id, labels)):
         expected = "labels in the order of their ids, as those in the facts are all numbers, such "
         expected += f"as {labels[0]!r}"
         ways = [Option(argument, ..., "gives their order", call=f"Task(..., {argument}=names)")]
         columns = [x for table in tables for role, x in table.columns.items() if not role.isdigit()]
-        if has_text and all(is_id(label) for column in columns for label in column.listed):
+        if has_text and all(text.is_id(label) for column in columns for label in column.listed):
             ways.append(Option("ids", True, "says that text has ids", call="Task(..., {})"))
         raise InputValueError(argument, expected=expected, got="none", remedies=ways)
     return replace(Vocabulary.infer(argument, tuple(labels)), is_of_facts=not is_further)
