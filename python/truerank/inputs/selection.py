@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Selection
+from ..arrays.row_keys import are_among
 from ..errors import InputTypeError, InputValueError
 from .array_likes import array_shape, as_array, index_array, native_indices, refuse_mask
 from .checks import by_position, check_range, check_shape, is_sparse, without_index
@@ -183,6 +184,35 @@ def join_ranges(starts: IntArray, counts: IntArray) -> IntArray:
     runs: IntArray = np.arange(int(counts.sum()), dtype=np.int64)
     runs += np.repeat(shifts, counts)
     return runs
+
+
+def find_entries(indptr: IntArray, lists: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the lengths of some lists that follow each other, and the places of their entries."""
+    starts = indptr[lists]
+    lengths = indptr[lists + 1] - starts
+    return lengths, join_ranges(starts, lengths)
+
+
+def selection_keys(selection: Selection, size: int) -> IntArray:
+    """Return a key for each entry, ascending: the number of its list times a size, plus its column.
+
+    Examples
+    --------
+    >>> selection_keys(Selection(np.array([0, 1, 3]), np.array([5, 2, 5])), 10)
+    array([ 5, 12, 15])
+    """
+    numbers = np.repeat(np.arange(len(selection.indptr) - 1), np.diff(selection.indptr))
+    keys: IntArray = numbers * size + selection.indices
+    if (keys[1:] < keys[:-1]).any():
+        keys.sort()
+    return keys
+
+
+def is_in(selection: Selection, tasks: IntArray, ids: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return whether each id is in the list that a selection has for the task in its place."""
+    size = 1 + max(int(ids.max(initial=0)), int(selection.indices.max(initial=0)))
+    keys = list_numbers(selection, tasks) * size + ids
+    return are_among(keys.ravel(), selection_keys(selection, size)).reshape(ids.shape)
 
 
 def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selection:

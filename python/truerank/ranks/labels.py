@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -91,6 +91,18 @@ class Labels(Immutable):
 
     def __init__(self, codes: Codes, vocabulary: Names | None = None) -> None:
         self.__dict__.update(vars(_read_codes("labels", codes, vocabulary)))
+
+    if not TYPE_CHECKING:  # A type checker that read this would accept any name.
+
+        def __getattr__(self, name: str) -> Any:
+            """Make labels that `labels_when_asked` has promised, the first time one is read."""
+            make = self.__dict__.get("make")
+            if make is not None and name in ("codes", "vocabulary"):
+                self.__dict__.update(vars(make()))
+                self.__dict__.pop("make", None)  # What they are made of is needed no longer.
+            if name not in self.__dict__:
+                raise AttributeError(name)
+            return self.__dict__[name]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return labels_of_codes, (self.codes, self.vocabulary)
@@ -246,6 +258,17 @@ def labels_of_codes(codes: IntArray, vocabulary: tuple[str, ...] | None = None) 
     return labels
 
 
+def labels_when_asked(make: Callable[[], Labels]) -> Labels:
+    """Return labels that are made the first time somebody reads them.
+
+    >>> labels_when_asked(lambda: Labels([0, 0], ("head", "tail"))).counts()
+    {'head': 2, 'tail': 0}
+    """
+    labels = Labels.__new__(Labels)
+    labels.__dict__["make"] = make
+    return labels
+
+
 def named_labels(values: Mapping[str, Any], length: int) -> dict[str, Labels]:
     """Read labels of `length` tasks, by name; those that are None are left out.
 
@@ -266,6 +289,8 @@ def named_labels(values: Mapping[str, Any], length: int) -> dict[str, Labels]:
 
 def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
     """Join labels over tasks; vocabularies are merged in order of appearance."""
+    if all("make" in vars(part) for part in parts):  # Nobody has asked for any of them.
+        return labels_when_asked(lambda: join_labels(name, [part[:] for part in parts]))
     codes = [part.codes for part in parts]
     vocabularies = [part.vocabulary for part in parts]
     first = vocabularies[0]

@@ -19,17 +19,8 @@ import numpy as np
 
 from .. import _core
 from ..errors import InputTypeError, InputValueError, Option
+from ..inputs import checks
 from ..inputs.array_likes import as_array, device_name, index_array, refuse_mask
-from ..inputs.checks import (
-    check_length,
-    check_shape,
-    is_integer,
-    is_iterable,
-    is_number,
-    plain_names,
-    refuse_index,
-    without_index,
-)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -92,7 +83,7 @@ class Door:
         >>> FACTS.role_of("h"), JUDGEMENTS.role_of("query-id"), FACTS.role_of("weight")
         ('head', 'query', None)
         """
-        if is_integer(name):
+        if checks.is_integer(name):
             name = str(name)
         return next((role for role, names in self.roles.items() if name in names), None)
 
@@ -210,7 +201,7 @@ def check_columns(columns: Any, door: Door) -> dict[str, str | int] | None:
         raise InputTypeError("columns", expected=expected, got=repr(columns))
     checked: dict[str, str | int] = {}
     for role, column in columns.items():
-        if role not in door.roles or not (isinstance(column, str) or is_integer(column)):
+        if role not in door.roles or not (isinstance(column, str) or checks.is_integer(column)):
             raise InputTypeError("columns", "", expected, Option("columns", {role: column}))
         checked[role] = column if isinstance(column, str) else int(column)
     has_all = checked.keys() >= set(door.needed_roles)
@@ -506,7 +497,9 @@ def read_column(
         is_wrong = [not isinstance(value, str) for value in elements]
     i = is_wrong.index(True)
     got = f"{elements[i]!r} {where(i)}"
-    if isinstance(elements[i], str) or is_integer(elements[i]):  # Others are of another type.
+    if isinstance(elements[i], str) or checks.is_integer(
+        elements[i]
+    ):  # Others are of another type.
         expected += ", all of one type"
         got += " (str(...) of each makes labels of all)"
     else:
@@ -520,7 +513,7 @@ def _describe_element(value: Any) -> str:
     is_float = isinstance(value, (float, np.floating, np.datetime64))
     if isinstance(value, Mapping):  # a hit of a search
         return f"a dict with keys {first_names(list(value), 8)}; a table has a row for each hit"
-    if isinstance(value, (list, tuple)) and len(value) == 2 and is_number(value[1]):
+    if isinstance(value, (list, tuple)) and len(value) == 2 and checks.is_number(value[1]):
         return "a pair; a table has a row for each, a mapping has each id once"
     if isinstance(value, (list, tuple, np.ndarray)):
         return f"a list of {len(value)}, where one id stands"
@@ -537,13 +530,13 @@ def _read_elements(name: str, values: Any, expected: str) -> Any:
     if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "iu":
         return values  # This is the usual case, and costs as little as possible.
     refuse_mask(name, values, expected)
-    if isinstance(values, (str, bytes, Mapping)) or not is_iterable(values):
+    if isinstance(values, (str, bytes, Mapping)) or not checks.is_iterable(values):
         raise InputTypeError(name, expected=expected, got=repr(values))
-    check_length(name, values)
+    checks.check_length(name, values)
     if not hasattr(values, "__array__") and not device_name(values):
         return list(values)
-    array = as_array(without_index(values), name, expected)
-    check_shape(name, array.shape, 1, "a 1-D array")
+    array = as_array(checks.without_index(values), name, expected)
+    checks.check_shape(name, array.shape, 1, "a 1-D array")
     if array.dtype.kind in "iu":
         return array
     if array.dtype.kind in "mMV":  # `tolist` would make integers of dates.
@@ -558,9 +551,9 @@ def is_integer_type(kind: type) -> bool:
 
 def checked_names(argument: str, values: Any) -> Names:
     """Return names, which are all str or all int, as they came."""
-    refuse_index(argument, values)
+    checks.refuse_index(argument, values)
     column = read_column(argument, values, "names that are str or int")
-    return plain_names(column.listed) if column.has_labels else column.entries()
+    return checks.plain_names(column.listed) if column.has_labels else column.entries()
 
 
 def joined_rows(

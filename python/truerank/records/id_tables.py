@@ -21,17 +21,10 @@ import numpy as np
 from .. import _core
 from ..arrays.input_files import file_state, is_npy, read_npy
 from ..errors import InputTypeError, InputValueError, Option
+from ..inputs import checks
 from ..inputs.array_likes import as_array, index_array
-from ..inputs.checks import (
-    NUMBERED,
-    check_size,
-    class_if_imported,
-    is_frame,
-    is_iterable,
-    named_columns,
-    refuse_index,
-)
 from ..naming import format_count
+from . import text
 from .columns import (
     FACTS,
     JUDGEMENTS,
@@ -50,15 +43,6 @@ from .columns import (
     read_column,
     refuse_left_out_numbers,
     refuse_matrix_of_grades,
-)
-from .text import (
-    find_form,
-    find_line_number,
-    is_id,
-    is_integer_text,
-    is_path,
-    parse_number,
-    read_rows,
 )
 from .vocabularies import MAX_IDS, Vocabulary, align
 
@@ -109,7 +93,7 @@ class IdTable:
         if self.form.has_comments:  # Comments and repeated rows are left out: a row is no line.
             return column
         has_header = self.form.header > 0
-        return f"{column} of line {find_line_number(self.path, row + has_header)}"
+        return f"{column} of line {text.find_line_number(self.path, row + has_header)}"
 
     def without_rows(self) -> IdTable:
         """Return what is known of the table as a whole."""
@@ -161,7 +145,7 @@ def read_table(
     _refuse_columns_by_role(argument, value, door)
     if door.mappings and isinstance(value, Mapping):
         return _read_mapping(argument, value, door)
-    if not is_path(value):
+    if not text.is_path(value):
         return _read_values(argument, value, door, columns, names, has_further)
     path = os.fsdecode(value)
     title = f"{argument}: {path}"
@@ -170,16 +154,20 @@ def read_table(
             raise InputTypeError(argument, expected=door.forms, got=f"the array in {path}")
         array = read_npy(argument, path)
         return _read_values(title, array, door, columns, names, has_further)
-    form = find_form(argument, path, door, header=header, columns=columns, has_further=has_further)
+    form = text.find_form(
+        argument, path, door, header=header, columns=columns, has_further=has_further
+    )
     if form is None:
         return IdTable({}, title=title)
     file = file_state(path)
     id_places = {role: place for role, place in form.places.items() if role not in NUMBERS}
     names_by_place = {place: role_names(door, role, names) for role, place in id_places.items()}
-    by_place, numbers, n_comments = read_rows(argument, path, door, form, names_by_place, progress)
+    by_place, numbers, n_comments = text.read_rows(
+        argument, path, door, form, names_by_place, progress
+    )
     labels = {role: by_place[place] for role, place in id_places.items()}
     left_out = [place for place in by_place if place not in names_by_place]
-    values = [(place, list(map(parse_number, by_place[place].listed))) for place in left_out]
+    values = [(place, list(map(text.parse_number, by_place[place].listed))) for place in left_out]
     refuse_left_out_numbers(title, door, form, values)
     if n_comments:
         form = replace(form, left_out=(*form.left_out, format_count(n_comments, "comment")))
@@ -199,7 +187,7 @@ def _read_values(
     form = find_columns(title, column_names, len(elements), door, columns, has_further=has_further)
     refuse_left_out_numbers(title, door, form, enumerate(elements))
     if isinstance(elements, np.ndarray):  # Integers are looked at and copied at once.
-        check_size(title, elements.shape[1])
+        checks.check_size(title, elements.shape[1])
         ids = index_array(title, elements[list(form.places.values())], copy=False)
         ids_by_role = dict(zip(form.places, map(Column, ids), strict=True))
         return IdTable(ids_by_role, title=title, form=form)
@@ -332,16 +320,18 @@ def read_columns(
     table = _without_stream(value)
     if isinstance(table, np.ndarray) and table.ndim == 1 and table.dtype.names:
         return [table[name] for name in table.dtype.names], list(table.dtype.names)
-    if isinstance(table, class_if_imported("pyarrow", "Table")):
+    if isinstance(table, checks.class_if_imported("pyarrow", "Table")):
         elements = []
         for column in table.columns:
             has_ints = column.null_count == 0 and "int" in str(column.type)
             elements.append(np.asarray(column) if has_ints else column.to_pylist())
         return elements, list(table.column_names)
-    if is_frame(table):
+    if checks.is_frame(table):
         elements = _split_frame(table)
         names = list(table.columns)
-        if named_columns(argument, table) is not NUMBERED and names != list(range(len(names))):
+        if checks.named_columns(argument, table) is not checks.NUMBERED and names != list(
+            range(len(names))
+        ):
             return elements, names
         if columns is None:
             ways = door.ways_to_name(len(elements))
@@ -362,9 +352,9 @@ def read_columns(
 
 def _without_stream(value: Any) -> Any:
     """Return a stream of Arrow, such as a relation of DuckDB, as a table; others as they are."""
-    is_arrow_column = isinstance(value, class_if_imported("pyarrow", "ChunkedArray"))
+    is_arrow_column = isinstance(value, checks.class_if_imported("pyarrow", "ChunkedArray"))
     is_series = hasattr(value, "dtype") or is_arrow_column
-    if is_series or is_frame(value) or not hasattr(value, "__arrow_c_stream__"):
+    if is_series or checks.is_frame(value) or not hasattr(value, "__arrow_c_stream__"):
         return value
     try:
         return import_module("pyarrow").table(value)
@@ -387,7 +377,7 @@ def read_keys(argument: str, keys: Any, roles: Sequence[str]) -> list[Any]:
     table = (keys,) if len(roles) == 1 and is_column(keys) else keys
     values = table if isinstance(table, tuple) else [table]
     for value in values:
-        refuse_index(argument, value)
+        checks.refuse_index(argument, value)
     door = Door("keys", names_by_role, len(roles), forms=forms, has_option=False)
     columns, column_names = read_columns(argument, table, door)
     if not len(columns[0]):  # Of no keys nothing says how many columns they have.
@@ -474,7 +464,11 @@ def is_column(value: Any) -> bool:
     """Return whether this is one-dimensional: a list, an array, a Series, a tensor, a range."""
     if isinstance(value, (list, tuple)):
         return True
-    if isinstance(value, (str, bytes, Mapping)) or is_frame(value) or not is_iterable(value):
+    if (
+        isinstance(value, (str, bytes, Mapping))
+        or checks.is_frame(value)
+        or not checks.is_iterable(value)
+    ):
         return False
     return len(getattr(value, "shape", (0,))) == 1
 
@@ -507,7 +501,7 @@ def make_vocabulary(
     # Labels that several columns share are read once.
     listed = {id(column.labels): column.listed for column in columns if column.has_labels}
     labels = sorted(set().union(*listed.values()))
-    are_all_integers = is_further and all(map(is_integer_text, labels))
+    are_all_integers = is_further and all(map(text.is_integer_text, labels))
     if are_all_integers:
         are_text = all(column.is_text for column in columns if column.has_labels)
         if not labels or (text_has_ids and are_text):
@@ -525,12 +519,12 @@ def make_vocabulary(
         if len(table) and not table.columns[role].has_labels:
             got = f"ids {table.where(role, 0)}"
             raise InputValueError(table.title, expected="labels, as other splits have", got=got)
-    if not is_further and all(map(is_id, labels)):
+    if not is_further and all(map(text.is_id, labels)):
         expected = "labels in the order of their ids, as those in the facts are all numbers, such "
         expected += f"as {labels[0]!r}"
         ways = [Option(argument, ..., "gives their order", call=f"Task(..., {argument}=names)")]
         columns = [x for table in tables for role, x in table.columns.items() if not role.isdigit()]
-        if has_text and all(is_id(label) for column in columns for label in column.listed):
+        if has_text and all(text.is_id(label) for column in columns for label in column.listed):
             ways.append(Option("ids", True, "says that text has ids", call="Task(..., {})"))
         raise InputValueError(argument, expected=expected, got="none", remedies=ways)
     return replace(Vocabulary.infer(argument, tuple(labels)), is_of_facts=not is_further)

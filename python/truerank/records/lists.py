@@ -24,7 +24,7 @@ from ..counting.lists import PAD, TopK, as_lists, best_rows
 from ..counting.orders import describe_rising_ranks
 from ..errors import InputError, InputTypeError, InputValueError, Option, UnknownKeyError
 from ..inputs.array_likes import as_array, index_array, read_only, refuse_rounded, widen_bfloat16
-from ..inputs.checks import choice, distinct_names, is_number, is_sparse, without_index
+from ..inputs.checks import choice, distinct_names, instance, is_number, is_sparse, without_index
 from ..inputs.rules import PLAIN
 from ..inputs.selection import lengths_to_indptr
 from ..naming import public
@@ -799,8 +799,7 @@ def write_run(
         raise InputValueError("ids", expected=expected, got=int(lists.ids.min()))
     query_names = _run_names("queries", queries, len(lists.indptr) - 1)
     entity_names = _run_names("entities", entities, int(lists.ids.max(initial=-1)) + 1)
-    if not isinstance(tag, str):
-        raise InputTypeError("tag", expected="str", got=type(tag).__name__)
+    instance("tag", tag, str)
     _run_fields("tag", [tag])
     entry = _first_repeated(lists.indptr, lists.ids, len(entity_names))
     if entry is not None:
