@@ -198,7 +198,7 @@ def test_tasks_have_no_side_effects() -> None:
     opening = partial(adapter.open_chunk, shape=(2, 1), dtype="float64", raw_dtype=None)
     for _ in range(2):
         counted = [
-            adapter.count_scores(opening, counter, start, SMALL[:, start : start + 1])
+            adapter.count_chunk(opening, counter, start, SMALL[:, start : start + 1])
             for start, counter in enumerate(counters)
         ]
         for _ in range(2):

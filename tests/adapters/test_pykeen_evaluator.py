@@ -23,7 +23,7 @@ import truerank as tr
 from support.environment import ROOT
 from support.pykeen_models import data_set, evaluated, known, trained
 from support.refusals import refusal
-from truerank.adapters.pykeen import RankEvaluator, RankResults, evaluate_model, key_of
+from truerank.adapters.pykeen import RankEvaluator, RankResults, evaluate_model, find_key
 from truerank.metrics.keys import parse
 
 pytestmark = [
@@ -225,7 +225,7 @@ def test_the_page_has_the_short_names_of_pykeen() -> None:
         for some, key in zip(names.split(";"), keys.split(";"), strict=True):
             for name in re.findall("`(.+?)`", some):
                 made = rank_based_metric_resolver.lookup(name)
-                pykeens, sign = key_of(made(k=10) if "Hits" in made.__name__ else made())
+                pykeens, sign = find_key(made(k=10) if "Hits" in made.__name__ else made())
                 (word,) = re.findall("`(.+?)`", key)
                 assert str(parse(pykeens)) == str(parse(word.replace("@k", "@10"))), name
                 assert sign == (-1 if "minus" in key else 1)

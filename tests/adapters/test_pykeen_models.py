@@ -23,8 +23,8 @@ from truerank.adapters.pykeen import (
     RankEvaluator,
     Vectors,
     evaluate_model,
-    key_of,
-    vectors_of,
+    find_key,
+    make_vectors,
 )
 from truerank.link_prediction import Sampled, Task
 
@@ -123,7 +123,7 @@ def test_evaluate_model_gives_the_evaluators_report() -> None:
         sets.testing.relation_id_to_label[i] for i in range(sets.num_relations // 2)
     )
     for metric in RankEvaluator().metrics:
-        key, sign = key_of(metric)
+        key, sign = find_key(metric)
         name = f"both.realistic.{metric.key}"
         if not metric.key.endswith("_at_k"):
             assert sign * report[key] == result.to_flat_dict()[name]
@@ -208,7 +208,7 @@ def test_models_score_as_they_predict(
     task = Task(data.testing.mapped_triples.numpy(), entities=14, relations=55)
     for side, predict in (("tail", model.predict_t), ("head", model.predict_h)):
         with torch.no_grad():
-            vectors = vectors_of(model, task.sides[side], None)
+            vectors = make_vectors(model, task.sides[side], None)
             if side == "head" and not inverse and name in ("conve", "crosse", "ermlpe", "proje"):
                 assert "is not a dot product, L1 or L2 distance" in str(vectors)
                 continue
@@ -250,7 +250,7 @@ def test_reasons_not_to_use_vectors(model: Any, reason: str) -> None:
 
 def test_models_of_an_inductive_mode_are_scored_by_themselves() -> None:
     side = Task(data_set("nations").testing.mapped_triples.numpy(), entities=14).tail
-    assert "inductive mode 'training'" in str(vectors_of(trained("distmult"), side, "training"))
+    assert "inductive mode 'training'" in str(make_vectors(trained("distmult"), side, "training"))
 
 
 def of_an_instance(model: Any) -> str:

@@ -110,7 +110,7 @@ def test_refusals() -> None:
     refusal(KeyError, "mrrr", TrueRankMetric, ["mrrr"])
     refused(ValueError, "order", TrueRankMetric, order="up")
     refused(ValueError, "by", TrueRankMetric, by="groups")
-    refused(ValueError, "side vocabulary", TrueRankMetric, sides=("tail", "tail"))
+    refused(ValueError, "side", TrueRankMetric, sides=("tail", "tail"))
     metric = updated(TrueRankMetric(KEYS, sides=("tail",)), 0, 10)
     wrong = SCORES[10:20].copy()
     wrong[1, 2] = np.nan

@@ -25,6 +25,7 @@ from support.outcomes import Problem, assert_outcome, attempt, defined, quietly
 from support.problems import FAITHFUL, LAYOUTS, Array, as_dtype
 from support.refusals import refusal, refused
 from truerank.counting import counter as counters
+from truerank.counting import partial_counts
 
 SCORES = np.array([[0.1, 0.9, 0.5, 0.5], [0.7, 0.2, 0.2, 0.3]])
 TARGETS = np.array([2, 1])
@@ -260,7 +261,7 @@ def test_what_is_refused(kind: Any, argument: str, call: Any) -> None:
 def test_negatives_of_all_tasks_are_one_row_that_rows_name(true_scores: list[float]) -> None:
     """What the message of numbers in one dimension says has the right counts."""
     block = np.array([0.1, 0.7, 0.9])
-    words = "block: expected a matrix .tasks, k., or with rows=.0, .... block.None., a row for all"
+    words = r"block: expected \(tasks, k\), a row for each; or \(1, k\) with rows=\[0, "
     refusal(ValueError, words, tr.RankCounter(true_scores).update, block)
     one = tr.RankCounter(true_scores, rows=[0] * len(true_scores))
     one.update(block[None])
@@ -397,16 +398,17 @@ def test_several_threads_update_one_counter() -> None:
 def test_two_threads_at_the_same_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No block is lost that another thread adds meanwhile, and none is counted twice."""
     one = counter()
-    count_scores, add_counts = counters.count_scores, counters.add_counts
+    count_scores = counters.count_scores
+    add_counts = partial_counts.add_counts
     other = Thread(target=one.update, args=[SCORES[:, :2]], kwargs={"start": 0})
 
     def add_beside_another(*arguments: Any) -> None:
-        monkeypatch.setattr(counters, "add_counts", add_counts)
+        monkeypatch.setattr(partial_counts, "add_counts", add_counts)
         other.start()
         other.join(0.2)  # It has to wait for this one.
         add_counts(*arguments)
 
-    monkeypatch.setattr(counters, "add_counts", add_beside_another)
+    monkeypatch.setattr(partial_counts, "add_counts", add_beside_another)
     one.update(SCORES[:, 2:3], start=2)
     other.join()
 

@@ -79,7 +79,6 @@ def ranks_calls(folder: Path) -> list[Call]:
     """Return the calls of Ranks and Protocol."""
     ranks = some_ranks()
     ranks.save(folder / "ranks.npz")
-    (folder / "ranks.tsv").write_text("rank\tcandidates\n1\t5\n3\t5\n")
     protocol = tr.Protocol()
     counts = {"above": [0, 2, 1], "tied": [1, 1, 2], "candidates": 5}
 
@@ -89,7 +88,6 @@ def ranks_calls(folder: Path) -> list[Call]:
     return [
         Call("Ranks", tr.Ranks, counts),
         Call("Ranks.from_ranks", tr.Ranks.from_ranks, {"ranks": [1, 3], "candidates": 5}),
-        Call("Ranks.from_ranks", tr.Ranks.from_ranks, {"ranks": folder / "ranks.tsv"}),
         Call("Ranks.random", ranks.random, {"seed": 1}),
         Call("Ranks.save", ranks.save, {"path": folder / "more.npz"}),
         Call("Ranks.with_weights", ranks.with_weights, {"weights": [1.0, 2.0, 1.0, 0.5]}),

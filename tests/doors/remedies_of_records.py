@@ -136,6 +136,17 @@ def ask_without_score(case: Search, **options: Any) -> float:
     return mrr(case.qrels, pd.DataFrame(rows, columns=LISTS), **named)
 
 
+def ask_for_predictions(case: Search, **options: Any) -> float:
+    """One file has labels and predictions."""
+    columns = [*QRELS[:2], "label", "prediction"]
+    rows = [(q, d, case.qrels[q].get(d, 0), score) for q, d, score in listed(case)]
+    task = retrieval.Task(
+        write("both.csv", [columns, *rows], ","), columns=dict(zip(QRELS, columns, strict=False))
+    )
+    options.setdefault("duplicates", "first")
+    return float(task.evaluate_lists("both.csv", **options)["mrr"])
+
+
 def ask_for_fractions(case: Search, **options: Any) -> float:
     rows = [(q, d, 0.25 * grade) for q, d, grade in judged(case)]
     return mrr(pd.DataFrame(rows, columns=LISTS), case.hits_once(), options)
@@ -199,6 +210,15 @@ ROWS += [
         ask_without_score,
         Search.mrr,
         SEARCHES,
+    ),
+    Row(
+        "records/columns.py",
+        "columns",
+        "predictions beside labels",
+        ask_for_predictions,
+        Search.mrr,
+        SEARCHES,
+        fills={"columns": {"query": "query", "document": "document", "score": "prediction"}},
     ),
     Row(
         "records/lists.py",
@@ -328,6 +348,15 @@ def ask_for_times(case: Facts, **options: Any) -> float:
     return rank_tails(replace(case, scores=scores), test, {"train": known}, **options)
 
 
+def ask_for_times_behind(case: Facts, **options: Any) -> float:
+    """A column of one value, which means nothing, stands before the year."""
+    tables = [[(*row[:3], "1.0", row[3]) for row in rows] for rows in with_times_of_facts(case)]
+    scores = case.scores
+    if options.get("keys"):
+        scores = {(*query, "2014"): row for query, row in scores.items()}
+    return rank_tails(replace(case, scores=scores), tables[0], {"train": tables[1]}, **options)
+
+
 def mrr_of_times(case: Facts) -> float:
     return replace(case, known=case.known[1:]).mrr()
 
@@ -414,6 +443,15 @@ ROWS += [
         "keys",
         "queries have a year",
         ask_for_times,
+        mrr_of_times,
+        GRAPHS,
+        says="queries have it",
+    ),
+    Row(
+        "records/splits.py",
+        "keys",
+        "queries have a year, behind a column of one value",
+        ask_for_times_behind,
         mrr_of_times,
         GRAPHS,
         says="queries have it",

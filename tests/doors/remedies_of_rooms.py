@@ -567,6 +567,12 @@ def optimistic_recall(case: Search) -> float:
     return float(np.mean(values))
 
 
+def ask_for_tasks(case: Search, **options: Any) -> float:
+    """The ranks of right answers are taken as those of tasks."""
+    report = retrieval.Task(case.qrels, **options).evaluate_lists(case.hits_once())
+    return tr.inference.interval(report.ranks, "mrr").value
+
+
 def ask_for_err(case: Search, **options: Any) -> float:
     given: dict[str, Any] = options or {"misses": "expected"}
     task = retrieval.Task(case.qrels, entities=N, candidates="all")
@@ -703,6 +709,15 @@ ROWS += [
         "misses have bounds",
         ask_for_bounds,
         optimistic_recall,
+        SEARCHES,
+        fills={"entities": N},
+    ),
+    Row(
+        "ranks/container.py",
+        "entities",
+        "each right answer is a task",
+        ask_for_tasks,
+        Search.mrr,
         SEARCHES,
         fills={"entities": N},
     ),

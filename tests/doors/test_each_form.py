@@ -33,7 +33,6 @@ LISTS = {
 PAIRS = {"left": ["a", "b"], "right": ["x", "y"]}
 MATCHES = {"left": ["a", "b", "b"], "right": ["x", "x", "y"], "score": [0.9, 0.8, 0.7]}
 QRELS = {"query": ["q", "r"], "document": ["a", "b"], "relevance": [1, 2]}
-RANKS = {"query": ["q", "r"], "rank": [1, 3], "candidates": [4, 5]}
 RUN = {"query": ["q", "r", "r"], "document": ["a", "c", "b"], "score": [0.9, 0.8, 0.7]}
 
 
@@ -75,15 +74,6 @@ def test_alignment(table: Any) -> None:
     sides = {"sides": ["left_to_right"], **header(pairs)}
     task = tr.alignment.Task(pairs, left=["a", "b"], right=["x", "y"], **sides)
     assert task.evaluate_lists(left_to_right=table("lists", MATCHES))["mrr"] == 0.75
-
-
-def test_ranks_of_another_tool(table: Any) -> None:
-    ranks = tr.Ranks.from_ranks(table("ranks", RANKS), side="tail")
-    expected = tr.Ranks.from_ranks([1, 3], candidates=[4, 5], side="tail", query=["q", "r"])
-    assert ranks == expected
-    bare = {name: column for name, column in RANKS.items() if name != "candidates"}
-    named = tr.Ranks.from_ranks(table("bare", bare), candidates=[4, 5], side="tail")
-    assert named == expected
 
 
 def test_retrieval(table: Any) -> None:

@@ -38,7 +38,7 @@ OF_UNLIKE_TYPES = "str(...) of each makes labels of all"
 EXPRESSIONS = re.compile(
     r"\b(dict|list|set|tuple|str|int|map|zip)\(|\bnp\.\w+|\bpd\.\w+|pandas\.\w+\(|\bdf[.\[]"
     r"|\bfor \w+(, \w+)* in \w|\.(dropna|astype|explode|nonzero|to_dict|toarray|to_numpy|to_pandas"
-    r"|reset_index|cpu|copy|view|tolist|T)\b|json\.load|iconv|\w\[\w+ [>=<]+ \d"
+    r"|reshape|reset_index|cpu|copy|view|tolist|T)\b|json\.load|iconv|\w\[\w+ [>=<]+ \d|\w\[None\]"
 )
 
 

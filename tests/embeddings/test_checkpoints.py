@@ -55,16 +55,17 @@ LINES = {
 }
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("model", MODELS)
-def test_a_line_ranks_as_the_model_does(model: str) -> None:
+def test_a_line_ranks_as_the_model_does(model: str, dtype: type) -> None:
     """Against the formula of the model, in plain numbers, for tails and for heads."""
     assert len(LINES) == len(MODELS)
     assert all(map(str.startswith, LINES, MODELS))
     rng = np.random.default_rng(7)
     score = MODELS[model]
-    entities = rng.standard_normal((ENTITIES, 2 * DIM)).astype(np.float32)
+    entities = rng.standard_normal((ENTITIES, 2 * DIM)).astype(dtype)
     length = DIM if model in PHASES else 2 * DIM
-    relations = rng.standard_normal((RELATIONS, length)).astype(np.float32)
+    relations = rng.standard_normal((RELATIONS, length)).astype(dtype)
     if model == "RotatE of PyKEEN":  # which keeps the moduli of relations at 1
         relations /= np.hypot(relations[:, ::2], relations[:, 1::2]).repeat(2, axis=1)
     h, t = rng.integers(0, ENTITIES, (2, 17))

@@ -572,6 +572,10 @@ def test_a_door_takes_lists_of_vectors_or_refuses_them(name: str) -> None:
             **late,
             **options,
         )
+    for other in (np.ones(2), np.arange(2)):  # a bias, ids
+        pairs = {key: (np.ones((2, 3)), other) for key in OF_VECTORS if key in late}
+        words = "got vectors and another array$"
+        refusal(T, words, call.function, **late | pairs | {"similarity": "dot"})
     padded = {argument: np.zeros((2, 3, 2)) for argument in OF_VECTORS if argument in late}
     refusal(
         T,

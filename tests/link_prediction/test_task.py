@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from strategies.triples import WORDS, Given, given_tasks, lists_of
 from support.examples import examples
 from support.refusals import refusal
-from truerank.link_prediction import Sampled, Task
+from truerank.link_prediction import Sampled, Task, sides
 from truerank.naming import format_count
 from truerank.tasks import candidates
 
@@ -357,3 +357,27 @@ def test_memory_does_not_grow_with_ids() -> None:
     assert task.tail.n_candidates == task.relation.n_candidates == large + 1
     assert task.tail.labels["head_degree"].values.tolist() == [2, 1]
     assert task.relation.labels["degree"].values.tolist() == ["1", "1"]
+
+
+def test_labels_that_known_triples_make_are_made_where_they_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = []
+    count = sides.row_keys.count_prefixes
+    monkeypatch.setattr(
+        sides.row_keys, "count_prefixes", lambda x: made.append(len(x[0])) or count(x)
+    )
+
+    def constant(queries: Any) -> Any:
+        return np.zeros((len(queries), 4))
+
+    task = Task(TEST, {"train": TRAIN}, entities=[*"abcd"], relations=["knows", "likes"])
+    ranks = task.evaluate(constant, head=constant).ranks
+    assert "degree" in repr(ranks)
+    assert not made
+    # Both sides have them of one count, and a copy of the task has no other.
+    copied = pickle.loads(pickle.dumps(task))
+    assert values(ranks.labels["category"]) == values(copied.tail.labels["category"]) * 2
+    assert values(ranks.labels["head_degree"]) == [3, 3, 2] * 2
+    assert values(ranks.labels["degree"]) == ["2-3", "2-3", "2-3", "2-3", "1", "2-3"]
+    assert len(made) == 2

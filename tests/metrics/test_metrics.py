@@ -21,7 +21,7 @@ from truerank.inference import interval
 from truerank.metrics import METRICS
 from truerank.metrics.chance_model import moments_of_ranks
 from truerank.metrics.keys import parse
-from truerank.metrics.metric_table import KINDS, Metric
+from truerank.metrics.metric_table import KINDS, MetricRow
 from truerank.metrics.ties import mean_over_positions
 
 POINTS = tuple(kind for kind in KINDS if kind != "expected")
@@ -209,7 +209,7 @@ def test_every_metric_has_a_plain_definition(monkeypatch: pytest.MonkeyPatch) ->
 
 
 # Half of the power of the rank's share of the candidates, averaged; less is better.
-ROW = Metric(
+ROW = MetricRow(
     name="rank_share",
     title="Rank-Share",
     description="share of the candidates",

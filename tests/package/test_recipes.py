@@ -551,6 +551,8 @@ def test_qualifiers_are_a_set_of_pairs() -> None:
     with_set = run_recipe("facts.md", "def with_set")["with_set"]
     once = ("curie", "won", "medal", "in", "1903", "with", "pierre")
     assert with_set((*once, "in", "1903")) == with_set((*once[:3], *once[5:], *once[3:5]))
+    others = [("in", "new york"), ("in new", "york"), ("in", "a; b c"), ("in", "a", "b", "c")]
+    assert len({with_set((*once[:3], *pairs)) for pairs in others}) == 4
     with pytest.raises(ValueError, match="is shorter"):
         with_set(once[:-1])
 
@@ -658,6 +660,23 @@ def test_the_nearest_of_fewer_candidates_are_refused() -> None:
         share_of_the_nearest(28)
 
 
+def test_ids_that_are_as_near_as_the_tenth_count_once() -> None:
+    """Lists may be padded; those with repeats, and a truth of fewer, are refused."""
+    rng = np.random.default_rng(0)
+    queries, entities = rng.normal(size=(9, 4)), rng.normal(size=(120, 4)).repeat(2, axis=0)
+    exact = tr.topk_embeddings(queries, entities, 12, similarity="sql2").ids
+    ids = np.column_stack([exact[:, :3], exact[:, 8:12], np.full((9, 3), -1)])
+    code = "is_right = "
+    names: dict[str, Any] = {"queries": queries, "entities": entities, "ids": ids}
+    names = run_recipe("index-recall.md", code, **names)
+    page = (HOW_TO / "index-recall.md").read_text(encoding="utf-8")
+    (line,) = (each for each in page.splitlines() if "np.where(is_right" in each)
+    assert eval(line, names) == pytest.approx(0.5)  # Pairs tie: the tenth is the last that counts.
+    for wrong in ({"ids": ids[:, [0, 0, *range(8)]]}, {"entities": entities[:9]}):
+        with pytest.raises(AssertionError):
+            run_recipe("index-recall.md", code, **(names | wrong))
+
+
 def test_the_overlap_of_lists() -> None:
     rng = np.random.default_rng(0)
     lists = [np.argsort(rng.random((9, 30)))[:, :10] for _ in range(2)]
@@ -697,6 +716,19 @@ def test_only_those_above_the_true_tail_are_named(capsys: pytest.CaptureFixture[
     run_recipe("read-the-errors.md", "demo.load_model()", worst)
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(" rank ")[2] for line in lines] == ["1:"] * 3
+
+
+def test_who_ties_with_the_true_tail_is_not_named(capsys: pytest.CaptureFixture[str]) -> None:
+    constant = ("demo.load_model()", "make_constant(demo.load_model())")
+
+    def make_constant(model: Any) -> Any:
+        return SimpleNamespace(**vars(model) | {"entities": np.zeros_like(model.entities)})
+
+    code = "demo.load_model()"
+    names = run_recipe("read-the-errors.md", code, constant, make_constant=make_constant)
+    assert (names["tails"].realistic > 30).all()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[2] for line in lines] == [""] * 3
 
 
 def test_a_list_for_the_judges_lacks_what_is_judged() -> None:
@@ -1233,6 +1265,10 @@ def test_parquet_of_vectordbbench(tmp_path: Path) -> None:
         np.float32,
         vectors.tolist(),
     )
+    for numbers in ([[1.0, 2.0, 3.0], [4.0]], [[1.0, 2.0, 3.0, 4.0], None]):
+        parquet.write_table(pyarrow.table({"id": [7, 9], "emb": numbers}), "wrong.parquet")
+        with pytest.raises(AssertionError):
+            run_recipe("files.md", "def read_parquet")["read_parquet"]("wrong.parquet")
     top = tr.topk_embeddings(vectors[:5], read[1], 4, similarity="cosine")
     listed = np.where(top.ids == top.ids[0, 1], 7, keys[top.ids])  # 7 is no key.
     page = (HOW_TO / "files.md").read_text(encoding="utf-8")

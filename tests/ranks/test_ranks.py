@@ -68,8 +68,8 @@ WRONG: list[tuple[type[Exception], str, dict[str, Any]]] = [
     (V, "audit.nan", {"audit": ([2**62, 2**62], [0, 0], [1, 1])}),
     (T, "protocol", {"protocol": {}}),
     (V, "relation", {"relation": ["a"]}),
-    (V, "relation codes: .* from 0 to .* task 1", {"relation": ([0, 2], ["a", "b"])}),
-    (V, "relation vocabulary: 'a' occurs twice", {"relation": ([0, 0], ["a", "a"])}),
+    (V, "relation: codes: .* from 0 to .* task 1", {"relation": ([0, 2], ["a", "b"])}),
+    (V, "relation: vocabulary: 'a' occurs twice", {"relation": ([0, 0], ["a", "a"])}),
     (T, "relation", {"relation": np.array([["a", "b"]])}),
     (T, "relation", {"relation": {"a", "b"}}),
     (T, "relation: position 1: expected str, got int", {"relation": ["a", 3]}),
@@ -123,56 +123,6 @@ def test_ranks_of_another_tool(container: Callable[..., Any]) -> None:
     alone = Ranks.from_ranks(container(first), candidates=9, **of_user)
     assert alone == Ranks([0, 3, 1], [1, 1, 1], 9, **labels)
     assert report(alone)["mrr"] == pytest.approx((1 + 1 / 4 + 1 / 2) / 3)
-
-
-BOTH_ENDS = {"optimistic": [1, 4], "pessimistic": [1, 5], "candidates": [9, 9]}
-WRONG_TABLES: list[tuple[type[Exception], str, dict[str, Any], dict[str, Any]]] = [
-    (V, "candidates: a column candidates of ranks has it, too", {}, {"candidates": 9}),
-    (V, "unit: a column unit of ranks has it, too", {"unit": [1, 2]}, {"unit": [1, 2]}),
-    (V, "ranks: expected columns of rank, .* got .*, score", {"score": [1.0, 2.0]}, {}),
-    (V, "ranks: expected a column rank, or the two", {"rank": [1, 4]}, {}),
-    (T, "ranks: row 0: expected an integer as the optimistic .* 1.0", {"optimistic": [1, 4.5]}, {}),
-    (T, "ranks: row 0: expected an integer .* got True", {"optimistic": [True, True]}, {}),
-    (
-        V,
-        "ranks: row 1: expected at least the optimistic rank, 4, got 3",
-        {"pessimistic": [1, 3]},
-        {},
-    ),
-    (V, "ranks: row 1: expected at least the last rank, 5 ", {"candidates": [9, 4]}, {}),
-    (V, "ranks: row 0: expected ranks from 1 on, got 0", {"optimistic": [0, 4]}, {}),
-    (V, "ranks: expected integers or labels, none empty, in column side", {"side": ["a", ""]}, {}),
-    (
-        T,
-        "ranks: expected integers or labels, .* got (None|nan) in row 1",
-        {"side": ["a", None]},
-        {},
-    ),
-]
-
-
-@pytest.mark.parametrize(("kind", "words", "columns", "options"), WRONG_TABLES)
-def test_tables_without_ranks(
-    kind: type[Exception], words: str, columns: dict[str, Any], options: dict[str, Any]
-) -> None:
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(BOTH_ENDS | columns)
-    with pytest.raises(kind, match=f"^{words}"):
-        Ranks.from_ranks(frame, **options)
-
-
-def test_a_table_of_ranks_without_their_number(tmp_path: Path) -> None:
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({"rank": [1, 4]})
-    frame.to_csv(tmp_path / "r.csv", index=False)
-    for table, name in ((frame, "ranks"), (tmp_path / "r.csv", ".*r.csv")):
-        with pytest.raises(T, match=f"^candidates: expected the number .*, as no column of {name}"):
-            Ranks.from_ranks(table)
-        assert Ranks.from_ranks(table, candidates=9) == Ranks.from_ranks([1, 4], candidates=9)
-    with pytest.raises(T, match=r"^candidates: expected the number for each task, or one for all"):
-        Ranks.from_ranks([1, 4])
-    with pytest.raises(V, match=r"^ranks: expected columns with names"):
-        Ranks.from_ranks(pd.DataFrame([1, 4]), candidates=9)
 
 
 def test_ranks_alone_say_that_ties_are_unknown(tmp_path: Path) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from truerank import InputError, alignment
+from truerank import InputError, InputWarning, alignment, write_run
 from truerank.link_prediction import Task
 from truerank.retrieval import Task as Search
 
@@ -39,6 +40,21 @@ def evaluate(lists: Any) -> Any:
 def leave_out_folds() -> Any:
     folds = pd.DataFrame([("q", "a", 0), ("q", "b", 1)], columns=["query", "document", "fold"])
     return Search(folds, columns={"query": "query", "document": "document"})
+
+
+def evaluate_judgements(name: str, rows: Any) -> Any:
+    """The file of the judgements is that of the lists, too."""
+    return Search(write(name, rows)).evaluate_lists(name)
+
+
+def leave_out_scores() -> Any:
+    """A log has what was clicked, and the scores of the model that showed it."""
+    log = pd.DataFrame([("q", "a", -1.5), ("p", "b", 2.5)], columns=NAMES)
+    return Search(log, columns={"query": "query", "document": "document"})
+
+
+def task_of_facts() -> Task:
+    return Task(FACTS, {}, entities=["a", "b", "c"], relations=["r", "s"], sides=["tail"])
 
 
 CASES: dict[str, tuple[Callable[[], Any], str]] = {
@@ -74,9 +90,45 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: Search(pd.DataFrame([("q", "a", 9.5)], columns=["query", "document", "score"])),
         "whole grades in column 'score', .* no scores of a run, got fractions, up to 9.5$",
     ),
+    "a run of cosines in the place of qrels": (
+        lambda: Search(pd.DataFrame([("q", "a", 0.9), ("q", "b", -0.1)], columns=NAMES)),
+        "no scores of a run, got fractions, up to 0.9$",
+    ),
+    "ids of documents in a file": (
+        lambda: Search(write("qrels.txt", [("q", 0, "1", 1)]), entities=["a", "b"]),
+        "expected labels of entities, as 'a', .* got '1' in column 1; 1 of 1 rows have others$",
+    ),
+    "other names of the columns of rows": (
+        lambda: task_of_facts().evaluate_scores(
+            tail=np.zeros((4, 3)), row_queries={"tail": pd.DataFrame(FACTS).iloc[:, :2]}
+        ),
+        "row_queries: tail: expected columns with names, got a frame whose columns are numbered$",
+    ),
+    "other names of the columns of a run that is written": (
+        lambda: write_run(
+            "run.txt", pd.DataFrame([("q", "a", 0.5)], columns=["qid", "doc", "sim"])
+        ),
+        "top: expected columns query, .*, got columns 'qid', 'doc', 'sim'$",
+    ),
     "empty names as padding": (
         lambda: Search({"q": ["a"]}).evaluate_lists({"q": ["", "a", ""]}),
         "the list of 'q' has '' twice; lists are of unlike lengths, without padding$",
+    ),
+    "judgements in the place of lists": (
+        lambda: evaluate_judgements("qrels.txt", [("q", 0, "a", 1), ("q", 0, "b", 0)]),
+        "this is the file of the right answers: expected another one$",
+    ),
+    "judgements with names in the place of lists": (
+        lambda: evaluate_judgements("qrels.tsv", [(*NAMES[:2], "relevance"), ("q", "a", 1)]),
+        "this is the file of the right answers: expected another one$",
+    ),
+    "zeros as padding": (
+        lambda: Search({"q": [5], "p": [0]}).evaluate_lists({"q": [5, 3, 0, 0], "p": [3, 2, 0, 0]}),
+        "the list of 'q' has 0 twice; lists are of unlike lengths, without padding$",
+    ),
+    "scores of a log": (
+        leave_out_scores,
+        "expected a table without column 'score', got one that is left out$",
     ),
     "a column of folds": (leave_out_folds, "got one that is left out, of small integers, like gra"),
 }
@@ -108,6 +160,39 @@ def test_weights_are_no_keys() -> None:
     with pytest.raises(InputError, match="expected 3 columns") as refused:
         Task(weighted, {})
     assert [option.name for option in refused.value.remedies] == ["columns"]
+
+
+def test_two_further_columns_are_no_key_alone() -> None:
+    """Queries may have the one, the other, or both, as a beginning and an end."""
+    spans = [(*fact, str(1990 + i), str(2000 + i)) for i, fact in enumerate(FACTS)]
+    with pytest.raises(InputError, match=r"expected 3 columns .*, got column 3") as refused:
+        Task(spans, {})
+    assert [option.name for option in refused.value.remedies] == ["columns"]
+
+
+def test_columns_of_unlike_tables_are_not_named() -> None:
+    """The numbers of the one would read other columns of the other, as years for heads."""
+    timed = [(*fact, str(1990 + i)) for i, fact in enumerate(FACTS)]
+    known = pd.DataFrame([row[-1:] + row[:-1] for row in timed], columns=["year", *HEADER])
+    with pytest.raises(InputError, match="expected 3 columns") as refused:
+        Task(timed, {"train": known})
+    assert [option.name for option in refused.value.remedies] == ["keys"]
+
+
+def test_zero_is_a_document_where_it_is_no_padding() -> None:
+    lists = {"q": [2, 0, 0, 1], "p": [0, 2, 0, 1]}
+    with pytest.raises(InputError, match="the list of 'q' has 0 twice; duplicates='first'"):
+        Search({"q": [0], "p": [1]}).evaluate_lists(lists)
+    report = Search({"q": [0], "p": [1]}).evaluate_lists(lists, duplicates="first")
+    assert report["mrr"] == pytest.approx((1 / 2 + 1 / 3) / 2)
+
+
+def test_pairs_that_are_all_known_name_no_split() -> None:
+    """A known split of an alignment cannot have the name of the evaluated one."""
+    pairs = [("a", "x"), ("b", "y")]
+    with pytest.warns(InputWarning, match=r"\(all are in train\); they are ranked") as caught:
+        alignment.Task(pairs, left=["a", "b"], right=["x", "y"], known={"train": pairs})
+    assert [option for each in caught for option in each.message.remedies] == []
 
 
 def test_short_files_have_headers_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -280,6 +280,8 @@ WRONG_RUNS = [
     ("q Q0 d 1 0.5 t\nq Q0 d\r 1 0.5 t\n", "line 2 has a carriage return"),
     ("q a 25\nq b 19\n", "; columns={'query': '...', 'document': '...', 'score': '...'}"),
     ("# c\n\nq1 Q0 d7 1 2.5\n", "line 3: expected lines of TREC"),
+    ("q1 0 d7 1\n", "commas, got a line of judgements: 'q1 0 d7 1'$"),
+    ("q1 r d7 1\n", "commas, got 'q1 r d7 1'; columns={"),
     ('{"q1": {"d7": 1}}', "line 1: this is JSON, which no reader of text takes"),
     ("query document rank\na b 1\na c one\n", "line 3: expected a number as the rank "),
     ("query document rank\na b 1\na c 1\n", "the list of 'a' has the rank 1 twice"),
@@ -305,6 +307,7 @@ WRONG_CSV = [
 WRONG_QRELS = [
     ("q1 0 d1 1\n\n\ufeffq1 0 d2 1\n", "line 3: it begins with a byte order mark"),
     ("q1 d3 1\n", "line 1: expected lines of TREC .*header"),
+    ("q1 Q0 d7 1 2.5 t\n", "commas, got a line of a run: 'q1 Q0 d7 1 2.5 t'$"),
     ("#nlp 0 t1 1\nq1 0 d3 1\n", "line 1: it has the fields of a row, and begins with # "),
     ("#nlp\t0\tt1\t1\n", "line 1: it has the fields of a row, and begins with # "),
     ("query-id\tcorpus-id\tscore\nq1\td3\t1\n#nlp\tt1\t1\n", "line 3: it has the fields"),

@@ -21,7 +21,7 @@ from support.refusals import refused
 from truerank import Ranks, concatenate, report, table
 from truerank.metrics import chance, chance_model
 from truerank.metrics.keys import RANK_KEYS
-from truerank.metrics.metric_table import Metric
+from truerank.metrics.metric_table import MetricRow
 from truerank.tables.forms import json_value
 
 SIDED = report(sided_ranks())
@@ -215,7 +215,7 @@ def test_chance_is_computed_once_for_all_kinds_and_reports(
 ) -> None:
     metrics = []
 
-    def moments(metric: Metric, *arguments: object) -> tuple[float, float]:
+    def moments(metric: MetricRow, *arguments: object) -> tuple[float, float]:
         metrics.append(metric.name)
         return 1.0, 1.0
 

@@ -152,6 +152,8 @@ def test_the_other_axis_is_the_way_out_where_it_joins_the_shards() -> None:
     words = r"the first shard has, got shape \(6, 4\); open_scores\(shards, axis=1\) joins shards "
     refusal(ValueError, words, open_scores, shards)
     assert open_scores(shards, axis=1).shape == (6, 9)
+    with pytest.raises(tr.InputValueError, match=r"got shape \(6, 4\)$"):  # It joins not all.
+        open_scores([*shards, GOOD[:2]])
     message = refusal(ValueError, "as the first shard has", open_scores, [GOOD, scores(7, 4, "f4")])
     assert "axis" not in message
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from hypothesis import strategies as st
 
 from truerank.metrics import METRICS
-from truerank.metrics.metric_table import Metric
+from truerank.metrics.metric_table import MetricRow
 
 
-def keys_where(condition: Callable[[Metric], object]) -> tuple[str, ...]:
+def keys_where(condition: Callable[[MetricRow], object]) -> tuple[str, ...]:
     """The keys of the metrics that meet a condition: with every parameter of their examples."""
     return tuple(
         name + parameter

@@ -7,6 +7,7 @@ import pickle
 import tempfile
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -513,6 +514,25 @@ def test_folds_that_share_facts(make: Any) -> None:
     assert reported(joined).interval("mrr").units == 100
 
 
+def test_runs_and_folds_of_one_test_are_told_no_way_that_is_wrong() -> None:
+    """The interval of pooled runs is too narrow; queries without lists are no data set."""
+    ranks = [labelled([(0, 1), (1, 2)], above) for above in ([0, 3], [1, 2])]
+    words = "each is there as often, and runs of one model are not joined: they are a list, which "
+    words += "compare and table take$"
+    refusal(tr.InputValueError, words, tr.concatenate, ranks)
+    qrels = {"q": {"a": 1}, "r": {"b": 1}}
+    lists = {"q": ["b", "a"], "r": ["b", "c"]}
+
+    def fold(query: str, *more: str) -> tr.Ranks:
+        some = {each: lists[each] for each in (query, *more)}
+        return quietly(tr.retrieval.Task(qrels).evaluate_lists, some).ranks
+
+    words = r"\(query q, target a\); no answer is in the lists of two parts$"
+    refusal(tr.InputValueError, words, tr.concatenate, [fold("q"), fold("r")])
+    words = "joins data sets"
+    refusal(tr.InputValueError, words, tr.concatenate, [fold("q", "r"), fold("r")])
+
+
 def flat(columns: int, queries: np.ndarray) -> np.ndarray:
     """Score all candidates alike."""
     return np.zeros((len(queries), columns))
@@ -552,6 +572,16 @@ def test_data_sets_that_are_pooled_have_facts_of_their_own() -> None:
         task = tr.link_prediction.Task(triples, {}, entities=entities, sides=["tail"])
         ranks.append(task.evaluate(partial(flat, entities)).ranks)
     assert len(tr.concatenate(ranks, repeats="refuse")) == 4
+
+
+def test_a_saved_task_need_not_say_how_many_entities_there_are() -> None:
+    """What other parts know cannot be counted then, as in a file that somebody edited."""
+    parts = []
+    for triples in ([(0, 0, 1), (1, 0, 2)], [(0, 0, 3), (2, 0, 1)]):
+        task = tr.link_prediction.Task(triples, {}, entities=9, sides=["tail"])
+        ranks = task.evaluate(partial(flat, 9)).ranks
+        parts.append(ranks._with(origins=[replace(ranks.origins[0], digests=("", ""))]))
+    assert not tr.report(tr.concatenate(parts, repeats="refuse")).audit("unfiltered")
 
 
 KNOWN = [(0, 0, 5), (1, 0, 5), (1, 0, 9)]

@@ -97,7 +97,7 @@ def take_scores(opened: Callable[..., Store], rows: Array, columns: Array, *arra
     return opened(*arrays).take(rows, columns)
 
 
-def count_scores(
+def count_chunk(
     opened: Callable[..., Store], counter: RankCounter, start: int, *arrays: Any
 ) -> RankCounter:
     """Count a chunk by a copy of a counter, which is that of other chunks, too."""
@@ -171,14 +171,14 @@ class Chunks:
                 true_scores[tasks],
                 job.targets[tasks],
                 candidates=int(self.lefts[-1]),
-                filter=lists_of(job.filter, tasks),
+                filter=pick_lists(job.filter, tasks),
                 rows=rows[tasks] - self.tops[i],
                 **rules,
             )
             counter = dask.delayed(empty_counter, traverse=False)
             counters = []
             for j, left in enumerate(self.lefts[:-1]):
-                counters.append(self.call(count_scores, i, j, counter, left))
+                counters.append(self.call(count_chunk, i, j, counter, left))
             while len(counters) > 1:  # They are merged in a tree.
                 starts = range(0, len(counters), FAN_IN)
                 counters = [merge(*counters[start : start + FAN_IN]) for start in starts]
@@ -196,7 +196,7 @@ def groups_by_chunk(numbers: Array, starts: Array) -> list[tuple[int, Array]]:
     return list(zip(held.tolist(), np.split(order, first[1:]), strict=True))
 
 
-def lists_of(filter: Any, tasks: Array) -> Any:
+def pick_lists(filter: Any, tasks: Array) -> Any:
     """Return the lists of some tasks of a job, without those of others, as a filter."""
     if filter is None:
         return None
@@ -214,7 +214,7 @@ def raise_first_nan(chunks: Chunks, job: Any, nan: Any, has_nan: npt.NDArray[np.
         np.broadcast_to(scores, (row + 1, len(columns))),  # The error names the row.
         job.targets[tasks],
         rows=job.all_rows[tasks],
-        filter=lists_of(job.filter, tasks),
+        filter=pick_lists(job.filter, tasks),
         nan=nan,
         dtype=chunks.options["dtype"],
     )
@@ -244,7 +244,7 @@ def rank_chunks(chunks: Chunks, job: Any, options: dict[str, Any]) -> Ranks:
     if not len(job.targets):
         report_progress(2)
         no_scores = np.zeros((1, 0), "uint16" if dtype == "bfloat16" else dtype)
-        no_lists = lists_of(job.filter, job.targets)
+        no_lists = pick_lists(job.filter, job.targets)
         return rank_scores(no_scores, [], rows=[], filter=no_lists, **rules)
     true_scores = chunks.take(job.all_rows, job.targets)
     has_nan = np.isnan(widen_bfloat16(true_scores) if dtype == "bfloat16" else true_scores)
@@ -338,7 +338,7 @@ def rank(
     RankCounter([], **options | UNCHECKED)  # It checks the options.
     raw = options.get("dtype")
     dtype = open_scores(scores_seen, dtype=raw).dtype
-    job = prepare_job(scores.shape, targets, PLAIN, rows=rows, filter=filter, candidates=candidates)
+    job = prepare_job(scores.shape, targets, rows=rows, filter=filter, candidates=candidates)
     scores = da.atleast_2d(scores)
     arrays = [[(block,) for block in blocks] for blocks in scores.to_delayed()]
     return rank_chunks(Chunks(arrays, *scores.chunks, dtype=dtype, raw_dtype=raw), job, options)

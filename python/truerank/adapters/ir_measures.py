@@ -148,7 +148,7 @@ class RankedRuns(base.Evaluator):
         answers: dict[str, dict[str, float]] = {}
         lists: dict[str, dict[str, float]] = {}
         for query, judged in self.qrels.items():
-            right = gains_of(measure, judged)
+            right = read_gains(measure, judged)
             if not right or query not in run:
                 continue
             answers[query] = right
@@ -169,7 +169,7 @@ class RankedRuns(base.Evaluator):
             raise
 
 
-def gains_of(measure: Any, judged: dict[str, int]) -> dict[str, float]:
+def read_gains(measure: Any, judged: dict[str, int]) -> dict[str, float]:
     """Return the relevant documents of a query, as a measure reads judgements, and their gains."""
     if measure.NAME != "nDCG":
         return {name: 1 for name, grade in judged.items() if grade >= measure["rel"]}

@@ -161,11 +161,11 @@ class ExactSearchIndex:
             raise InputValueError("embeddings", expected="documents, added before", got="none")
         candidates: list[list[int]] | None = None
         if top_ranked is not None and query_idx_to_id is not None:
-            parse_number = {name: i for i, name in enumerate(self.names)}
+            number_by_name = {name: i for i, name in enumerate(self.names)}
             candidates = []
             for i in range(len(embeddings)):
                 names = top_ranked.get(query_idx_to_id[i], ())
-                candidates.append([parse_number[name] for name in names])
+                candidates.append([number_by_name[name] for name in names])
         # Documents without tokens are not searched; they follow the others in each list.
         has_tokens = np.array(self.lengths) > 0
         without_tokens = np.flatnonzero(~has_tokens).tolist()
@@ -199,8 +199,8 @@ class ExactSearchIndex:
     ) -> Any:
         """Return the first k documents of each query by their numbers among those with tokens."""
         if candidates is not None and not has_tokens.all():
-            parse_number = np.cumsum(has_tokens) - 1
-            candidates = [[parse_number[i] for i in ids if has_tokens[i]] for ids in candidates]
+            new_numbers = np.cumsum(has_tokens) - 1
+            candidates = [[new_numbers[i] for i in ids if has_tokens[i]] for ids in candidates]
         documents = self.documents
         if self.options["similarity"] == "maxsim":
             tokens, lengths = join_tokens(embeddings)

@@ -20,7 +20,7 @@ import truerank as tr
 
 from ..inputs.progress_listeners import reporter, watch_part
 from ..link_prediction import Task
-from ..metrics.keys import parse
+from ..metrics.keys import NEGATED, parse
 from ..tasks.side import Side, join_sides, lists_of_tasks, rank_batches
 from . import import_extra
 
@@ -91,8 +91,6 @@ DISTANCES: dict[Any, tuple[Map, Map, int | None]] = {
     modules.TripleREInteraction: (times(0), times(2), 1),
     modules.UMInteraction: (entity, entity, None),
 }
-# PyKEEN negates these, so that more is better.
-NEGATED = {"z_arithmetic_mean_rank": "z.mr", "z_geometric_mean_rank": "z.gmr"}
 # The keys are the norm and whether it is raised to its power.
 SIMILARITIES = {(1, False): "l1", (1, True): "l1", (2, False): "l2", (2, True): "sql2"}
 
@@ -104,7 +102,7 @@ LINEAR["TuckER"] = "th"
 PRODUCTS = {getattr(modules, f"{name}Interaction"): sides for name, sides in LINEAR.items()}
 
 
-def similarity_of(interaction: Any, role: str) -> str | None:
+def find_similarity(interaction: Any, role: str) -> str | None:
     """Return the similarity that makes the scores of candidate tails ("t") or heads ("h")."""
     kind = type(interaction)
     if kind is modules.RotatEInteraction:
@@ -221,7 +219,7 @@ class Vectors:
 
     def candidate_vectors(self, relation: int) -> tuple[Any, dict[str, Any]]:
         """Make the vectors (n, d) of candidates, for a relation, and say how they are scored."""
-        scoring: dict[str, Any] = {"similarity": similarity_of(self.interaction, self.role)}
+        scoring: dict[str, Any] = {"similarity": find_similarity(self.interaction, self.role)}
         if self.distance is None:
             return joined(self.candidates), scoring
         relations = at(self.relations, self.ids[relation, None])
@@ -232,7 +230,7 @@ class Vectors:
             scoring["bias"] = biases[0]
         return joined([vectors]), scoring
 
-    def has_scores_of(self, model: Any, side: Side) -> bool:
+    def score_like(self, model: Any, side: Side) -> bool:
         """Whether some vectors score as a model does, which a hook or a later PyKEEN may change."""
         relations = side.query_ids[:, self.columns[1]]
         queries = side.query_ids[relations == relations[0]][:SAMPLED_QUERIES]
@@ -251,7 +249,7 @@ class Vectors:
         return not (differences > TOLERANCE * largest).any()
 
 
-def obstacle_of(model: Any, mode: Any) -> str | None:
+def find_obstacle(model: Any, mode: Any) -> str | None:
     """Return why no vectors give the scores of a model, whatever its interaction, or None."""
     for name in SCORING_METHODS:
         method = getattr(model, name, None)
@@ -264,9 +262,9 @@ def obstacle_of(model: Any, mode: Any) -> str | None:
     return None
 
 
-def vectors_of(model: Any, side: Side, mode: Any) -> Vectors | str:
+def make_vectors(model: Any, side: Side, mode: Any) -> Vectors | str:
     """Return a side of a model as vectors, or the reason why no vectors give its scores."""
-    obstacle = obstacle_of(model, mode)
+    obstacle = find_obstacle(model, mode)
     if obstacle is not None:
         return obstacle
     interaction = model.interaction
@@ -274,7 +272,7 @@ def vectors_of(model: Any, side: Side, mode: Any) -> Vectors | str:
         interaction = interaction.base  # PyKEEN wraps SimplE so.
     is_inverse = side.name == "head" and model.use_inverse_triples
     role = "t" if side.name == "tail" or is_inverse else "h"  # of the candidates, to PyKEEN
-    if similarity_of(interaction, role) is None:
+    if find_similarity(interaction, role) is None:
         name = type(interaction).__name__
         return f"{name} with its settings is not a dot product, L1 or L2 distance of two vectors"
     of_queries, of_candidates = interaction.head_indices, interaction.tail_indices
@@ -292,7 +290,7 @@ def vectors_of(model: Any, side: Side, mode: Any) -> Vectors | str:
     columns = COLUMNS[side.name]
     relations = model.relation_representations
     vectors = Vectors(interaction, role, columns, entities, relations, ids[:, 0], candidates)
-    if not vectors.has_scores_of(model, side):
+    if not vectors.score_like(model, side):
         return "its vectors do not give its scores"
     return vectors
 
@@ -411,7 +409,7 @@ def evaluate_model(
     count = model.num_entities if mode is None else model._get_entity_len(mode=mode)
     names = read_vocabularies(triples, known, entities=count, relations=model.num_real_relations)
     names |= {"sides": sides, "candidates": candidates, "split": split}
-    task = Task(ids_of(triples), ids_of(known), ids=True, **names)
+    task = Task(read_ids(triples), read_ids(known), ids=True, **names)
     if "relation" in task.sides:  # PyKEEN's models differ in the candidates of relations.
         raise tr.InputValueError("sides", expected="heads and tails", got="'relation'")
     heights = [len(side.query_ids) for side in task.sides.values()]
@@ -424,7 +422,7 @@ def evaluate_model(
         vectors: dict[str, Vectors] = {}
         sides_to_try = task.sides if may_use_vectors else {}
         for name, side in sides_to_try.items():  # One that must have vectors is refused at once.
-            vectors_or_why_none = vectors_of(model, side, mode)
+            vectors_or_why_none = make_vectors(model, side, mode)
             if isinstance(vectors_or_why_none, Vectors):
                 vectors[name] = vectors_or_why_none
             elif fused:
@@ -447,12 +445,12 @@ def evaluate_model(
     return tr.Report(join_sides(task.sides.values(), ranks_of_sides, task.protocol, (origin,)))
 
 
-def ids_of(triples: Any) -> Any:
+def read_ids(triples: Any) -> Any:
     """Return the ids of triples, or of splits, in factories or tensors; others as they are."""
     if isinstance(triples, Mapping):
-        return {name: ids_of(split) for name, split in triples.items()}
+        return {name: read_ids(split) for name, split in triples.items()}
     if isinstance(triples, (list, tuple)):
-        return list(map(ids_of, triples))
+        return list(map(read_ids, triples))
     if isinstance(triples, CoreTriplesFactory):
         triples = triples.mapped_triples
     if isinstance(triples, torch.Tensor):
@@ -482,12 +480,12 @@ def read_vocabularies(triples: Any, known: Any, **sizes: int) -> dict[str, Any]:
     return names
 
 
-def key_of(metric: Any) -> tuple[str, float] | None:
+def find_key(metric: Any) -> tuple[str, float] | None:
     """Return the key of a metric of PyKEEN and its sign there, or None for a foreign metric."""
     name = camel_to_snake(type(metric).__name__)
     if type(metric).__module__ != ranking.__name__:
         return None
-    if name in NEGATED:
+    if name in NEGATED:  # PyKEEN negates these, so that more is better.
         return NEGATED[name], -1.0
     base = getattr(metric, "base", metric)  # An adjusted metric has its cutoff in `base`.
     try:
@@ -510,7 +508,7 @@ class RankResults(RankBasedMetricResults):
         reports = {s: tr.report(tr.Ranks(x.above, x.tied, x.candidates)) for s, x in sides.items()}
         values = {}
         for metric, kind, side in itertools.product(metrics, RANK_TYPES, sides):
-            key_and_sign = key_of(metric)
+            key_and_sign = find_key(metric)
             if key_and_sign is not None:
                 key, sign = key_and_sign
                 value = sign * reports[side][f"{kind}.{key}"]
@@ -663,7 +661,7 @@ class RankEvaluator(RankBasedEvaluator):
 
     def process_scores_(self, hrt_batch: Any, target: str, scores: Any, **others: Any) -> None:
         """Rank a batch of scores (b, candidates), of which PyKEEN made the filtered ones NaN."""
-        triples = ids_of(hrt_batch)
+        triples = read_ids(hrt_batch)
         answers = triples[:, TARGET_TO_INDEX[target]]
         ranks = tr.rank(scores, answers, **self.rules | {"nan": "omit"})
         ranks = ranks.with_labels(side=target, relation=triples[:, 1], targets=answers)

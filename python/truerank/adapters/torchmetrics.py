@@ -309,13 +309,8 @@ class TrueRankMetric(Metric):
             facts["filter"] = ("unnamed",)
         if "selection" in flags:
             facts["candidates"] = "selection"
-        return Ranks(
-            columns["above"],
-            columns["tied"],
-            columns["candidates"],
-            protocol=Protocol(**facts),
-            **labels,
-        )
+        counts = [columns[name] for name in ("above", "tied", "candidates")]
+        return Ranks(*counts, protocol=Protocol(**facts), **labels)
 
     def sync(self, *args: Any, **kwargs: Any) -> None:
         """Gather the states of all processes; a process without tasks adds an empty state."""

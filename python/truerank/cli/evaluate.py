@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from ..inference import Comparison, Comparisons
 
-RANKS = ("truerank.ranks", "ranks", "")  # What may be ranks: `Ranks.from_ranks` reads text.
+RANKS = ("truerank.ranks", "ranks", "")  # What may be ranks.
 LABELS = {"side": "side", "relation": "relation", "query": "queries"}
 REPEAT_RULES = ("refuse", "drop", "keep")
 # The exit codes of `compare --margin` where the new model is worse, and where a metric is refused.
@@ -81,9 +81,8 @@ def read_models(files: Mapping[str, Sequence[str]], values: Values) -> dict[str,
 
     The number of candidates is that of all files of text that lack this column.
     """
-    paths = list(itertools.chain.from_iterable(files.values()))
     headers = {}
-    for path in paths:
+    for path in itertools.chain.from_iterable(files.values()):
         kind = options.find_kind("ranks", path)
         if kind not in RANKS:
             raise options.wrong_file("ranks", path, "saved ranks, or ranks in text")
@@ -97,7 +96,7 @@ def read_models(files: Mapping[str, Sequence[str]], values: Values) -> dict[str,
             return tr.load(path)
         # If no file lacks the column, the number is refused.
         number = candidates if path in (lacking or headers) else None
-        return tr.Ranks.from_ranks(path, candidates=number)
+        return options.read_ranks("ranks", path, number)
 
     with called(path="ranks"):
         return {name: list(map(read, runs)) for name, runs in files.items()}

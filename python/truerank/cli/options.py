@@ -21,7 +21,7 @@ import click
 import numpy as np
 from click.shell_completion import CompletionItem
 
-from truerank import InputError, InputValueError
+from truerank import InputError, InputValueError, Ranks
 
 from .. import errors
 from ..arrays.input_files import read_npy
@@ -146,6 +146,13 @@ def read_fields(argument: str, path: str, between: str = "") -> Iterator[tuple[i
     from ..records import text  # Scores alone do not need it.
 
     return text.read_fields(argument, path, between)
+
+
+def read_ranks(argument: str, path: str, candidates: int | None) -> Ranks:
+    """Read ranks in text, as the reader of text does."""
+    from ..records import id_tables
+
+    return id_tables.read_ranks(argument, path, candidates)
 
 
 def find_kind(argument: str, path: str) -> str:

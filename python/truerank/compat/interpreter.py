@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ import numpy as np
 
 from .. import InputTypeError, InputValueError, Ranks, report
 from ..inputs.array_likes import as_floats, default_arithmetic
+from ..inputs.checks import choice
 from ..inputs.selection import list_numbers
 from ..naming import public
 
@@ -56,14 +57,6 @@ CONTENT = tomllib.loads(Path(__file__).with_name("presets.toml").read_text(encod
 WORDS: dict[str, dict[str, str]] = CONTENT["words"]
 # These steps lead from the exact definition to a toolkit's number, in this order.
 STEPS = ("nan", "candidates", "transform", "tolerance", "filter", "itself", "rank", "mean")
-
-
-def check_word(name: str, word: object, words: Collection[str]) -> None:
-    if not isinstance(word, str):
-        expected = f"one of {', '.join(words)}"
-        raise InputTypeError(name, expected=expected, got=type(word).__name__)
-    if word not in words:
-        raise InputValueError(name, expected=f"one of {', '.join(words)}", got=repr(word))
 
 
 @public("truerank.compat")
@@ -117,11 +110,11 @@ class Convention:
 
     def __post_init__(self) -> None:
         for name in WORDS.keys() & vars(self).keys():
-            check_word(name, getattr(self, name), WORDS[name])
+            choice(name, getattr(self, name), tuple(WORDS[name]))
 
     def says(self, name: str) -> str:
         """Describe the choice for a field, or for "tolerance", in words."""
-        check_word("name", name, STEPS)
+        choice("name", name, STEPS)
         if name == "tolerance":
             return f"scores within {self.atol:g} + {self.rtol:g} * |true score| tie"
         return WORDS[name][getattr(self, name)]
@@ -188,7 +181,7 @@ def full_blocks(scores: Any, job: Any, order: str) -> Iterator[Block]:
         if job.candidates is not None:
             others &= _selected(job.candidates, tasks, columns)
         filtered = np.zeros_like(is_true)
-        if job.filter is not None:
+        if job.filter is not None:  # The true candidate is a known answer, too.
             filtered = is_true | _selected(job.filter, tasks, columns)
         yield values, true_scores, others, filtered, is_true
 

@@ -13,7 +13,6 @@ import numpy as np
 from .. import InputTypeError, InputValueError, Report, rank, rank_against
 from .. import report as exact_report
 from ..counting.job import prepare_job
-from ..inputs.rules import PLAIN
 from ..metrics import UnknownKeyError
 from ..naming import public
 from ..stores import in_one_array, read_scores
@@ -35,8 +34,7 @@ if TYPE_CHECKING:
 
     Names = str | Iterable[str] | None
 
-# The metrics that all toolkits have, and the heading of each.
-COMMON_KEYS = {"mr": "MR ↓", "mrr": "MRR ↑", "hits@1": "Hits@1 ↑", "hits@10": "Hits@10 ↑"}
+COMMON_KEYS = ("mr", "mrr", "hits@1", "hits@10")  # All toolkits have these metrics.
 
 
 @public("truerank.compat")
@@ -122,16 +120,16 @@ PRESETS: Mapping[str, Preset] = MappingProxyType({row.name: row for row in _read
 
 
 def find_presets(names: Iterable[Any] | None, argument: str = "presets") -> list[Preset]:
-    """Return presets by their names, each of which stands once; None means all of them."""
+    """Return presets, by their names or as they are, each once; None means all that are known."""
     presets: list[Preset] = []
-    for name in one_by_one(argument, PRESETS if names is None else names):
-        if isinstance(name, Preset):
-            presets.append(name)
-        elif isinstance(name, str):
-            check_known(argument, name, PRESETS)
-            presets.append(PRESETS[name])
+    for each in one_by_one(argument, PRESETS if names is None else names):
+        if isinstance(each, Preset):
+            presets.append(each)
+        elif isinstance(each, str):
+            check_known(argument, each, PRESETS)
+            presets.append(PRESETS[each])
         else:
-            raise InputTypeError(argument, expected="a name or a Preset", got=type(name).__name__)
+            raise InputTypeError(argument, expected="a name or a Preset", got=type(each).__name__)
     if len({row.name for row in presets}) < len(presets):
         got = ", ".join(row.name for row in presets)
         raise InputValueError(argument, expected="each name once", got=got)
@@ -405,16 +403,15 @@ class CompatTable(dict[str, CompatReport], AsTable):
 
         `metrics` are mr, mrr, hits@1 and hits@10; other options are those of `Table.table`.
         """
-        keys = choose_names(metrics, COMMON_KEYS)
         kinds = ["realistic", "expected"]
         cells: dict[str | Column, list[Any]] = {"convention": [*kinds, *self]}
-        for key in keys:
+        for name in choose_names(metrics, COMMON_KEYS):
             # These two leave nothing open.
-            ours = [self.exact[f"{kind}.{key}"] for kind in kinds]
-            values = [*ours, *(report.figures[key] for report in self.values())]
-            printed = [*ours, *(report.ends[key] for report in self.values())]
-            decimals = 1 if key == "mr" else 3
-            cells[Column(key, COMMON_KEYS[key], decimals, shown=printed)] = values
+            ours = [self.exact[f"{kind}.{name}"] for kind in kinds]
+            values = [*ours, *(report.figures[name] for report in self.values())]
+            printed = [*ours, *(report.ends[name] for report in self.values())]
+            key = self.exact.read_key(name)
+            cells[Column(name, key.heading, key.decimals, shown=printed)] = values
         return Table(cells).table(**options)
 
 
@@ -563,7 +560,7 @@ def table(
             raise InputTypeError("targets", expected=expected, got="None")
         matrix = in_one_array(read_scores(scores, dtype))
         ranks = rank(matrix, targets, **selections, **rules)
-        job = prepare_job(matrix.array.shape, targets, PLAIN, **selections)
+        job = prepare_job(matrix.array.shape, targets, **selections)
         blocks = partial(full_blocks, matrix, job, ranks.protocol.order)
     else:
         for name, value in {"targets": targets, **selections}.items():

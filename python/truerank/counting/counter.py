@@ -19,24 +19,15 @@ from ..arrays.row_keys import look_up
 from ..arrays.saved_files import open_archive, write_archive
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.array_likes import index_array
-from ..inputs.checks import check_shape, forbidden_nan, integer
+from ..inputs.checks import check_shape, forbidden_nan, instance, integer
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..inputs.selection import selection_arrays
 from ..naming import format_count, public
 from ..stores import read_scores, shape_of
+from . import partial_counts
 from .driver import count_scores
 from .job import NO_COLUMN, NO_TARGETS, prepare_job, refuse_places, sha256_hex
-from .partial_counts import (
-    FIELDS,
-    add_counts,
-    are_nan,
-    count_members,
-    final_counts,
-    read_true_scores,
-    saved_counts,
-    zero_counts,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -131,7 +122,7 @@ class RankCounter:
         **options: Unpack[RuleOptions],
     ) -> None:
         rules = read_rules(options, RuleOptions, RankCounter)
-        checked_true_scores = read_true_scores(true_scores, rules.dtype, rules.nan)
+        checked_true_scores = partial_counts.read_true_scores(true_scores, rules.dtype, rules.nan)
         tasks = len(checked_true_scores.array)
         columns = None
         if targets is None:
@@ -165,7 +156,7 @@ class RankCounter:
         self._is_dtype_given = rules.dtype is not None
         # Partial counts, and the set of columns that they are of. Both are replaced as a whole, so
         # that an interrupted call has counted all of a block or nothing.
-        self._total = (zero_counts(tasks, rules), 0)
+        self._total = (partial_counts.zero_counts(tasks, rules), 0)
         self._lock = threading.RLock()
 
     # -- counting --------------------------------------------------------------------------------
@@ -254,10 +245,13 @@ class RankCounter:
         if self._columns is None:  # Columns have no numbers.
             return job, 0
         if not isinstance(numbers, range):
-            return _renumber_columns(job, numbers), to_bitset(numbers)
+            flags = np.zeros(int(numbers.max(initial=-1)) + 1, np.bool_)
+            flags[numbers] = True
+            bits = np.packbits(flags, bitorder="little").tobytes()
+            return _renumber_columns(job, numbers), int.from_bytes(bits, "little")
         if numbers.start:
             job = replace(job, first_column=numbers.start)
-        return job, set_of_first(len(numbers)) << numbers.start
+        return job, full_bitset(len(numbers)) << numbers.start
 
     def _job_for_block(self, shape: tuple[int, ...]) -> Job:
         """Check the shape of a block, and return the job with the row that each task reads."""
@@ -266,7 +260,7 @@ class RankCounter:
         if len(shape) == 1:
             # Without columns it might hold one score for each task, or all scores of every task.
             if self._columns is None:
-                expected = "a matrix (tasks, k), or with rows=[0, ...] block[None], a row for all"
+                expected = "(tasks, k), a row for each; or (1, k) with rows=[0, ...], one for all"
                 raise InputValueError("block", expected=expected, got=f"shape {shape}")
             return replace(job, rows=np.zeros(tasks, np.int64))
         if job.rows is None:
@@ -282,12 +276,12 @@ class RankCounter:
     def _add(self, counts: dict[str, IntArray], columns: int) -> None:
         """Add counts of other columns, to new arrays that become the total."""
         before, columns_before = self._total
-        add_counts(counts, before, self._job.rules)
+        partial_counts.add_counts(counts, before, self._job.rules)
         self._total = (counts, columns_before | columns)
 
     def _refuse_counted(self, name: str, columns: int) -> None:
         _, counted = self._total
-        repeated = first_of(counted & columns)
+        repeated = lowest_column(counted & columns)
         if repeated >= 0:
             raise InputValueError(name, f"column {repeated} has been counted before")
 
@@ -334,7 +328,7 @@ class RankCounter:
             expected = "False for counts that are summed; merge joins audits, too"
             raise InputValueError("audit", expected=expected)
         counts, counted = self._total
-        rows = np.stack([counts[name] for name in FIELDS])
+        rows = np.stack([counts[name] for name in partial_counts.FIELDS])
         checks = np.broadcast_to(self._checks(counted), (2, rows.shape[1]))
         return np.concatenate([rows, checks])
 
@@ -374,21 +368,21 @@ class RankCounter:
             total, counted = self._total
             n_missing = columns - counted.bit_count()
             if n_missing:
-                first_missing = first_of(~counted)
+                first_missing = lowest_column(~counted)
                 others = f"{n_missing} of {columns} columns are missing"
                 problem = f"column {first_missing} has not been counted ({others})"
                 raise InputValueError("update", problem)
         else:
             table = index_array("counts", counts)
-            shape = (len(FIELDS) + 2, len(self._job.targets))
+            shape = (len(partial_counts.FIELDS) + 2, len(self._job.targets))
             check_shape("counts", table.shape, shape, f"the sum of arrays of shape {shape}")
-            if (table[-2:] != self._checks(set_of_first(columns))).any():
+            if (table[-2:] != self._checks(full_bitset(columns))).any():
                 counters = "counters of the same true scores, targets, filter and rules"
                 expected = (
                     f"the sum of {counters}, each of {columns} columns counted by one of them"
                 )
                 raise InputValueError("counts", expected=expected)
-            total = dict(zip(FIELDS, table[:-2], strict=True))
+            total = dict(zip(partial_counts.FIELDS, table[:-2], strict=True))
         differing = total["differing"]
         tasks = int(np.count_nonzero(differing))
         if tasks:
@@ -399,7 +393,7 @@ class RankCounter:
                 f"in their block, first task {first}: the model scores a pair differently in "
                 "two batches",
             )
-        final = final_counts(total, self._true_scores, self._job.rules)
+        final = partial_counts.final_counts(total, self._true_scores, self._job.rules)
         return self._job.ranks(final, self._true_scores.dtype, sampled=self._columns is None)
 
     def __repr__(self) -> str:
@@ -432,8 +426,7 @@ class RankCounter:
         ValueError
             If the tasks or rules of the counters differ, or if both have counted a column.
         """
-        if not isinstance(other, RankCounter):
-            raise InputTypeError("other", expected="a RankCounter", got=type(other).__name__)
+        instance("other", other, RankCounter, "a RankCounter")
         if other is self:
             raise InputValueError("other", expected="another counter", got="this one")
         theirs = other._facts()
@@ -451,7 +444,7 @@ class RankCounter:
         """What must be the same of counters that are merged."""
         # Equal scores, as 0.0 and -0.0, have equal keys; all NaN are the same.
         keys, *_ = self._true_scores.keys()
-        is_nan = are_nan(self._true_scores)
+        is_nan = partial_counts.are_nan(self._true_scores)
         facts = {
             "dtype": self._true_scores.dtype,
             "candidates": self._columns,
@@ -516,7 +509,7 @@ class RankCounter:
         members: Members = {
             "true_scores": self._true_scores.array.view(np.uint8),
             "targets": job.targets,
-            "seen": np.frombuffer(bytes_of(counted), np.uint8),
+            "seen": np.frombuffer(to_bytes(counted), np.uint8),
         }
         if job.rows is not None:
             members["rows"] = job.rows
@@ -524,7 +517,7 @@ class RankCounter:
             array = getattr(job.filter, name, None)
             if array is not None:
                 members[f"filter.{name}"] = array
-        return header, members | count_members(counts)
+        return header, members | partial_counts.count_members(counts)
 
     def __setstate__(self, state: tuple[dict[str, Any], Members]) -> None:
         """Become what a header and members say; nothing in them is trusted."""
@@ -553,7 +546,7 @@ class RankCounter:
         if columns is not None:  # The true candidate is not counted yet.
             most_candidates = min(counted.bit_count(), columns - 1)
         no_counts, _ = self._total
-        self._total = (saved_counts(members, no_counts, most_candidates), counted)
+        self._total = (partial_counts.saved_counts(members, no_counts, most_candidates), counted)
 
 
 def _renumber_columns(job: Job, columns: IntArray) -> Job:
@@ -576,24 +569,17 @@ def _renumber_columns(job: Job, columns: IntArray) -> Job:
     return replace(job, targets=targets, filter=filter)
 
 
-def to_bitset(columns: IntArray) -> int:
-    """Return the set of some columns: of 5, 0 and 2 it is 0b100101."""
-    flags = np.zeros(int(columns.max(initial=-1)) + 1, np.bool_)
-    flags[columns] = True
-    return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
-
-
-def set_of_first(columns: int) -> int:
+def full_bitset(columns: int) -> int:
     """Return the set of so many columns from 0 on."""
     return (1 << columns) - 1
 
 
-def bytes_of(columns: int) -> bytes:
+def to_bytes(columns: int) -> bytes:
     """Return a set of columns as bytes, of which the first has the bits of the first columns."""
     return columns.to_bytes((columns.bit_length() + 7) // 8, "little")
 
 
-def first_of(columns: int) -> int:
+def lowest_column(columns: int) -> int:
     """Return the first column of a set; -1 if it is empty."""
     return (columns & -columns).bit_length() - 1
 
@@ -606,7 +592,7 @@ def checksum(columns: int, facts: Mapping[str, Any]) -> np.int64:
     """
     tag = np.uint64(int(sha256_hex(facts)[:16], 16) | 1)
     total = 0
-    flags = bytes_of(columns)
+    flags = to_bytes(columns)
     for first in range(0, len(flags), _BYTES_PER_STEP):
         step = np.frombuffer(flags[first : first + _BYTES_PER_STEP], np.uint8)
         numbers = np.flatnonzero(np.unpackbits(step, bitorder="little")) + 8 * first

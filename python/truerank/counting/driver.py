@@ -37,16 +37,8 @@ from ..inputs.checks import choice, integer
 from ..inputs.rules import IO
 from ..ranks.container import COUNTS
 from ..stores import Store, Tile
+from . import partial_counts
 from .job import Job, sha256_hex
-from .partial_counts import (
-    add_counts,
-    count_members,
-    final_counts,
-    first_forbidden_nan,
-    native_scores,
-    saved_counts,
-    zero_counts,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,7 +92,7 @@ class TileCount:
         self.done = 0
         # True while a tile may have been added in part and is not known to be done.
         self.is_half_added = False
-        self.counts = zero_counts(len(job.targets), job.rules)
+        self.counts = partial_counts.zero_counts(len(job.targets), job.rules)
         self.job = job
         self._own_true_scores: Scores | None = None  # those that were read here
         if job.true_scores is None:
@@ -111,8 +103,8 @@ class TileCount:
             else:
                 rows = job.all_rows
                 array = np.ascontiguousarray(store.take(rows, job.targets))
-                true_scores = native_scores(array, store.dtype)
-                task = first_forbidden_nan(true_scores, job.rules.nan)
+                true_scores = partial_counts.native_scores(array, store.dtype)
+                task = partial_counts.first_forbidden_nan(true_scores, job.rules.nan)
                 if task >= 0:
                     raise job.make_true_nan_error(int(rows[task]), int(job.targets[task]))
                 self._own_true_scores = true_scores
@@ -123,7 +115,8 @@ class TileCount:
         if (self._sorted_rows[1:] < self._sorted_rows[:-1]).any():
             self._sorted_tasks = np.argsort(self._sorted_rows, kind="stable")
             self._sorted_rows = self._sorted_rows[self._sorted_tasks]
-        # Tiles of the same rows have the same job, so that of the last tile is kept.
+        # Tiles of the same rows, the first of which is row 0 of the job, have the same job: that of
+        # the last tile is kept.
         self._job_of_rows: dict[tuple[int, int], Job] = {}
 
     def tasks_of(self, tile: Tile) -> slice | IntArray:
@@ -150,8 +143,14 @@ class TileCount:
         """
         if self.is_read(tile):
             tasks = self.tasks_of(tile)
+            rows = tile.top, tile.height
+            if rows not in self._job_of_rows:
+                rows_in_tile = None
+                if self.job.rows is not None:
+                    rows_in_tile = self._sorted_rows[self._sorted_positions(tile)] - tile.top
+                self._job_of_rows = {rows: self.job.part(tasks, rows_in_tile)}
             try:
-                counts = self._make_tile_job(tile).count(scores, tile.left)
+                counts = self._job_of_rows[rows].count(scores, tile.left)
             except EOFError as error:  # The file has become shorter.
                 raise InputValueError("scores", str(error)) from None
             fault = counts.fault
@@ -160,20 +159,10 @@ class TileCount:
                 place = fault.row + tile.top, fault.column + tile.left
                 return Fault(fault.kind, int(task), *place)
             self.is_half_added = True
-            add_counts(self.counts, counts.arrays, self.job.rules, tasks)
+            partial_counts.add_counts(self.counts, counts.arrays, self.job.rules, tasks)
         self.done += 1
         self.is_half_added = False
         return None
-
-    def _make_tile_job(self, tile: Tile) -> Job:
-        """Return the job of the tasks that read the rows of a tile, of which the first is row 0."""
-        rows = tile.top, tile.height
-        if rows not in self._job_of_rows:
-            rows_in_tile = None
-            if self.job.rows is not None:
-                rows_in_tile = self._sorted_rows[self._sorted_positions(tile)] - tile.top
-            self._job_of_rows = {rows: self.job.part(self.tasks_of(tile), rows_in_tile)}
-        return self._job_of_rows[rows]
 
     def final_counts(self) -> dict[str, IntArray]:
         """Return the counts of all tasks, with those of an audit; partial for given true scores."""
@@ -183,7 +172,7 @@ class TileCount:
         if differing.any():
             problem = f"the true score of task {differing.argmax()} changed while it was ranked"
             raise InputValueError("scores", problem)
-        return final_counts(self.counts, self._own_true_scores, self.job.rules)
+        return partial_counts.final_counts(self.counts, self._own_true_scores, self.job.rules)
 
 
 def has_whole_rows(store: Store, tile: Tile, io: str) -> bool:
@@ -253,14 +242,14 @@ def count_on_device(
     if has_targets_in_scores and len(parts) > 1:  # A part would find only those that it has.
         job_of_parts = replace(job, true_scores=scores.take(job.all_rows, job.targets))
     arrays, true_array = devices.task_counts.count_parts(parts, job_of_parts)
-    true_scores = native_scores(true_array, scores.dtype)
-    if first_forbidden_nan(true_scores, job.rules.nan) >= 0:
+    true_scores = partial_counts.native_scores(true_array, scores.dtype)
+    if partial_counts.first_forbidden_nan(true_scores, job.rules.nan) >= 0:
         return None
     if job.rules.nan == "raise" and arrays["nan"].any():
         return None
     report_progress(scores.nbytes)
     if has_targets_in_scores:
-        arrays = final_counts(arrays, true_scores, job.rules)
+        arrays = partial_counts.final_counts(arrays, true_scores, job.rules)
     return Counts(arrays, place=f"{scores.device}, {parts[0].backend}")
 
 
@@ -381,7 +370,7 @@ def checkpoint_facts(count: TileCount) -> dict[str, Any]:
 
 def save_checkpoint(path: str, facts: Mapping[str, Any], count: TileCount) -> None:
     """Write what has been counted; warn if that fails."""
-    members = count_members(count.counts) | {"done": np.array(count.done, np.int64)}
+    members = partial_counts.count_members(count.counts) | {"done": np.array(count.done, np.int64)}
     try:
         write_archive(path, KIND, facts, members)
     except OSError as error:
@@ -402,7 +391,9 @@ def restore_checkpoint(path: str, facts: Mapping[str, Any], count: TileCount) ->
         if are_final:  # The true candidates are in them.
             most_candidates = columns_read
             least_tied = np.minimum(columns_read, 1)
-        else:
+        else:  # One of all columns is the true candidate's.
             most_candidates = np.minimum(columns_read, count.store.shape[1] - 1)
             least_tied = np.zeros_like(columns_read)
-        count.counts = saved_counts(members, count.counts, most_candidates, least_tied)
+        count.counts = partial_counts.saved_counts(
+            members, count.counts, most_candidates, least_tied
+        )

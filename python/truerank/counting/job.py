@@ -69,15 +69,10 @@ class Job(Tasks):
 
     def facts(self) -> dict[str, Any]:
         """Return, by argument, what tells this job from others: digests of arrays, and words."""
-        return {
-            "targets": sha256_hex(self.targets),
-            "rows": sha256_hex(self.rows),
-            "filter": sha256_hex(self.filter),
-            "candidates": sha256_hex(self.candidates),
-            "order": self.rules.order,
-            "nan": self.rules.nan,
-            "audit": self.rules.audit,
-        }
+        facts: dict[str, Any] = {}
+        for name in ("targets", "rows", "filter", "candidates"):
+            facts[name] = sha256_hex(getattr(self, name))
+        return facts | {name: getattr(self.rules, name) for name in ("order", "nan", "audit")}
 
     def make_error(self, fault: _core.Fault) -> InputValueError:
         """Return the error for a fault that the core found."""
@@ -88,7 +83,7 @@ class Job(Tasks):
     def make_true_nan_error(self, row: int, column: int) -> InputValueError:
         """Return the error for a true score that is NaN, which the rule forbids."""
         kind: Literal["nan", "nan_true_score"] = "nan"
-        if self.rules.nan == "omit":
+        if self.rules.nan == "omit":  # No other NaN is forbidden then, and the message says so.
             kind = "nan_true_score"
         return self.make_error(_core.Fault(kind, -1, row, column))
 
@@ -161,7 +156,7 @@ class Job(Tasks):
 def prepare_job(
     shape: tuple[int, ...],
     targets: Any,
-    rules: Rules,
+    rules: Rules = PLAIN,
     *,
     rows: Any = None,
     filter: Any = None,
@@ -298,13 +293,8 @@ def _protocol(
     has_filter: bool, has_candidates: bool, nan: str, order: str, **fields: Any
 ) -> Protocol:
     """Return the protocol of counts; equal ones are one object, since it is slow to check."""
-    filter: tuple[str, ...] = ("unnamed",) if has_filter else ()
-    candidates = "selection" if has_candidates else "all"
-    return Protocol(
-        filter=filter,
-        candidates=candidates,
-        nan=nan,
-        order=order,
-        version=_core.__version__,
-        **fields,
-    )
+    if has_filter:
+        fields["filter"] = ("unnamed",)
+    if has_candidates:
+        fields["candidates"] = "selection"
+    return Protocol(nan=nan, order=order, version=_core.__version__, **fields)

@@ -122,7 +122,7 @@ class CandidateLists(NamedTuple):
         return self._keep(best, lengths_to_indptr(lengths))
 
     def _keep(self, positions: IntArray | Flags, indptr: IntArray) -> CandidateLists:
-        """Return lists, which are not by name, with the entries at some positions alone."""
+        """Keep the entries at some positions; lists by name, with a `score_at`, are not cut."""
         scores = self.scores
         if scores is not None:
             scores = scores.with_array(scores.array[positions])
@@ -189,27 +189,22 @@ def _values_and_indptr(name: str, value: Any) -> tuple[Any, IntArray]:
         check_shape(name, array_shape(name, values), 1, "(indptr, values) with 1-D values")
         return values, pair_indptr(name, value, len(values))
     if isinstance(value, list):
-        return _concatenate_lists(name, value)
+        arrays = [as_array(without_index(item), name, _FORMS) for item in value]
+        for array in arrays:
+            check_shape(name, array.shape, 1, _FORMS)
+        # An empty array has a dtype of its own, which says nothing about the others.
+        filled = [array for array in arrays if len(array)] or [np.empty(0)]
+        try:
+            values = np.concatenate(filled)
+        except TypeError:  # Dates beside names are an example.
+            raise InputTypeError(name, expected=_FORMS, got="lists of unlike dtypes") from None
+        refuse_rounded(name, value, values)
+        return values, lengths_to_indptr([len(array) for array in arrays])
     has_shape = isinstance(getattr(value, "shape", None), tuple)
     matrix = value if has_shape else as_array(value, name, _FORMS)
     check_shape(name, tuple(matrix.shape), 2, _FORMS)
     height, width = matrix.shape
     return matrix, lengths_to_indptr(np.full(height, width))
-
-
-def _concatenate_lists(name: str, lists: list[Any]) -> tuple[npt.NDArray[Any], IntArray]:
-    """Return the values of a list of lists in one array, and their indptr."""
-    arrays = [as_array(without_index(item), name, _FORMS) for item in lists]
-    for array in arrays:
-        check_shape(name, array.shape, 1, _FORMS)
-    # An empty array has a dtype of its own, which says nothing about the others.
-    filled = [array for array in arrays if len(array)] or [np.empty(0)]
-    try:
-        values = np.concatenate(filled)
-    except TypeError:  # Dates beside names are an example.
-        raise InputTypeError(name, expected=_FORMS, got="lists of unlike dtypes") from None
-    refuse_rounded(name, lists, values)
-    return values, lengths_to_indptr([len(array) for array in arrays])
 
 
 @public("truerank")
@@ -312,51 +307,49 @@ def rank_lists(
     rules = read_rules(options, ListOptions, rank_lists)
     n = integer("candidates", candidates, least=0, most=int(np.iinfo(np.int64).max))
     lists = as_lists(ids, scores, rules.dtype)
-    return rank_checked_lists(lists, targets, n, rules, rows=rows, filter=filter)
+    shape = len(lists.indptr) - 1, n
+    job = prepare_job(shape, targets, rules, rows=rows, filter=filter, may_share_row=False)
+    return rank_checked_lists(lists, job, n)
 
 
 def rank_checked_lists(
     lists: CandidateLists,
-    targets: Any,
+    job: Job,
     n: int,
-    rules: Rules,
     *,
-    rows: Any = None,
-    filter: Any = None,
     sizes: IntArray | None = None,
     are_listed_alone: bool = False,
     files: tuple[str, ...] = (),
 ) -> Ranks:
-    """Rank by lists of ids that are below n, also where candidates are some of all n.
+    """Rank the tasks of a job by lists of ids below n, also where candidates are some of all n.
 
-    The candidates of a task are all that the filter leaves; or so many of these as `sizes`, int64
+    The candidates of a task are all that its filter leaves; or so many of these as `sizes`, int64
     of shape (tasks,), says, with the target; or those that its list has, and the target. The filter
     has what is listed and is no candidate. `files` have the lists, for the protocol.
     """
-    job = prepare_job(
-        (len(lists.indptr) - 1, n), targets, rules, rows=rows, filter=filter, may_share_row=False
-    )
-    tasks_by_list = np.argsort(job.all_rows, kind="stable")  # The core takes tasks in this order.
-    job = job.part(tasks_by_list, job.all_rows[tasks_by_list])
-    score_bytes = 0 if lists.scores is None else lists.scores.array.nbytes
-    total_bytes = lists.ids.nbytes + score_bytes
+    rules = job.rules
+    rows = job.all_rows
+    tasks_by_list = np.argsort(rows, kind="stable")  # The core takes tasks in this order.
+    rows = rows[tasks_by_list]
+    job = job.part(tasks_by_list, rows)
+    total_bytes = lists.ids.nbytes
+    if lists.scores is not None:
+        total_bytes += lists.scores.array.nbytes
     report_progress = reporter(rules.progress, total_bytes)
     report_progress(0)
     ids = _core.Selection(lists.indptr, lists.ids)
     # "target" is the position of the target among all ids, or -1. Of "n_filtered" ids that the
     # filter leaves out, "n_filtered_listed" are in the list, "n_filtered_before" before the target,
     # or at all if that is not listed.
-    fault, positions = _core.find_listed(
-        ids, n, job.all_rows, job.targets, job.filter, rules.num_threads
-    )
+    fault, positions = _core.find_listed(ids, n, rows, job.targets, job.filter, rules.num_threads)
     if fault is not None:
         raise _id_error(lists, n, *fault)
-    if lists.scores is not None and score_bytes:
+    if lists.scores is not None and lists.scores.array.nbytes:
         if not rules.is_order_named:
             refuse_doubtful_lists(lists.argument, lists.indptr, lists.scores, lists.contradiction)
         report_progress(lists.ids.nbytes)
     are_listed = positions["target"] >= 0
-    ids_in_list = np.diff(lists.indptr)[job.all_rows]
+    ids_in_list = np.diff(lists.indptr)[rows]
     lengths = np.where(ids_in_list, ids_in_list - positions["n_filtered_listed"], -1)  # -1: no ids
     if are_listed_alone:  # A target that is not listed is one more.
         candidates = lengths.clip(0) + ~are_listed
@@ -403,8 +396,9 @@ def _counts_by_order(
     lists: CandidateLists, job: Job, positions: Mapping[str, IntArray]
 ) -> dict[str, IntArray]:
     """Count what is listed before each target, or all that is listed where it is a miss (-1)."""
-    begin = lists.indptr[job.all_rows]
-    end = lists.indptr[job.all_rows + 1]
+    rows = job.all_rows
+    begin = lists.indptr[rows]
+    end = lists.indptr[rows + 1]
     are_listed = positions["target"] >= 0
     n_before = np.where(are_listed, positions["target"], end) - begin
     zeros = np.zeros_like(begin)
@@ -549,7 +543,7 @@ def rank_against(true_scores: Any, others: Any, **options: Unpack[RuleOptions]) 
     job = prepare_job((tasks, 0), NO_TARGETS, rules)
     job.true_scores = checked_true_scores.array
     shape = shape_of(scores)
-    is_flat = indptr is None and len(shape) == 1
+    is_flat = indptr is None and len(shape) == 1 and tasks < 2
     is_single_row = len(shape) == 2 and shape[0] == 1 and tasks != 1
     if is_flat or is_single_row:
         counts = _count_shared_list(scores, rules, checked_true_scores)
@@ -571,9 +565,6 @@ def _read_others(others: Any, tasks: int, rules: Rules) -> tuple[Any, IntArray |
     if is_pair:
         check_shape("others", shape, 1, "(indptr, values) with 1-D values")
         return scores, pair_indptr("others", others, shape[0], tasks)
-    if len(shape) == 1 and tasks > 1:
-        expected = f"others[None], one list for all, or others.reshape({tasks}, -1), one for each"
-        raise InputValueError("others", expected=expected, got=f"shape {shape} for {tasks} tasks")
     return scores, None
 
 

@@ -16,8 +16,11 @@ from .job import prepare_job, refuse_places
 if TYPE_CHECKING:
     import os
 
+    from ..inputs.progress_listeners import Listener
     from ..inputs.rules import IoMode
     from ..ranks.container import Ranks
+    from ..stores import Store
+    from .job import Job
 
 
 @public("truerank")
@@ -154,15 +157,26 @@ def rank(
     job = prepare_job(
         shape_of(matrix), targets, rules, rows=rows, filter=filter, candidates=candidates
     )
-    refuse_places(matrix, rules)
-    if isinstance(matrix, Scores):
-        core_counts = job.count(matrix)
+    return rank_job(matrix, job, io, listener, checkpoint)
+
+
+def rank_job(
+    scores: Scores | Store,
+    job: Job,
+    io: str | None = None,
+    listener: Listener | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Ranks:
+    """Rank the tasks of a job by scores that are open; ids and ranks as scores are refused."""
+    refuse_places(scores, job.rules)
+    if isinstance(scores, Scores):
+        core_counts = job.count(scores)
         if core_counts.fault is not None:
             raise job.make_error(core_counts.fault)
-        ranks = job.ranks(core_counts.arrays, matrix.dtype)
-        return job.mark_masked(ranks, matrix) if core_counts.may_be_masked else ranks
-    report_progress = reporter(listener, matrix.nbytes)
+        ranks = job.ranks(core_counts.arrays, scores.dtype)
+        return job.mark_masked(ranks, scores) if core_counts.may_be_masked else ranks
+    report_progress = reporter(listener, scores.nbytes)
     counts = counting.driver.count_scores(
-        matrix, job, io, report_progress=report_progress, checkpoint=checkpoint
+        scores, job, io, report_progress=report_progress, checkpoint=checkpoint
     )
-    return counts.ranks(job, matrix)
+    return counts.ranks(job, scores)

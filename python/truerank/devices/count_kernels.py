@@ -67,7 +67,7 @@ def _holds(indices, begin, end, column):
     low = begin + zeros_of_columns
     high = end + zeros_of_columns
     longest_range = tl.max(end - begin)
-    while longest_range > 0:
+    while longest_range > 0:  # Each round halves all ranges, until each column has a place.
         middle = (low + high) // 2
         is_open = low < high
         is_below = tl.load(indices + middle, mask=is_open, other=0) < column
@@ -102,7 +102,7 @@ def _count_compared(
     """Count candidates, as if nothing were filtered: above, tied, NaN and all, the target too."""
     across = tl.expand_dims(tl.arange(0, COLUMNS), 1 - axis)
     above = tl.zeros((task + across).shape, tl.int32)
-    tied = above
+    tied = above  # Sums are new values: these four are not changed in place.
     nan = above
     candidates = above
     for tile in range(first_tile, end_tile):

@@ -168,7 +168,7 @@ def _begin_parts(
     for scores in parts:
         tasks_of_part: slice | IntArray = all_tasks
         if len(parts) > 1:
-            tasks_of_part = _tasks_of_rows(tasks, scores.top, scores.top + scores.shape[0])
+            tasks_of_part = _find_tasks(tasks, scores.top, scores.top + scores.shape[0])
         most = MOST_KERNEL_TASKS
         if scores.backend == "torch":
             most = MOST_TASKS
@@ -202,7 +202,7 @@ def _finish(
     return total, array
 
 
-def _tasks_of_rows(tasks: Tasks, top: int, bottom: int) -> slice | IntArray:
+def _find_tasks(tasks: Tasks, top: int, bottom: int) -> slice | IntArray:
     """Return the numbers of the tasks that read some rows."""
     count = len(tasks.targets)
     if tasks.rows is None:
@@ -214,7 +214,7 @@ def _tasks_of_rows(tasks: Tasks, top: int, bottom: int) -> slice | IntArray:
 
 
 def _split(numbers: slice | IntArray, most: int) -> Iterator[slice | IntArray]:
-    """Yield so many of some numbers at a time; none at all, too."""
+    """Yield at most so many numbers at a time; an empty part where there are none."""
     if isinstance(numbers, slice):
         for first in range(numbers.start, max(numbers.stop, numbers.start + 1), most):
             yield slice(first, min(first + most, numbers.stop))
@@ -301,7 +301,7 @@ def count_by_operations(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Ten
     else:
         true = scores.upload(tasks.true_scores, scores.dtype)
     true_keys = true_score_keys(true)
-    _, true_nan = keys_of(true)
+    _, true_nan = comparison_keys(true)
     width = scores.shape[1]
     counts = scores.zeros(len(NAMES), len(rows))
     if not width:
@@ -318,7 +318,7 @@ def count_by_operations(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Ten
         out.
         """
         inside = (columns >= 0) & (columns < width) & where
-        keys, nan = keys_of(scores.pairs(task_rows[numbers], columns.where(inside, 0)))
+        keys, nan = comparison_keys(scores.pairs(task_rows[numbers], columns.where(inside, 0)))
         keys_to_beat = true_keys[numbers]
         flags = (keys > keys_to_beat, keys == keys_to_beat, nan, inside)
         compared = sys.modules["torch"].stack([(flag & inside).long() for flag in flags])
@@ -381,7 +381,7 @@ def begin_kernel(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor | N
     tensor = scores.tensor
     is_bfloat16 = scores.dtype == torch.bfloat16
     if is_bfloat16:
-        tensor = bits_of(tensor)
+        tensor = view_bits(tensor)
     elif true is not None:
         true = true.view(scores.dtype)
     grid, tile = _tiling(tasks, n_columns, tensor.stride())
@@ -439,7 +439,7 @@ def _tiling(
     from . import count_kernels as kernels
 
     by_columns = strides[0] < strides[1]
-    tile_tasks = kernels.ROWS if by_columns else _tasks_of_tile(tasks, columns)
+    tile_tasks = kernels.ROWS if by_columns else _count_tile_tasks(tasks, columns)
     tile_columns = kernels.TILE // tile_tasks
     down = _ceil_div(len(tasks.targets), tile_tasks)
     tiles = _ceil_div(columns, tile_columns)
@@ -456,7 +456,7 @@ def _tiling(
     return (down, across), tile
 
 
-def _tasks_of_tile(tasks: Tasks, columns: int) -> int:
+def _count_tile_tasks(tasks: Tasks, columns: int) -> int:
     """Return how many tasks a tile has: its narrow rows fill it, its wide rows are mostly equal."""
     from . import count_kernels as kernels
 
@@ -506,7 +506,7 @@ class DeviceScores:
         self.dtype = tensor.dtype
         self.backend = backend
         self.stream = stream
-        self._bits = bits_of(tensor)  # Signed: torch indexes few unsigned integers.
+        self._bits = view_bits(tensor)  # Signed: torch indexes few unsigned integers.
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Tensor:
         """Return a new tensor on the device, whose values are not set."""
@@ -546,7 +546,7 @@ class DeviceScores:
         for start, array in zip(starts, arrays, strict=False):
             part = None
             if array is not None:
-                part = whole[start : start + array.nbytes].view(integers_of(array.itemsize))
+                part = whole[start : start + array.nbytes].view(integer_dtype(array.itemsize))
             parts.append(part)
         return parts
 
@@ -583,30 +583,30 @@ class DeviceScores:
             for left in range(0, width, tile_width):
                 span = slice(left, min(left + tile_width, width))
                 tile = self.block(rows[tasks], span if columns is None else columns[span])
-                keys, nan = keys_of(tile)
+                keys, nan = comparison_keys(tile)
                 flags = (keys > true_keys[tasks], keys == true_keys[tasks], nan)
                 counts[:, tasks] += torch.stack([flag.sum(1, dtype=torch.int32) for flag in flags])
         return counts
 
 
-def integers_of(itemsize: int) -> Any:
+def integer_dtype(itemsize: int) -> Any:
     """Return torch's dtype of signed integers of so many bytes."""
     torch = sys.modules["torch"]
     return {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[itemsize]
 
 
-def bits_of(scores: Tensor) -> Tensor:
+def view_bits(scores: Tensor) -> Tensor:
     """View scores as signed integers of the same size."""
-    return scores.view(integers_of(scores.element_size()))
+    return scores.view(integer_dtype(scores.element_size()))
 
 
-def keys_of(scores: Tensor) -> tuple[Tensor, Tensor]:
+def comparison_keys(scores: Tensor) -> tuple[Tensor, Tensor]:
     """Return the keys of scores, and which of them are NaN.
 
     The key of a NaN is below all others; 0.0 and -0.0 have one key.
     """
     torch = sys.modules["torch"]
-    bits = bits_of(scores)
+    bits = view_bits(scores)
     least = torch.iinfo(bits.dtype).min
     if scores.dtype.is_floating_point:
         keys = (least - bits).where(bits < 0, bits)  # the sign bit alone, of -0.0, becomes 0
@@ -620,5 +620,5 @@ def keys_of(scores: Tensor) -> tuple[Tensor, Tensor]:
 
 def true_score_keys(true_scores: Tensor) -> Tensor:
     """Return the keys of true scores; that of a NaN is above all, so that no score is equal."""
-    keys, nan = keys_of(true_scores)
+    keys, nan = comparison_keys(true_scores)
     return keys.masked_fill(nan, sys.modules["torch"].iinfo(keys.dtype).max)

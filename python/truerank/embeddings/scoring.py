@@ -228,11 +228,10 @@ def score_embeddings(
     """
     embeddings = Embeddings(queries, entities, similarity, bias, dtype, csls, layout=layout)
     rules = Rules(threads=threads)
-    if targets is None:
-        job = embeddings.job(NO_TARGETS, rows=rows, filter=None, candidates=None, rules=rules)
-        return embeddings.score(job.rows, None, rules.num_threads)
-    job = embeddings.job(targets, rows=rows, filter=None, candidates=None, rules=rules)
-    return embeddings.score(job.rows, job.targets, rules.num_threads)
+    columns = NO_TARGETS if targets is None else targets
+    job = embeddings.job(columns, rows, filter=None, candidates=None, rules=rules)
+    scored_targets = None if targets is None else job.targets
+    return embeddings.score(job.rows, scored_targets, rules.num_threads)
 
 
 @public("truerank")

@@ -20,6 +20,7 @@ from .._core import Scores
 from ..counting.driver import count_scores
 from ..counting.job import prepare_job, sha256_hex
 from ..errors import InputTypeError, InputValueError, Option, argument_names
+from ..inputs import checks
 from ..inputs.array_likes import (
     FLOATS,
     INTEGERS,
@@ -31,16 +32,6 @@ from ..inputs.array_likes import (
     device_name,
     dtype_name,
     is_tensor,
-)
-from ..inputs.checks import (
-    NUMBERED,
-    Axis,
-    by_position,
-    check_shape,
-    choice,
-    class_if_imported,
-    is_number,
-    named_columns,
 )
 from ..inputs.progress_listeners import BoundedPairs, as_listener, reporter
 from ..inputs.rules import LAYOUTS, Similarity, VectorSimilarity
@@ -78,7 +69,6 @@ _LAYOUTS = (
     Option("layout", "interleaved", "says that real and imaginary parts come in turn"),
     Option("layout", "halves", "that all real parts come first"),
 )
-_OF_COMPLEX = Option("similarity", "complex_l1", "compares complex numbers")
 
 
 @public("truerank.alignment")
@@ -135,18 +125,18 @@ class Embeddings(Store):
         bias: Any = None,
         dtype: Any = None,
         csls: CSLS | None = None,
-        query_rows: Axis = NUMBERED,
-        entity_rows: Axis = NUMBERED,
+        query_rows: checks.Axis = checks.NUMBERED,
+        entity_rows: checks.Axis = checks.NUMBERED,
         layout: Layout | None = None,
         like: Embeddings | None = None,
         in_double: bool = False,
     ) -> None:
-        self.similarity = choice("similarity", similarity, SIMILARITIES)
+        self.similarity = checks.choice("similarity", similarity, SIMILARITIES)
         queries, query_indptr = split_lists("queries", queries, similarity)
         entities, entity_indptr = split_lists("entities", entities, similarity)
         if similarity == "maxsim":  # A row of lists is a token, which has no name.
             refuse_addends(bias, csls)
-            queries, entities = _without_names(queries, entities, NUMBERED, NUMBERED)
+            queries, entities = _without_names(queries, entities, checks.NUMBERED, checks.NUMBERED)
         else:
             queries, entities = _without_names(queries, entities, query_rows, entity_rows)
         query_vectors, query_starts, query_files, query_device = read_vector_lists(
@@ -177,7 +167,7 @@ class Embeddings(Store):
         files = query_files + entity_files
         shape = (*self.vector_shapes[0][:-1], self.vector_shapes[1][0])
         if bias is not None:
-            bias = by_position("bias", bias, entity_rows)
+            bias = checks.by_position("bias", bias, entity_rows)
             self.bias, bias_files = read_bias(bias, shape[-1], dtype, score_dtype)
             files += bias_files
         super().__init__(shape, score_dtype.name, score_dtype, files)
@@ -194,7 +184,7 @@ class Embeddings(Store):
         if left.dtype != right.dtype and not {left.dtype, right.dtype}.isdisjoint(QUANTISED):
             expected = f"{left.dtype}, as queries: floats in both, or both quantised by one scale"
             raise InputTypeError("entities", expected=expected, got=right.dtype)
-        check_shape("entities", self.vector_shapes[1], 2, "a matrix (entities, d)")
+        checks.check_shape("entities", self.vector_shapes[1], 2, "a matrix (entities, d)")
         check_layout(self.layout, self.similarity, [left.dtype, right.dtype])
         length, entity_length = (
             vectors.array.shape[-1] * (2 if vectors.dtype in PARTS else 1)
@@ -360,12 +350,13 @@ class Embeddings(Store):
 
 
 def _without_names(
-    queries: Any, entities: Any, query_rows: Axis, entity_rows: Axis
+    queries: Any, entities: Any, query_rows: checks.Axis, entity_rows: checks.Axis
 ) -> tuple[Any, Any]:
     """Check names of rows, and that both sides name equal columns; return them without names."""
-    query_columns = named_columns("queries", queries)
-    queries = by_position("queries", queries, query_rows, named_columns("entities", entities))
-    return queries, by_position("entities", entities, entity_rows, query_columns)
+    query_columns = checks.named_columns("queries", queries)
+    entity_columns = checks.named_columns("entities", entities)
+    queries = checks.by_position("queries", queries, query_rows, entity_columns)
+    return queries, checks.by_position("entities", entities, entity_rows, query_columns)
 
 
 def split_lists(name: str, value: Any, similarity: str) -> tuple[Any, Any]:
@@ -393,8 +384,10 @@ def refuse_lists(name: str, value: Any, similarity: str) -> None:
     elif _is_pair(value):
         shape, shape_of_indptr = (array_shape(name, part) for part in value)
         if len(shape_of_indptr) == 1 and len(shape) != 1:
-            got = "vectors and an indptr"
-            ways = [Option("similarity", "maxsim", "compares lists of vectors")]
+            got = "vectors and another array"
+            if as_array(value[1], name)[-1:].tolist() == list(shape[:1]):
+                got = "vectors and an indptr"
+                ways = [Option("similarity", "maxsim", "compares lists of vectors")]
     if got:
         expected = f"only vectors with {similarity}"
         raise InputTypeError(name, expected=expected, got=got, remedies=ways)
@@ -417,7 +410,7 @@ def read_vector_lists(
     vectors, files, device = read_vectors(name, value, dtype)
     if indptr is None:
         return vectors, None, files, device
-    check_shape(name, vectors.array.shape, 2, "vectors of shape (tokens, d)")
+    checks.check_shape(name, vectors.array.shape, 2, "vectors of shape (tokens, d)")
     beginnings = indptr
     if isinstance(indptr, PATHS):
         numbers, files_of_indptr, _ = read_vectors(f"{name}: indptr", indptr, None, INTEGERS)
@@ -427,7 +420,7 @@ def read_vector_lists(
     return vectors, starts, files, device
 
 
-def check_lists(name: str, vectors: Scores, starts: IntArray, rows: Axis) -> None:
+def check_lists(name: str, vectors: Scores, starts: IntArray, rows: checks.Axis) -> None:
     """Refuse a list without vectors, and a vector of zeros of an entity, which is padding.
 
     Zeros would be more similar than what is negative. Those of a query add 0 to all scores.
@@ -444,7 +437,7 @@ def check_lists(name: str, vectors: Scores, starts: IntArray, rows: Axis) -> Non
         raise InputValueError(where, expected="no vectors of zeros, as padding", got=got)
 
 
-def _describe_list(name: str, number: int, starts: IntArray, rows: Axis) -> str:
+def _describe_list(name: str, number: int, starts: IntArray, rows: checks.Axis) -> str:
     """Name a list of vectors in a message, with its label if each list has one."""
     labels = rows.labels or ()
     label = f" ({labels[number]!r})" if len(labels) == len(starts) - 1 else ""
@@ -509,7 +502,7 @@ def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) 
     The dtypes are those of queries and of entities.
     """
     if layout is not None:
-        choice("layout", layout, LAYOUTS)
+        checks.choice("layout", layout, LAYOUTS)
     compares_complex = similarity == "complex_l1"
     needs_layout = compares_complex and any(dtype not in PARTS for dtype in dtypes)
     if needs_layout and layout is None:
@@ -522,7 +515,8 @@ def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) 
         if dtype in PARTS and not compares_complex:
             expected = f"one of {', '.join(_REAL_DTYPES)}"
             are_complex = similarity != "maxsim" and PARTS.keys() >= {*dtypes}
-            ways = [_OF_COMPLEX] if are_complex else []
+            effect = "adds the moduli of differences, as RotatE"
+            ways = [Option("similarity", "complex_l1", effect)] if are_complex else []
             raise InputTypeError(name, "", expected, f"dtype {dtype}", remedies=ways)
 
 
@@ -538,9 +532,9 @@ def read_vectors(
         got = type(value).__name__
         raise InputTypeError(name, expected="an array or a tensor, as its weight is", got=got)
     # Arrow's column of lists of one length is a matrix.
-    if isinstance(value, class_if_imported("pyarrow", "ChunkedArray")):
+    if isinstance(value, checks.class_if_imported("pyarrow", "ChunkedArray")):
         value = value.combine_chunks()
-    is_of_fixed_lists = isinstance(value, class_if_imported("pyarrow", "FixedSizeListArray"))
+    is_of_fixed_lists = isinstance(value, checks.class_if_imported("pyarrow", "FixedSizeListArray"))
     if is_of_fixed_lists and not value.null_count:
         value = np.asarray(value.flatten()).reshape(-1, value.type.list_size)
     with argument_names(scores=name):
@@ -556,11 +550,11 @@ def read_bias(
     value: Any, size: int, dtype: Any, carrier: np.dtype[Any]
 ) -> tuple[Array, tuple[str, ...]]:
     """Check a bias, one number for each entity; return it in the dtype of the scores, and files."""
-    if is_number(value):
+    if checks.is_number(value):
         expected = f"{size} numbers, one for each entity"
         raise InputValueError("bias", expected=expected, got="one for all")
     bias, files, _ = read_vectors("bias", value, dtype, FLOATS)
-    check_shape("bias", bias.array.shape, (size,), f"{size} numbers, one for each entity")
+    checks.check_shape("bias", bias.array.shape, (size,), f"{size} numbers, one for each entity")
     return _rounded(as_floats(bias), carrier), files
 
 
@@ -573,9 +567,7 @@ def _rounded(numbers: Array, dtype: Any) -> Array:
 
 def rounded_means(csls: Any, sizes: tuple[int, ...], dtype: Any) -> CSLS:
     """Check the means of so many queries and entities; round them to the dtype of the scores."""
-    if not isinstance(csls, CSLS):
-        got = type(csls).__name__
-        raise InputTypeError("csls", expected="a CSLS, as csls_means gives it", got=got)
+    checks.instance("csls", csls, CSLS, "a CSLS, as csls_means gives it")
     means = [as_array(values, "csls") for values in csls[:2]]
     for name, array, count in zip(("queries", "entities"), means, sizes, strict=True):
         if array.dtype.kind != "f" or array.shape != (count,):

@@ -27,26 +27,7 @@ from ..ranks.grouping import group_codes
 from ..ranks.labels import DATASET, LABEL_ALIASES, LABEL_WORDS
 from ..tables import AsTable, Column, Table
 from ..tables.table import Layout
-from .intervals import (
-    FEW,
-    FEW_UNITS,
-    OF_FOLDS,
-    T,
-    add_up_runs,
-    check_bases,
-    count_carriers,
-    decimals_within,
-    differences,
-    error_rate,
-    note_kind,
-    note_on,
-    note_on_sides,
-    paired_test,
-    run_units,
-    runs_method,
-    t_test,
-    why_no_interval,
-)
+from . import intervals
 from .pairing import (
     IDENTIFYING_LABELS,
     Model,
@@ -203,14 +184,14 @@ class Comparison:
 
     def printed_decimals(self) -> int:
         """How many decimals tell the bounds apart; not many more than the metric has."""
-        decimals = decimals_within(self.decimals, self.low, self.high)
+        decimals = intervals.decimals_within(self.decimals, self.low, self.high)
         return min(decimals, self.decimals + MORE_DECIMALS)
 
     def add_runs(self, units: str) -> str:
         """Write the runs, where there are several, beside the number of units in words."""
         if self.runs_a == 1 and self.runs_b == 1:
             return f"{units}, one run each"
-        if self.method == OF_FOLDS:
+        if self.method == intervals.OF_FOLDS:
             return units
         return f"{self.runs_a} runs of {self.name_a} and {self.runs_b} of {self.name_b}, {units}"
 
@@ -283,7 +264,7 @@ def _test_columns(
 
 
 def format_notes(pairs: Sequence[Comparison]) -> list[str]:
-    """List each note once; a note on some of the pairs names them, but that on few units."""
+    """List each note once; one on some of the pairs names them, unless it is on few units."""
     metrics = {pair.metric for pair in pairs}
     notes = {}
     for pair in pairs:
@@ -304,8 +285,8 @@ def gather_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
     on_units: dict[str, str] = {}
     for name, notes_of_name in notes.items():
         for note in notes_of_name:
-            if note.startswith(FEW):
-                on_units.setdefault(note_kind(note), note)
+            if note.startswith(intervals.FEW):
+                on_units.setdefault(intervals.note_kind(note), note)
             else:
                 names_by_note.setdefault(note, []).append(name)
     gathered = []
@@ -501,7 +482,7 @@ def corrected(pairs: Sequence[Comparison]) -> list[Comparison]:
 def why_incomparable(key: Key) -> str:
     """Say why two models are not compared by a key, and what to take; empty where they are."""
     if key.macro:
-        return why_no_interval(key)
+        return intervals.why_no_interval(key)
     if key.metric == COUNT:
         return (
             "count is the number of tasks, which is the same for two models over the same tasks; "
@@ -534,7 +515,7 @@ def compare_pair(
     """
     name_a, name_b = names
     are_folds = align_runs(models[name_a]) is None
-    runs_a, runs_b, pairing, notes_on_pair = pair_runs(
+    runs_a, runs_b, pairing, notes_on_pairing = pair_runs(
         models[name_a],
         models[name_b],
         names,
@@ -544,22 +525,23 @@ def compare_pair(
         last=list(models)[-1],
         counts_candidates=any(map(counts_candidates, keys.values())),
     )
-    codes, unit_name = run_units(runs_a, unit, are_folds=are_folds)
-    fields: dict[str, Any] = {"level": level, "unit": unit_name, "pairing": pairing}
-    fields |= {"name_a": name_a, "name_b": name_b, "runs_a": len(runs_a), "runs_b": len(runs_b)}
-    fields["method"] = runs_method(runs_a, are_folds=are_folds) or T
+    codes, unit_name = intervals.run_units(runs_a, unit, are_folds=are_folds)
+    method = intervals.runs_method(runs_a, are_folds=are_folds) or intervals.T
+    # All comparisons of this pair have these.
+    shared_fields: dict[str, Any] = {"level": level, "unit": unit_name, "method": method}
+    shared_fields |= {"name_a": name_a, "name_b": name_b, "pairing": pairing}
+    shared_fields |= {"runs_a": len(runs_a), "runs_b": len(runs_b)}
     comparisons = []
     for metric, key in keys.items():
         with argument_names(runs="b"):  # Messages name the second model, whichever weighs unlike.
-            a = add_up_runs(runs_a, key, codes, are_folds=are_folds)
-            b = add_up_runs(runs_b, key, codes, are_folds=are_folds)
-            check_bases([a.bases, b.bases])
-        # No unit adds more to the difference.
-        most = runs_a[0].best_value(key) * a.heaviest
-        comparison = _compare_sums(metric, a, b, most, fields)
-        notes_on_key = notes + notes_on_pair + note_on_depth(runs_a, runs_b, names, key)
-        notes_on_key += note_on_sides(runs_a[0].ranks, unit, key) + comparison.notes
-        comparisons.append(replace(comparison, notes=notes_on_key))
+            sums_a = intervals.add_up_runs(runs_a, key, codes, are_folds=are_folds)
+            sums_b = intervals.add_up_runs(runs_b, key, codes, are_folds=are_folds)
+            intervals.check_bases([sums_a.bases, sums_b.bases])
+        most = runs_a[0].best_value(key) * sums_a.heaviest
+        comparison = _compare_sums(metric, sums_a, sums_b, most, shared_fields)
+        notes_on_key = note_on_depth(runs_a, runs_b, names, key)
+        notes_on_key += intervals.note_on_sides(runs_a[0].ranks, unit, key) + comparison.notes
+        comparisons.append(replace(comparison, notes=notes + notes_on_pairing + notes_on_key))
     return comparisons
 
 
@@ -573,19 +555,20 @@ def counts_candidates(key: Key) -> bool:
 
 
 def _compare_sums(
-    metric: str, a: Contributions, b: Contributions, most: float, fields: Mapping[str, Any]
+    metric: str, a: Contributions, b: Contributions, most: float, shared_fields: Mapping[str, Any]
 ) -> Comparison:
-    """Compare two models by what the units of their runs add to a metric, of which one adds `most`.
+    """Compare two models by what the units of their runs add to a metric.
 
-    The fields are those of a Comparison that the sums do not tell: the level, and so on.
+    No unit adds more than `most` to the difference. The shared fields are those of a Comparison
+    that the sums do not tell: the level, and so on.
     """
-    level = fields["level"]
-    unit = fields["unit"]
+    level = shared_fields["level"]
+    unit = shared_fields["unit"]
     estimate = a.value - b.value
     if a.key.metric == "gmr":  # What is compared are logarithms.
         estimate = a.mean - b.mean
     with np.errstate(invalid="ignore"):  # Places of what lists miss may be infinite.
-        deltas = differences(a.tops.mean(axis=0), b.tops.mean(axis=0))
+        deltas = intervals.differences(a.tops.mean(axis=0), b.tops.mean(axis=0))
     merits = deltas if a.key.row.increasing else -deltas
     wins = int(np.count_nonzero(merits > 0))
     losses = int(np.count_nonzero(merits < 0))
@@ -596,12 +579,12 @@ def _compare_sums(
         _, influences = mean_and_influences(deltas, a.bases)
         if number > 1:
             deviation = number * float(np.linalg.norm(influences)) / math.sqrt(number - 1)
-        if fields["method"] == T:
-            p_value, low, high, is_few = paired_test(deltas, a.bases, level, most)
-            notes = note_on_pair(metric, unit, deltas, influences, is_few=is_few)
+        if shared_fields["method"] == intervals.T:
+            p_value, low, high, is_few = intervals.paired_test(deltas, a.bases, level, most)
+            notes = note_on_difference(metric, unit, deltas, influences, is_few=is_few)
         else:
-            p_value, low, high = t_test([a.tops, b.tops], a.bases, level)
-            notes = note_on(metric, unit, influences, a.bases)
+            p_value, low, high = intervals.t_test([a.tops, b.tops], a.bases, level)
+            notes = intervals.note_on(metric, unit, influences, a.bases)
         if math.isnan(low):
             notes = (f"no interval: {why_no_bounds(wins + losses, number, unit)}",)
         else:  # Bounds are within the range of the metric.
@@ -628,7 +611,7 @@ def _compare_sums(
         title=a.key.heading,
         decimals=a.key.decimals,
         deviation=deviation,
-        **fields,
+        **shared_fields,
     )
 
 
@@ -644,26 +627,28 @@ def why_no_bounds(differing: int, units: int, unit: str) -> str:
     return counted if units == 1 else f"all {counted} differ by the same amount"
 
 
-def note_on_pair(
+def note_on_difference(
     metric: str, unit: str, apart: FloatArray, influences: FloatArray, *, is_few: bool
 ) -> tuple[str, ...]:
     """Say that units are few, and that few of them carry a difference, so that three more count.
 
     >>> apart = np.array([0.5] + [0.0] * 299)
-    >>> note_on_pair("mrr", "query", apart, apart - apart.mean(), is_few=True)
+    >>> note_on_difference("mrr", "query", apart, apart - apart.mean(), is_few=True)
     ('few units carry it: mrr rests on about 1 of 300 queries',)
     """
     counted = format_count(len(apart), unit)
     notes = []
-    if len(apart) < FEW_UNITS:
-        notes.append(f"{FEW}: {counted}")
+    if len(apart) < intervals.FEW_UNITS:
+        notes.append(f"{intervals.FEW}: {counted}")
     if is_few and not apart.any():
-        notes.append(f"{FEW} carry it: none of {counted} differs")
+        notes.append(f"{intervals.FEW} carry it: none of {counted} differs")
     elif is_few and not influences.any():
-        notes.append(f"{FEW} carry it: all {counted} differ by the same amount")
+        notes.append(f"{intervals.FEW} carry it: all {counted} differ by the same amount")
     elif is_few:
-        carriers = count_carriers(np.square(influences))
-        notes.append(f"{FEW} carry it: {metric} rests on about {carriers:.0f} of {counted}")
+        carriers = intervals.count_carriers(np.square(influences))
+        notes.append(
+            f"{intervals.FEW} carry it: {metric} rests on about {carriers:.0f} of {counted}"
+        )
     return tuple(notes)
 
 
@@ -764,7 +749,7 @@ def judge(pair: Comparison, margin: float, heaviest: float = 1.0) -> str:
     """
     if math.isnan(pair.estimate):
         return f"{UNDECIDED}: {pair.metric} has no value"
-    alpha = error_rate(pair.level)
+    alpha = intervals.error_rate(pair.level)
     p_value = pair.p_value if pair.p_holm is None else pair.p_holm
     is_below_margin = round(pair.estimate + margin, 12) < 0
     if is_below_margin and p_value <= alpha:
@@ -848,7 +833,7 @@ def _list_losses(
     number = len(first_tasks)
     values_of_base = value_by_group(models[BASE], key, models[BASE].labels(codes, UNIT), number)
     values_of_new = value_by_group(models[NEW], key, models[NEW].labels(codes, UNIT), number)
-    apart = differences(values_of_new, values_of_base)
+    apart = intervals.differences(values_of_new, values_of_base)
     order = np.argsort(apart, kind="stable")  # nan comes last
     order = order[: np.count_nonzero(apart < 0)][:most]
     columns = {}

@@ -166,9 +166,7 @@ class Intervals(dict[str, Interval], AsTable):
             Column("value", decimals=decimals),
             Column("low", f"{level}from", decimals),
             Column("high", "to", decimals),
-            Column("units"),
-            Column("unit"),
-            Column("method"),
+            *map(Column, ("units", "unit", "method")),
         ]
         rows = [[getattr(each, column.name) for column in columns] for each in self.values()]
         notes = dict.fromkeys(note for interval in self.values() for note in interval.notes)
@@ -363,6 +361,7 @@ def _bootstrap(
             # Resamples may have one median though their units are not alike.
             if min(resamples) < max(resamples) or influences.any():
                 low, high = np.quantile(resamples, [(1 - level) / 2, (1 + level) / 2])
+                # A quantile between infinite values is nan.
                 low, high = np.nan_to_num([low, high], nan=np.inf, posinf=np.inf).tolist()
     notes = note_on(metric, name, np.zeros(len(bases)), bases)
     return Interval(

@@ -141,6 +141,7 @@ def match_tasks(
         refusals = differences or _unlike_positions(a, b)
     elif not matched_by:
         refusals = [*differences, f"tasks: {len(a):,} against {len(b):,}"]
+    # Equal labels in equal places pair as they are, unless they number entities of several Tasks.
     elif max(len(_entity_orders(x)) for x in (a, b)) > 1 or not all(
         labels_a[name].same_as(labels_b[name]) for name in matched_by
     ):
@@ -268,7 +269,7 @@ def _describe_unmatched(a: Ranks, b: Ranks, *only: tuple[str, LabelsByName, IntA
     if _differ_by_query_ids(a, b, labels_a, labels_b):
         name_of_task = name_a if _has_task(a) else name_b
         text += f"; without queries all tasks pair: {name_of_task} has a Task's numbers of queries "
-        text += "(for triples relation * entities + entity); give both the same labels"
+        text += "(for triples relation * entities + entity)"
     if a.answers is not None:  # A golden set may have changed.
         text += f"; {CHANGED_QUERIES}"
     return text
@@ -622,8 +623,7 @@ def align_models(
         ones = np.ones(len(first))
         weights = [ones if ranks.weights is None else ranks.weights for ranks in (first, second)]
         if not weigh_alike(*weights):
-            problem = "weights: they differ; give both the same with ranks.with_weights(...)"
-            return None, labels, [problem, *unlike]
+            return None, labels, ["weights: those of a task differ", *unlike]
         second = second.with_weights(first.weights)
 
     side = second.side if first.side is None else first.side
@@ -650,6 +650,9 @@ def _offer_common(
     one: Rankings, two: Rankings, names: tuple[str, str], counts_candidates: bool
 ) -> list[Option]:
     """Offer to leave out the tasks that either of two models lacks, if that pairs the others."""
+    labels_of_one, labels_of_two, _ = _shared_labels(one.ranks, two.ranks)
+    if _differ_by_query_ids(one.ranks, two.ranks, labels_of_one, labels_of_two):
+        return []  # Queries of one number are others.
     keys_of_one, keys_of_two = _join_keys(one.ranks, two.ranks)
     is_in_two = are_among(keys_of_one, keys_of_two)
     is_in_one = are_among(keys_of_two, keys_of_one)

@@ -16,16 +16,7 @@ import numpy as np
 from .. import _core
 from .._core import Scores
 from ..errors import InputError, InputTypeError, InputValueError, Option
-from .checks import (
-    MOST_ENTRIES,
-    by_position,
-    check_length,
-    check_shape,
-    check_size,
-    class_if_imported,
-    is_integer,
-    is_sparse,
-)
+from . import checks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -116,14 +107,17 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
     if type(value) is np.ndarray:
         return value
     if isinstance(value, range):
-        check_length(name, value)
+        checks.check_length(name, value)
     if not isinstance(value, (list, tuple)):
-        return _convert(name, by_position(name, value), what)
+        return _convert(name, checks.by_position(name, value), what)
     array = _convert(name, value, what)
-    with_names = {class_if_imported("pandas", "Series"), class_if_imported("xarray", "DataArray")}
+    with_names = {
+        checks.class_if_imported("pandas", "Series"),
+        checks.class_if_imported("xarray", "DataArray"),
+    }
     if array.ndim > 1 and not with_names.isdisjoint(map(type, value)):
         for row in value:
-            by_position(name, row)
+            checks.by_position(name, row)
     return array
 
 
@@ -174,12 +168,12 @@ def index_array(name: str, value: object, *, copy: bool = True, what: str = "an 
     if type(value) is np.ndarray and value.dtype is _INT64:
         # A broadcast array may have more entries than memory holds.
         if not value.flags.c_contiguous:
-            check_size(name, value.size)
+            checks.check_size(name, value.size)
             copy = True
         return value.copy() if copy else value
     refuse_mask(name, value)
     array = as_array(value, name, what)
-    check_size(name, array.size)
+    checks.check_size(name, array.size)
     if array.size == 0 and isinstance(value, (list, tuple)):
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
@@ -197,7 +191,7 @@ def native_indices(name: str, value: object) -> npt.NDArray[Any]:
     if array is not value:  # A masked array is never taken as it is.
         refuse_mask(name, value)
     if not array.flags.c_contiguous:  # It is copied.
-        check_size(name, array.size)
+        checks.check_size(name, array.size)
     if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)):
         if not array.size:
             array = array.copy()  # To numpy, an empty one is aligned wherever it lies.
@@ -209,9 +203,9 @@ def integers(name: str, value: object, *, length: int | None = None) -> IntArray
     """Check a 1-D array of integers (of a length), and return it as read-only int64."""
     array = index_array(name, value, what="a 1-D array of integers")
     if length is None:
-        check_shape(name, array.shape, 1, "a 1-D array of integers")
+        checks.check_shape(name, array.shape, 1, "a 1-D array of integers")
     else:
-        check_shape(name, array.shape, (length,), f"{length} integers, one for each task")
+        checks.check_shape(name, array.shape, (length,), f"{length} integers, one for each task")
     return read_only(array)
 
 
@@ -226,7 +220,7 @@ def checked_weights(
     array = as_array(value, name, "a 1-D array of numbers")
     if array.dtype.kind not in "iuf":
         raise InputTypeError(name, expected="real numbers", got=_type_of(array, value))
-    check_shape(name, array.shape, (length,), f"{length} numbers, one for each {each}")
+    checks.check_shape(name, array.shape, (length,), f"{length} numbers, one for each {each}")
     array = array.astype(np.float64, order="C")
     wrong = ~(np.isfinite(array) & (array >= 0))
     if wrong.any():
@@ -258,7 +252,7 @@ def refuse_rounded(name: str, values: Any, array: npt.NDArray[Any]) -> None:
     if array.dtype != np.float64 or not (np.abs(array) >= _EXACT).any():
         return
     for value in _numbers_in(values):
-        if is_integer(value) and int(value) != float(value):
+        if checks.is_integer(value) and int(value) != float(value):
             expected = "integers that a float64 holds, the dtype of these numbers"
             raise InputValueError(name, expected=expected, got=value)
 
@@ -296,9 +290,8 @@ def dtype_name(
             expected = f"the dtype that was named, {stated_name}"
             raise InputTypeError("scores", expected=expected, got=f"dtype {dtype}", place=place)
     if name not in dtypes:
-        ways = []
-        if name == "void16":
-            ways.append(Option("dtype", "bfloat16", "says that they are bfloat16"))
+        are_raw = name == "void16"
+        ways = [Option("dtype", "bfloat16", "says that they are bfloat16")] if are_raw else []
         expected = f"one of {', '.join(dtypes)}"
         got = f"dtype {dtype}"
         raise InputTypeError("scores", expected=expected, got=got, place=place, remedies=ways)
@@ -344,8 +337,8 @@ def as_scores(value: object, dtype: object = None, dtypes: tuple[str, ...] = DTY
     if name is None:
         name = dtype_name(array.dtype, dtype, dtypes, known=known_name)
     check_dimensions(array.shape)
-    if array.size > MOST_ENTRIES:  # Each row or column has this limit, not the whole.
-        check_size("scores", max(array.shape))
+    if array.size > checks.MOST_ENTRIES:  # Each row or column has this limit, not the whole.
+        checks.check_size("scores", max(array.shape))
     return Scores(array, name, not array.dtype.isnative)
 
 
@@ -402,11 +395,11 @@ def _read_numbers(value: Any) -> tuple[npt.NDArray[Any], str | None]:
     """Return an array over the same memory, and the name of its dtype if numpy has none for it."""
     if type(value) is np.ndarray:
         return value, None
-    value = by_position("scores", value)
+    value = checks.by_position("scores", value)
     refuse_mask("scores", value)
     if is_tensor(value):
         return tensor_array(value, "scores")
-    if is_sparse(value):
+    if checks.is_sparse(value):
         expected = "a dense matrix, with a score of each candidate"
         raise InputTypeError("scores", expected=expected, got=type(value).__name__)
     if _needs_dlpack(value):

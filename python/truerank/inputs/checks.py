@@ -8,7 +8,6 @@ not imported it has no frame of it.
 from __future__ import annotations
 
 import operator
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -348,16 +347,6 @@ def is_frame(value: object) -> bool:
         return False
     kinds = (class_if_imported("pandas", "DataFrame"), class_if_imported("polars", "DataFrame"))
     return isinstance(value, kinds)
-
-
-def is_path_or_table(value: Any) -> bool:
-    """Whether a value is a file, or a table whose columns have names, and not one column alone."""
-    if isinstance(value, (str, os.PathLike)) or is_frame(value):
-        return True
-    if hasattr(value, "dtype"):
-        return bool(getattr(value.dtype, "names", None))
-    is_column = isinstance(value, class_if_imported("pyarrow", "ChunkedArray"))
-    return hasattr(value, "__arrow_c_stream__") and not is_column
 
 
 def without_index(value: Any) -> Any:

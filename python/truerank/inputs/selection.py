@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Selection
+from ..arrays.row_keys import are_among
 from ..errors import InputTypeError, InputValueError
 from .array_likes import array_shape, as_array, index_array, native_indices, refuse_mask
 from .checks import by_position, check_range, check_shape, is_sparse, without_index
@@ -185,6 +186,35 @@ def join_ranges(starts: IntArray, counts: IntArray) -> IntArray:
     return runs
 
 
+def find_entries(indptr: IntArray, lists: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the lengths of some lists that follow each other, and the places of their entries."""
+    starts = indptr[lists]
+    lengths = indptr[lists + 1] - starts
+    return lengths, join_ranges(starts, lengths)
+
+
+def selection_keys(selection: Selection, size: int) -> IntArray:
+    """Return a key for each entry, ascending: the number of its list times a size, plus its column.
+
+    Examples
+    --------
+    >>> selection_keys(Selection(np.array([0, 1, 3]), np.array([5, 2, 5])), 10)
+    array([ 5, 12, 15])
+    """
+    numbers = np.repeat(np.arange(len(selection.indptr) - 1), np.diff(selection.indptr))
+    keys: IntArray = numbers * size + selection.indices
+    if (keys[1:] < keys[:-1]).any():
+        keys.sort()
+    return keys
+
+
+def is_in(selection: Selection, tasks: IntArray, ids: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return whether each id is in the list that a selection has for the task in its place."""
+    size = 1 + max(int(ids.max(initial=0)), int(selection.indices.max(initial=0)))
+    keys = list_numbers(selection, tasks) * size + ids
+    return are_among(keys.ravel(), selection_keys(selection, size)).reshape(ids.shape)
+
+
 def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selection:
     """Read a filter or candidates in any form that `rank` takes.
 
@@ -242,8 +272,7 @@ def _parse_mask(name: str, mask: npt.NDArray[Any]) -> Selection:
     indptr = lengths_to_indptr(np.count_nonzero(mask, axis=1))
     leaves_most_out = 2 * int(indptr[-1]) > mask.size
     if name == "filter" and leaves_most_out:
-        expected = "a mask that is True where a candidate is left out; index lists may leave out "
-        expected += "more than half"
+        expected = "a mask that is True where a candidate is left out; lists may leave out most"
         got = f"True for {indptr[-1] / tasks:.4g} of {columns} candidates on average"
         raise InputValueError(name, expected=expected, got=got)
     indices = np.empty(indptr[-1], np.int32 if columns < 2**31 else np.int64)

@@ -9,21 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.row_keys import (
-    are_among,
-    count_prefixes,
-    count_values,
-    distinct,
-    distinct_rows,
-    factorize,
-    hash_rows,
-    without,
-)
+from ..arrays import row_keys
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import is_iterable
 from ..inputs.selection import lengths_to_indptr, pair_indptr
 from ..naming import format_count
-from ..ranks.labels import Labels, labels_of_codes
+from ..ranks.labels import LABELS, Labels, labels_of_codes, labels_when_asked
 from ..records.splits import (
     NOTHING,
     TRAIN,
@@ -42,7 +33,7 @@ from ..tasks.candidates import (
     name_sets,
     read_candidate_set,
 )
-from ..tasks.side import Side, make_side, number_facts, widen_to_tasks
+from ..tasks.side import Side, make_side, number_facts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -84,8 +75,8 @@ def _categories(triples: IntArray, relations: IntArray) -> tuple[IntArray, bool]
     set, an average below 1.5 is 1, others are MANY.)
     """
     heads, known, tails = triples[:, :3].T
-    of_heads, of_triples = count_prefixes([known, heads, tails])
-    n_tails = count_prefixes([known, tails])[0].of(relations)
+    of_heads, of_triples = row_keys.count_prefixes([known, heads, tails])
+    n_tails = row_keys.count_prefixes([known, tails])[0].of(relations)
     n_triples = of_triples.of(relations)
     n_heads = of_heads.of(relations)
     categories = 2 * (2 * n_triples >= 3 * n_tails) + (2 * n_triples >= 3 * n_heads)
@@ -110,32 +101,58 @@ def _label_entities(ids: IntArray, vocabulary: Vocabulary) -> Labels:
     """Label entities by their names, of which files of ranks have no others than these."""
     if vocabulary.words is None:
         return vocabulary.labels(ids)
-    codes = factorize(ids)
+    codes = row_keys.factorize(ids)
     return labels_of_codes(codes.codes, tuple(vocabulary.list_labels(codes.distinct)))
+
+
+def _label_by_known(memory: dict[str, Any], name: str) -> Labels:
+    """Return labels that known triples give those of the test; all are made at the first call.
+
+    `memory` has what they are made of: the triples of all splits, the known ones, and the rows of
+    the test.
+    """
+    sources = memory.get("sources")
+    if sources is not None:
+        triples, known, test_rows = sources
+        tested_heads, tested_relations, tested_tails = triples[test_rows, :3].T
+        categories, are_distinct = _categories(triples, tested_relations)
+        # Degrees count distinct known triples, whatever further columns they have.
+        heads, relations, tails = known[:, :3].T
+        if not are_distinct:
+            relations, heads, tails = row_keys.distinct_rows([relations, heads, tails])
+        of_entities = row_keys.count_values(
+            heads, tails[tails != heads]
+        )  # Its head may be its tail.
+        head_degrees = of_entities.of(tested_heads)
+        tail_degrees = of_entities.of(tested_tails)
+        memory["labels"] = {
+            "category": labels_of_codes(categories, CATEGORIES),
+            "head_degree": labels_of_codes(head_degrees),
+            "tail_degree": labels_of_codes(tail_degrees),
+            "head": degree_buckets(head_degrees),
+            "tail": degree_buckets(tail_degrees),
+            "relation": degree_buckets(row_keys.count_values(relations).of(tested_relations)),
+        }
+        memory.pop("sources", None)  # Their memory is needed no longer.
+    labels: Labels = memory["labels"][name]
+    return labels
 
 
 def _label_triples(
     splits: SplitTables, test_rows: IntArray
-) -> tuple[dict[str, Labels], dict[str, IntArray]]:
+) -> tuple[dict[str, Labels], dict[str, Labels]]:
     """Label the triples of the test; return also the degrees of their elements by role."""
-    tested = {role: ids[test_rows] for role, ids in splits.columns.items()}
     vocabularies = splits.vocabularies
-    categories, are_distinct = _categories(splits.rows, tested["relation"])
-    # Degrees count distinct known triples, whatever further columns they have.
-    heads, relations, tails = splits.known_rows()[:, :3].T
-    if not are_distinct:
-        relations, heads, tails = distinct_rows([relations, heads, tails])
-    of_entities = count_values(heads, tails[tails != heads])  # Its head may be its tail.
-    degrees = {
-        "head": of_entities.of(tested["head"]),
-        "tail": of_entities.of(tested["tail"]),
-        "relation": count_values(relations).of(tested["relation"]),
-    }
+    tested = {role: ids[test_rows] for role, ids in splits.columns.items()}
     facts = number_facts((ids, vocabularies[role].names) for role, ids in tested.items())
+    memory = {"sources": (splits.rows, splits.known_rows(), test_rows)}
+    names = ("category", "head_degree", "tail_degree", *SIDES)
+    by_known = {name: labels_when_asked(partial(_label_by_known, memory, name)) for name in names}
+    degrees = {role: by_known.pop(role) for role in SIDES}
     labels = {
-        "category": labels_of_codes(categories, CATEGORIES),
-        "head_degree": labels_of_codes(degrees["head"]),
-        "tail_degree": labels_of_codes(degrees["tail"]),
+        "relation": vocabularies["relation"].labels(tested["relation"]),
+        "unit": labels_of_codes(test_rows),
+        **by_known,
         "fact": labels_of_codes(facts),
         "head": _label_entities(tested["head"], vocabularies["head"]),
         "tail": _label_entities(tested["tail"], vocabularies["tail"]),
@@ -158,7 +175,6 @@ def make_sides(
     is_asked = np.zeros(len(splits.rows), dtype=bool)
     is_filtering = np.zeros_like(is_asked)  # which facts leave answers out
     labels_of_triples, degrees = _label_triples(splits, test_rows)
-    relation_labels = splits.vocabularies["relation"].labels(facts["relation"][test_rows])
     sides = {}
     for name, (*query, answer) in roles.items():
         size = splits.vocabularies[name].size
@@ -170,17 +186,13 @@ def make_sides(
             agreeing = SIDES[name] if filter == TRIPLE else [role for role in facts if role != name]
             filtering, agrees = make(query=agreeing)
         is_filtering |= agrees
-        numbers = _number_queries(side, query, splits.vocabularies["head"].size)
-        labels = {
-            "side": labels_of_codes(np.zeros_like(side.rows), (name,)),
-            "relation": relation_labels,
-            "queries": labels_of_codes(numbers),
-            "targets": labels_of_codes(side.targets),
-            "unit": labels_of_codes(test_rows),
-            **labels_of_triples,
-            "degree": degree_buckets(degrees[name]),
-        }
         among = side_candidates(candidates[name], side, splits)
+        query_numbers = _number_queries(side, query, splits.vocabularies["head"].size)
+        labels: dict[str, Any] = dict.fromkeys(LABELS) | labels_of_triples  # in this order
+        labels["side"] = labels_of_codes(np.zeros_like(side.rows), (name,))
+        labels["queries"] = labels_of_codes(query_numbers)
+        labels["targets"] = labels_of_codes(side.targets)
+        labels["degree"] = degrees[name]
         known_answers = None if filter == NONE else filtering.filter
         sides[name] = replace(side, filter=known_answers, candidates=among, labels=labels)
     if filter != NONE:
@@ -291,7 +303,7 @@ def _read_row_lists(value: Any, sides: Sequence[str], splits: SplitTables) -> Ca
     ids = align("candidates", value[1], splits.vocabularies[sides[0]])
     indptr = pair_indptr("candidates", value, len(ids), splits.tested)
     rows = np.arange(splits.tested)
-    row_of_id, distinct_ids = distinct_rows([np.repeat(rows, np.diff(indptr)), ids])
+    row_of_id, distinct_ids = row_keys.distinct_rows([np.repeat(rows, np.diff(indptr)), ids])
     indptr = lengths_to_indptr(np.bincount(row_of_id, minlength=splits.tested))
     return CandidateSet(distinct_ids, rows, indptr, Vocabulary(splits.tested, None, ROWS))
 
@@ -304,17 +316,12 @@ def side_candidates(candidates: CandidateSet, side: Side, splits: SplitTables) -
     pool = _side_pool(candidates, side, splits)
     if candidates.sampled is None:
         return pool
-    if pool is None:
-        pool = np.arange(side.n_candidates)
-    pools = widen_to_tasks(pool, len(side))
     # The sample of a side does not depend on the other sides of the task.
     rng = np.random.default_rng([candidates.sampled.seed, list(SIDES).index(side.name)])
-    assert side.filter is not None
-    known = side.filter[:2]
     tasks = np.arange(len(side))
     right = tasks, side.targets
     number = candidates.sampled.negatives
-    indptr, indices = draw_candidates(known, side.rows, pools, right, number, rng)
+    indptr, indices = draw_candidates(side, pool, side.rows, right, number, rng)
     return indptr, indices, tasks
 
 
@@ -325,7 +332,7 @@ def _side_pool(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any
     relations = splits.rows[side.units, 1]
     if candidates.word == TYPED:  # Each relation has a list.
         answers = splits.columns[side.name]
-        relation_of_list, entities = distinct_rows([splits.rows[:, 1], answers])
+        relation_of_list, entities = row_keys.distinct_rows([splits.rows[:, 1], answers])
         size = splits.vocabularies["relation"].size
         indptr = lengths_to_indptr(np.bincount(relation_of_list, minlength=size))
         return indptr, entities, relations
@@ -333,7 +340,7 @@ def _side_pool(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any
     if candidates.word is not None:  # It names a known split.
         heads, split_relations, tails = splits.known_rows(candidates.word)[:, :3].T
         members = [split_relations] if side.name == "relation" else [heads, tails]
-        chosen = CandidateSet(distinct(np.concatenate(members)))
+        chosen = CandidateSet(row_keys.distinct(np.concatenate(members)))
     keys = relations
     if chosen.key_names is not None and chosen.key_names.of == ROWS:
         keys = side.units
@@ -385,8 +392,8 @@ def list_findings(
     has_known: bool,
 ) -> list[FindingParts]:
     """List what is worth knowing of triples, with what `audit_triples` found, as people read it."""
-    heads, relations, tails = map(distinct, splits.rows.T[:3])
-    entities = distinct(np.append(heads, tails))
+    heads, relations, tails = map(row_keys.distinct, splits.rows.T[:3])
+    entities = row_keys.distinct(np.append(heads, tails))
     numbers = {"entity": entities, "relation": relations, "head": heads, "tail": tails}
     occurring = ", ".join(format_count(len(ids), name) for name, ids in numbers.items())
     findings = [
@@ -415,11 +422,13 @@ def _find_unseen(splits: SplitTables) -> tuple[list[FindingParts], npt.NDArray[n
     has_unseen = np.zeros(splits.tested, dtype=bool)
     for role, columns in (("head", [0, 2]), ("relation", [1])):
         vocabulary = splits.vocabularies[role]
-        ids = distinct(test[:, columns].ravel())
+        ids = row_keys.distinct(test[:, columns].ravel())
         is_known = {}
         for name in splits.known:
             rows = splits.known_rows(name)
-            is_known[name] = np.any([are_among(ids, rows[:, column]) for column in columns], axis=0)
+            is_known[name] = np.any(
+                [row_keys.are_among(ids, rows[:, column]) for column in columns], axis=0
+            )
         seen_splits = [TRAIN] if TRAIN in is_known else list(is_known)
         is_seen = np.any([is_known[name] for name in seen_splits], axis=0)
         unseen = ids[~is_seen]
@@ -427,29 +436,17 @@ def _find_unseen(splits: SplitTables) -> tuple[list[FindingParts], npt.NDArray[n
         if len(unseen):
             words = f"{len(unseen):,} ({list_examples(unseen, vocabulary)})"
             for column in columns:
-                has_unseen |= are_among(test[:, column], unseen)
+                has_unseen |= row_keys.are_among(test[:, column], unseen)
         findings.append((f"unseen {vocabulary.of}", len(unseen), words))
-        if role == "relation":
-            findings += _list_lacking_relations(ids, is_known, vocabulary)
-    return findings, has_unseen
-
-
-def _list_lacking_relations(
-    ids: IntArray, is_known: Mapping[str, npt.NDArray[np.bool_]], vocabulary: Vocabulary
-) -> list[FindingParts]:
-    """List relations of the test that one known split lacks and another one has.
-
-    `is_known` says for each split which of the ids it has.
-    """
+    # Of relations, which are looked at last, one known split may lack what another one has.
     is_in_any = np.any(list(is_known.values()), axis=0)
-    findings = []
     for name, is_there in is_known.items():
         lacking = ids[is_in_any & ~is_there]
         if len(lacking):
             text = f"{name} lacks {len(lacking):,} of {len(ids):,} relations of the test, and "
             text += f"filters nothing for these: {list_examples(lacking, vocabulary)}"
             findings.append((f"relations of {name}", len(lacking), text))
-    return findings
+    return findings, has_unseen
 
 
 def _find_unnamed(splits: SplitTables, role: str, occurring: IntArray) -> list[FindingParts]:
@@ -459,7 +456,7 @@ def _find_unnamed(splits: SplitTables, role: str, occurring: IntArray) -> list[F
     if not count:
         return []
     # Of nine ids more than occur, nine do not: enough for examples of any vocabulary.
-    unnamed = without(np.arange(min(vocabulary.size, len(occurring) + 9)), occurring)
+    unnamed = row_keys.without(np.arange(min(vocabulary.size, len(occurring) + 9)), occurring)
     text = f"{count:,} of {vocabulary.size:,} {vocabulary.of}: {list_examples(unnamed, vocabulary)}"
     return [(f"{vocabulary.of} in no fact", count, text)]
 
@@ -471,13 +468,13 @@ def _find_inverses(splits: SplitTables, test_rows: IntArray) -> list[FindingPart
     hashes. The triples of a relation that is its own inverse are edges in both directions.
     """
     heads, relations, tails = (splits.rows[test_rows, column] for column in range(3))
-    distinct_relations, codes = factorize(relations)
+    distinct_relations, codes = row_keys.factorize(relations)
     sums = np.zeros((2, len(distinct_relations)), np.uint64)
-    np.add.at(sums[0], codes, hash_rows([heads, tails]))
-    np.add.at(sums[1], codes, hash_rows([tails, heads]))
+    np.add.at(sums[0], codes, row_keys.hash_rows([heads, tails]))
+    np.add.at(sums[1], codes, row_keys.hash_rows([tails, heads]))
     sums_of_pairs, sums_of_exchanged = sums.view(np.int64)
     is_own_inverse = sums_of_pairs == sums_of_exchanged
-    n_exchanged = count_values(sums_of_exchanged).of(sums_of_pairs)
+    n_exchanged = row_keys.count_values(sums_of_exchanged).of(sums_of_pairs)
     has_inverse = n_exchanged - is_own_inverse > 0
     count = int(np.count_nonzero(has_inverse[codes]))
     vocabulary = splits.vocabularies["relation"]
@@ -490,7 +487,7 @@ def _find_inverses(splits: SplitTables, test_rows: IntArray) -> list[FindingPart
     is_edge = (is_own_inverse & ~has_inverse)[codes] & (heads != tails)
     n_edges = int(np.count_nonzero(is_edge)) // 2
     if n_edges:
-        names = list_examples(distinct(relations[is_edge]), vocabulary)
+        names = list_examples(row_keys.distinct(relations[is_edge]), vocabulary)
         text = f"{2 * n_edges:,} triples are {format_count(n_edges, 'edge')} in both directions "
         text += f"({names}): in intervals an edge counts as two units"
         findings.append(("both directions", n_edges, text))

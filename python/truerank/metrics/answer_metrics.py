@@ -19,7 +19,7 @@ import numpy as np
 
 from ..arrays.row_keys import factorize
 from .keys import ADJUSTED, NO_ADJUSTMENT, TITLES, Grammar, fail
-from .metric_table import EXPECTED_KIND, NO_CHANCE, RANKS, ZHU, Metric, median
+from .metric_table import EXPECTED_KIND, NO_CHANCE, RANKS, ZHU, MetricRow, median
 from .ties import mean_power, shares_of_draws
 
 if TYPE_CHECKING:
@@ -440,15 +440,16 @@ def _row(
     *,
     increasing: bool = True,
     **others: Any,
-) -> Metric:
+) -> MetricRow:
     """Make a row, whose name is its title in small letters; `others` are fields of it, too."""
-    return Metric(
+    return MetricRow(
         name=title.lower().replace("-", "_"),
         title=title,
         description=description,
         parameter=parameter,
         examples=_EXAMPLES[parameter],
         increasing=increasing,
+        decimals=3 if increasing else 1,
         of_answers=of_answers,
         source=source,
         **others,
@@ -518,7 +519,6 @@ _ROWS = (
         first_rank,
         _HODOSH,
         increasing=False,
-        decimals=1,
         ends=RANKS,
     ),
     _row(
@@ -528,7 +528,6 @@ _ROWS = (
         first_rank,
         _HODOSH,
         increasing=False,
-        decimals=1,
         average=median,
     ),
 )

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import factorize, row_keys
-from ..errors import InputTypeError, InputValueError, Option, warn_user
+from ..errors import InputValueError, Option, warn_user
 from ..inputs.array_likes import checked_weights, read_only
-from ..inputs.checks import choice
+from ..inputs.checks import choice, instance
 from ..inputs.rules import LISTED
 from ..naming import format_count
 from ..ranks.container import Ranks, check_number
@@ -204,10 +204,6 @@ class Answers:
         share = f"{number:,} of {format_count(len(self.numbers), 'query')}"
         return number, f"{share} {verb} right answers that were ranked with {whom}"
 
-    def with_ranks(self, ranks: Ranks) -> Answers:
-        """Return some of the answers, or all in another order, which have these ranks."""
-        return Answers(ranks)
-
     # -- queries -----------------------------------------------------------------------------------
 
     @property
@@ -384,10 +380,10 @@ class Answers:
 
         Queries whose first ties are alike are computed once.
         """
-        codes = factorize(*first)
-        counts = codes.counts()
-        where = codes.first()
-        above, size, right = (column[where] for column in first)
+        ties = factorize(*first)
+        counts = ties.counts()
+        first_queries = ties.first()
+        above, size, right = (column[first_queries] for column in first)
         hits = [counts @ hit_chances(size, right, np.clip(k - above, 0, size)) for k in cutoffs]
         shares: FloatArray = np.array(hits) / self.counted
         return shares
@@ -400,8 +396,7 @@ def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> An
     have groups, those without an answer that count as 0.
     """
     ranks = getattr(ranks, "ranks", ranks)
-    if not isinstance(ranks, Ranks):
-        raise InputTypeError("ranks", expected="Ranks or a Report", got=type(ranks).__name__)
+    instance("ranks", ranks, Ranks, "Ranks or a Report")
     for name, each in (("ranks", ranks.weights), ("weights", weights)):
         if each is not None:
             raise InputValueError(name, expected="no weights, as every query counts once")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import FloatArray, IntArray
-    from .metric_table import Metric
+    from .metric_table import MetricRow
     from .ties import Parameter
 
     CandidatesLike: TypeAlias = npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike]
@@ -37,7 +37,7 @@ Moments: TypeAlias = tuple[float, float]
 # -- tasks -----------------------------------------------------------------------------------------
 
 
-class Tasks(NamedTuple):
+class GroupedTasks(NamedTuple):
     """Tasks by their distinct pairs of candidates and weight, without tasks of weight 0.
 
     Sizes ascend, within one size the weights, which of all tasks sum to 1. All are of shape (d,).
@@ -53,7 +53,7 @@ class Tasks(NamedTuple):
         return int(self.multiplicities.sum())
 
 
-def group_tasks(candidates: CandidatesLike, weights: npt.ArrayLike | None = None) -> Tasks:
+def group_tasks(candidates: CandidatesLike, weights: npt.ArrayLike | None = None) -> GroupedTasks:
     """Count the tasks of each number of candidates and each weight.
 
     Candidates are one number for each task, or `(values, multiplicities)`, of which values may
@@ -81,7 +81,7 @@ def group_tasks(candidates: CandidatesLike, weights: npt.ArrayLike | None = None
     relative = relative[order]
     multiplicities = multiplicities[order]
     if not len(sizes):
-        return Tasks(sizes, relative, multiplicities)
+        return GroupedTasks(sizes, relative, multiplicities)
 
     # Equal rows follow each other.
     is_new = np.ones(len(sizes), dtype=np.bool_)
@@ -91,7 +91,7 @@ def group_tasks(candidates: CandidatesLike, weights: npt.ArrayLike | None = None
     total = (relative[first] * multiplicities).sum()
     # A weight is never 0, however many tasks there are.
     shares = np.maximum(relative[first] / total, np.finfo(np.float64).tiny)
-    return Tasks(sizes[first], shares, multiplicities)
+    return GroupedTasks(sizes[first], shares, multiplicities)
 
 
 def _read_candidates(candidates: Any) -> tuple[IntArray, IntArray | None]:
@@ -127,7 +127,7 @@ MOST_RANKS = 2**31  # To add up f of more ranks would take minutes.
 _BLOCK = 1 << 14  # The terms of so many ranks are in memory at once.
 
 
-def task_moments(metric: Metric, parameter: Parameter, tasks: Tasks) -> Moments:
+def task_moments(metric: MetricRow, parameter: Parameter, tasks: GroupedTasks) -> Moments:
     """Return mean and variance of a metric: a mean over tasks, or a product over them.
 
     They are nan without tasks.
@@ -151,7 +151,7 @@ def task_moments(metric: Metric, parameter: Parameter, tasks: Tasks) -> Moments:
 
 
 def moments_of_ranks(
-    metric: Metric, parameter: Parameter, sizes: IntArray
+    metric: MetricRow, parameter: Parameter, sizes: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return mean and variance of f(r), of r uniform on 1..N for each N; float64, shape (d,) both.
 
@@ -171,7 +171,7 @@ def moments_of_ranks(
 
 
 def _summed_moments(
-    metric: Metric, parameter: Parameter, sizes: IntArray
+    metric: MetricRow, parameter: Parameter, sizes: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Add up f over the ranks; f does not depend on the number of candidates."""
     if not len(sizes):

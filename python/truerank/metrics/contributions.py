@@ -21,14 +21,7 @@ from ..inputs.selection import lengths_to_indptr
 from ..ranks.grouping import group_codes
 from ..ranks.labels import LABEL_WORDS
 from .keys import NO_ADJUSTMENT, Key, fail
-from .metric_table import (
-    ADJUSTMENTS,
-    median,
-    power_mean,
-    rescale_weights,
-    variance,
-    weighted_mean,
-)
+from .metric_table import ADJUSTMENTS, median, power_mean, rescale_weights, variance, weighted_mean
 from .values import adjusted
 
 if TYPE_CHECKING:

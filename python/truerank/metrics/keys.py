@@ -16,15 +16,7 @@ from typing import Any, NoReturn, TypeAlias
 from .. import metrics
 from ..errors import Option, UnknownKeyError
 from ..inputs.rules import suggest
-from .metric_table import (
-    ADJUSTMENTS,
-    DEFAULT_KIND,
-    EXPECTED_KIND,
-    KINDS,
-    METRICS,
-    Metric,
-    listed_metrics,
-)
+from . import metric_table
 from .ties import Parameter
 
 MACRO = "macro"
@@ -33,7 +25,7 @@ ALL_SIDES = "both"
 # Relations are few candidates, so they are never pooled with entities.
 UNPOOLED_SIDE = "relation"
 NO_ADJUSTMENT = "none"
-ADJUSTED = tuple(name for name in ADJUSTMENTS if name != NO_ADJUSTMENT)
+ADJUSTED = tuple(name for name in metric_table.ADJUSTMENTS if name != NO_ADJUSTMENT)
 # Groups are no words of keys.
 GROUPS = Option(
     "by", ..., "has the values of groups", call="report(ranks, by=labels).group_values(key)"
@@ -54,13 +46,13 @@ class Key:
     # k of hits@k, p of power_mean:p, (k, n) of sampled_hits@k:n; 0 for other metrics.
     parameter: Parameter = 0
     adjustment: str = NO_ADJUSTMENT
-    kind: str = DEFAULT_KIND
+    kind: str = metric_table.DEFAULT_KIND
     side: str = ALL_SIDES
     macro: bool = False  # whether it is the mean over groups of the values within them
     grammar: Grammar = field(kw_only=True)
 
     @cached_property
-    def row(self) -> Metric:
+    def row(self) -> metric_table.MetricRow:
         """The row of the metric in the grammar's table."""
         return self.grammar.metrics[self.metric]
 
@@ -170,7 +162,7 @@ class Grammar:
 
     unit: str  # what a report counts: "task" or "query"
     units: str
-    metrics: Mapping[str, Metric]
+    metrics: Mapping[str, metric_table.MetricRow]
     # The words before the metric, by the attribute of `Key` that has them, in order: what they are
     # where a key does not say it. "macro" may precede them in every grammar.
     defaults: Mapping[str, str]
@@ -381,7 +373,7 @@ def _refuse_names() -> dict[str, str]:
             "chance"
         )
     for name in metrics.answer_metrics.ANSWER_METRICS:
-        if name not in METRICS:
+        if name not in metric_table.METRICS:
             why[name] = f"reports of truerank.retrieval have {name}"
     why["recall"] = (
         "a task has one right answer, so that hits@k is its recall@k; reports of "
@@ -395,9 +387,9 @@ def _refuse_names() -> dict[str, str]:
 RANK_KEYS = Grammar(
     "task",
     "tasks",
-    METRICS,
-    defaults={"side": ALL_SIDES, "kind": DEFAULT_KIND, "adjustment": NO_ADJUSTMENT},
-    words={"kind": tuple(KINDS), "adjustment": tuple(ADJUSTMENTS)},
+    metric_table.METRICS,
+    defaults={"side": ALL_SIDES, "kind": metric_table.DEFAULT_KIND, "adjustment": NO_ADJUSTMENT},
+    words={"kind": tuple(metric_table.KINDS), "adjustment": tuple(metric_table.ADJUSTMENTS)},
     titles=TITLES,
     synonyms={title.lower(): meaning for meaning, title in TITLES.items()}
     | {
@@ -407,7 +399,7 @@ RANK_KEYS = Grammar(
     }
     | OTHER_NAMES,
     make_refused=_refuse_names,
-    listed=(*listed_metrics(), "amr", "amri", "amrr", "ah@10", "zmrr"),
+    listed=(*metric_table.listed_metrics(), "amr", "amri", "amrr", "ah@10", "zmrr"),
     few=("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri"),
     listed_kinds=("optimistic", "realistic", "pessimistic"),
     # Random ranks are left out, because they depend on a draw.
@@ -446,7 +438,7 @@ def why_no_value(key: Key) -> str:
     """Say why there is no value of a key; empty where there is one."""
     if key.adjustment not in (NO_ADJUSTMENT, *key.row.adjustments):
         return key.row.why_unadjusted
-    is_expected = key.kind == EXPECTED_KIND and key.row.of_answers is None
+    is_expected = key.kind == metric_table.EXPECTED_KIND and key.row.of_answers is None
     if is_expected and not key.row.has_expectation:
         return (
             f"{key.alone} is not a mean over tasks, and its mean over all orders of ties is not "

@@ -181,7 +181,7 @@ def _exact_median(values: FloatArray, weights: FloatArray, possible_medians: Flo
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metric:
+class MetricRow:
     """A row of a table of metrics: of tasks, or of queries with several right answers.
 
     What each task, or query, is worth is averaged, and a value is g of the average. Of most metrics
@@ -242,9 +242,8 @@ class Metric:
         That of values with weights; the mean if not given.
     inverse : callable
         g, of the average.
-    listed : tuple of str or None
-        With which parameters reports list it, and tables show it for "all"; those of the examples
-        where it is None.
+    listed : tuple of str
+        With which parameters reports list it, and tables show it for "all"; none if not given.
     moments : callable, optional
         For a mean of f(r) with a closed form, or an f that depends on the number of candidates,
         returns the mean and the variance of f(r) under chance; without it f is added up over all
@@ -281,7 +280,7 @@ class Metric:
     by_candidates: bool = False
     average: Average = weighted_mean
     inverse: Callable[[float], float] = float  # By default it changes nothing.
-    listed: tuple[str, ...] | None = None
+    listed: tuple[str, ...] = ()
     moments: Moments | None = None
     has_variance: bool = True
     exponent: int = 0
@@ -349,10 +348,11 @@ def _reciprocal(x: float) -> float:
 
 
 _ROWS = (
-    Metric(
+    MetricRow(
         name="mr",
         title="MR",
         description="mean rank",
+        listed=("",),
         increasing=False,
         decimals=1,
         ends=RANKS,
@@ -360,7 +360,7 @@ _ROWS = (
         moments=ties.rank_moments,
         source=BORDES,
     ),
-    Metric(
+    MetricRow(
         name="mrr",
         title="MRR",
         description="mean reciprocal rank",
@@ -374,7 +374,7 @@ _ROWS = (
         moments=ties.reciprocal_moments,
         source="Voorhees, The TREC-8 Question Answering Track Report (1999)",
     ),
-    Metric(
+    MetricRow(
         name="hits",
         title="Hits",
         description="hits at k",
@@ -389,13 +389,12 @@ _ROWS = (
         moments=ties.hit_moments,
         source=BORDES,
     ),
-    Metric(
+    MetricRow(
         name="sampled_hits",
         title="Sampled-Hits",
         description="hits at k among n drawn negatives",
         parameter="@k:n",
         examples=("@1:3", "@3:20"),
-        listed=(),
         increasing=True,
         is_share=True,
         of_rank=ties.drawn_hit_share,
@@ -405,40 +404,40 @@ _ROWS = (
         has_variance=False,
         source=ZHU,
     ),
-    Metric(
+    MetricRow(
         name="ndcg",
         title="nDCG",
         description="discounted gain of one right answer",
         parameter="@k",
         examples=("@3", "@10"),
-        listed=(),
         increasing=True,
         of_rank=lambda r, N, _: 1.0 / np.log2(1.0 + r),
         is_cut=True,
         source="Järvelin, Kekäläinen, Cumulated gain-based evaluation of IR techniques (2002)",
     ),
-    Metric(
+    MetricRow(
         name="hmr",
         title="HMR",
         description="harmonic mean rank",
+        listed=("",),
         increasing=False,
         decimals=1,
         of_rank=lambda r, N, _: 1.0 / r,
         inverse=_reciprocal,
     ),
-    Metric(
+    MetricRow(
         name="imr",
         title="IMR",
         description="inverse mean rank",
         increasing=True,
         ends=RANKS,
         inverse=_reciprocal,
-        listed=(),
     ),
-    Metric(
+    MetricRow(
         name="gmr",
         title="GMR",
         description="geometric mean rank",
+        listed=("",),
         increasing=False,
         decimals=1,
         ends=(0.0, math.inf),
@@ -446,7 +445,7 @@ _ROWS = (
         inverse=math.exp,
         exponent=1,
     ),
-    Metric(
+    MetricRow(
         name="igmr",
         title="IGMR",
         description="inverse geometric mean rank",
@@ -455,24 +454,23 @@ _ROWS = (
         of_rank=lambda r, N, _: np.log(r),
         inverse=lambda mean: math.exp(-mean),
         exponent=-1,
-        listed=(),
     ),
-    Metric(
+    MetricRow(
         name="median",
         description="median rank",
+        listed=("",),
         increasing=False,
         decimals=1,
         average=median,
     ),
-    Metric(
+    MetricRow(
         name="imedian",
         description="inverse median rank",
         increasing=True,
         average=median,
         inverse=_reciprocal,
-        listed=(),
     ),
-    Metric(
+    MetricRow(
         name="power_mean",
         description="power mean rank",
         parameter=":p",
@@ -480,9 +478,8 @@ _ROWS = (
         increasing=False,
         decimals=1,
         average=power_mean,
-        listed=(),
     ),
-    Metric(
+    MetricRow(
         name="std",
         description="standard deviation",
         decimals=1,
@@ -490,34 +487,30 @@ _ROWS = (
         average=variance,
         inverse=math.sqrt,
         optimum=0.0,
-        listed=(),
     ),
-    Metric(
+    MetricRow(
         name="variance",
         description="variance of ranks",
         decimals=1,
         ends=(-math.inf, math.inf),
         average=variance,
         optimum=0.0,
-        listed=(),
     ),
-    Metric(
+    MetricRow(
         name="mad",
         description="median absolute deviation",
         decimals=1,
         average=deviation,
         optimum=0.0,
-        listed=(),
     ),
-    Metric(
+    MetricRow(
         name="count",
         description="number of tasks",
         decimals=1,
         average=count,
-        listed=(),
     ),
 )
-METRICS: dict[str, Metric] = {row.name: row for row in _ROWS}
+METRICS: dict[str, MetricRow] = {row.name: row for row in _ROWS}
 
 
 def listed_metrics() -> list[str]:
@@ -530,8 +523,7 @@ def listed_metrics() -> list[str]:
     """
     names = []
     for row in METRICS.values():
-        parameters = row.examples if row.listed is None else row.listed
-        names += [row.name + parameter for parameter in parameters]
+        names += [row.name + parameter for parameter in row.listed]
     return names
 
 
@@ -550,11 +542,6 @@ DEFAULT_KIND = "realistic"
 EXPECTED_KIND = "expected"
 
 # -- adjustments -----------------------------------------------------------------------------------
-
-
-def none(value: Any, expectation: Any, variance: Any, optimum: float) -> Any:
-    """Return the value itself."""
-    return value
 
 
 def ratio(value: Any, expectation: Any, variance: Any, optimum: float) -> Any:
@@ -608,4 +595,9 @@ def _quotient(numerator: Any, denominator: Any) -> Any:
     return np.where(np.equal(denominator, 0), np.nan, quotient)
 
 
-ADJUSTMENTS: dict[str, Adjustment] = {"none": none, "ratio": ratio, "index": index, "z": z}
+ADJUSTMENTS: dict[str, Adjustment] = {
+    "none": lambda value, expectation, variance, optimum: value,
+    "ratio": ratio,
+    "index": index,
+    "z": z,
+}

@@ -12,7 +12,7 @@ from ..errors import InputValueError
 from ..inputs.checks import has_dimensions, integer, is_integer
 from ..inputs.checks import number as checked_number
 from ..naming import public
-from .chance_model import Tasks, group_tasks, task_moments
+from .chance_model import GroupedTasks, group_tasks, task_moments
 from .keys import ADJUSTED, Key, check_chance, fail, parse
 from .values import Sample, adjusted, values_of_tasks
 
@@ -84,7 +84,7 @@ def chance(
     return task_moments(key.row, key.parameter, read_tasks(candidates, weights))
 
 
-def read_tasks(candidates: Any, weights: Any = None) -> Tasks:
+def read_tasks(candidates: Any, weights: Any = None) -> GroupedTasks:
     """Group equal tasks; those of one call have a weight above 0, or there are none."""
     if is_integer(candidates):  # A single number is that of one task.
         candidates = [candidates]
@@ -223,22 +223,14 @@ def adjust(
     grouped = read_tasks(candidates_of_tasks, weights)
     expectation, variance = task_moments(key.row, key.parameter, grouped)
     _check_range(key, number, grouped)
-    ratio, index, z = (
-        adjusted(replace(key, adjustment=name), number, expectation, variance) for name in ADJUSTED
-    )
-    return Adjusted(
-        metric=metric,
-        value=number,
-        expectation=expectation,
-        variance=variance,
-        ratio=ratio,
-        index=index,
-        z=z,
-        tasks=count,
-    )
+    adjustments = {}
+    for name in ADJUSTED:  # Each is a field.
+        adjusted_key = replace(key, adjustment=name)
+        adjustments[name] = adjusted(adjusted_key, number, expectation, variance)
+    return Adjusted(metric, number, expectation, variance, tasks=count, **adjustments)
 
 
-def _check_range(key: Key, number: float, tasks: Tasks) -> None:
+def _check_range(key: Key, number: float, tasks: GroupedTasks) -> None:
     """Refuse a number that the metric cannot have: one beyond its best or its worst value."""
     metric = key.row
     if not math.isfinite(number):

@@ -78,16 +78,11 @@ def _average_terms(begin: FloatArray, tied: IntArray, p: float) -> FloatArray:
     """The mean of `_term` over the positions of ties, so that p = 0 stands for the logarithm."""
     means = _term(begin, begin, p)  # They are correct where nothing ties.
     (ties,) = np.nonzero(tied > 1)
-    if ties.size:
-        first = begin[ties]
-        last = first + (tied[ties] - 1)
-        means[ties] = _term_sums(first, last, p) / tied[ties]
-    return means
-
-
-def _term_sums(first: FloatArray, last: FloatArray, p: float) -> FloatArray:
-    """The sums of `_term` from the first to the last position of each tie."""
-    sums = np.zeros(first.shape)
+    if not ties.size:
+        return means
+    first = begin[ties]
+    last = first + (tied[ties] - 1)
+    sums = np.zeros(len(ties))
     table = _near_sums(p)
     (near,) = np.nonzero(first < len(table))
     rows = first[near].astype(np.int64)
@@ -103,7 +98,8 @@ def _term_sums(first: FloatArray, last: FloatArray, p: float) -> FloatArray:
         high = last[distinct] + 0.5
         far_sums = power_sum(low, high, p, first[distinct]) if p else _log_sum(low, high)
         sums[far] += far_sums[pairs.codes]
-    return sums
+    means[ties] = sums / tied[ties]
+    return means
 
 
 def _term(positions: FloatArray, first: FloatArray, p: float) -> FloatArray:

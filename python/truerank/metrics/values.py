@@ -11,20 +11,8 @@ import numpy as np
 from .. import metrics
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.rules import suggest
-from .keys import (
-    ADJUSTED,
-    ALL_SIDES,
-    GROUPS,
-    NO_ADJUSTMENT,
-    RANK_KEYS,
-    UNPOOLED_SIDE,
-    Grammar,
-    Key,
-    fail,
-    is_side_name,
-    quote,
-)
-from .metric_table import ADJUSTMENTS, DEFAULT_KIND, EXPECTED_KIND, KINDS, Metric
+from . import keys
+from .metric_table import ADJUSTMENTS, DEFAULT_KIND, EXPECTED_KIND, KINDS, MetricRow
 from .ties import MOST, Parameter, hit_share, mean_over_positions
 
 if TYPE_CHECKING:
@@ -33,6 +21,7 @@ if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..ranks.container import Ranks
     from .answers import Answers
+    from .keys import Grammar, Key
 
 
 # What units add to a metric, one value each, and their weights; None: all equal.
@@ -57,7 +46,7 @@ class Sample(NamedTuple):
         return Sample(*(None if column is None else column[index] for column in self))  # type: ignore[arg-type]
 
 
-def values_of_tasks(metric: Metric, sample: Sample, parameter: Parameter = 0) -> FloatArray:
+def values_of_tasks(metric: MetricRow, sample: Sample, parameter: Parameter = 0) -> FloatArray:
     """Return f(r) of every task, or its mean over the task's tie; float64, shape (n,).
 
     >>> from truerank.metrics import METRICS
@@ -114,7 +103,7 @@ class Rankings:
         self.ranks = ranks
         self.seed = seed
         self.answers = answers
-        self.side_counts = {ALL_SIDES: answers.counted} if answers else count_sides(ranks)
+        self.side_counts = {keys.ALL_SIDES: answers.counted} if answers else count_sides(ranks)
         if whole is not None:
             absent = whole.side_counts.keys() - self.side_counts
             self.side_counts.update(dict.fromkeys(absent, 0))
@@ -125,7 +114,7 @@ class Rankings:
     @property
     def grammar(self) -> Grammar:
         """What its keys are made of."""
-        return RANK_KEYS if self.answers is None else self.answers.grammar
+        return keys.RANK_KEYS if self.answers is None else self.answers.grammar
 
     @property
     def rules(self) -> dict[str, Any]:
@@ -138,7 +127,7 @@ class Rankings:
         """Return these tasks in another order, or with other labels or weights."""
         if self.answers is None:
             return Rankings(ranks, self.seed)
-        answers = self.answers.with_ranks(ranks)
+        answers = metrics.answers.Answers(ranks)
         return Rankings(answers.ranks, self.seed, answers)
 
     def part(self, tasks: IntArray) -> Rankings:
@@ -153,7 +142,7 @@ class Rankings:
     @cached_property
     def sides(self) -> tuple[str, ...]:
         """The sides that have tasks; only "both" where there are no tasks."""
-        return tuple(side for side, n in self.side_counts.items() if n) or (ALL_SIDES,)
+        return tuple(side for side, n in self.side_counts.items() if n) or (keys.ALL_SIDES,)
 
     def check_side(self, side: str, key: str | Key) -> None:
         """Raise a KeyError for an unknown side of a key."""
@@ -161,22 +150,22 @@ class Rankings:
             raise UnknownKeyError("side", "", "a str", type(side).__name__)
         if side in self.side_counts:
             return
-        if side == ALL_SIDES:
-            why = f"all tasks are of the side {UNPOOLED_SIDE!r}, which is read only under its own "
-            fail(str(key), f"{why}name, as in '{UNPOOLED_SIDE}.mrr'")
-        words = [*self.side_counts, *KINDS, *ADJUSTED]
-        why = f"no side {quote(side)} in these ranks; {suggest(side, words)}"
-        fail(str(key), f"{why}; a key cannot name a group", [GROUPS])
+        if side == keys.ALL_SIDES:
+            why = f"all tasks are of the side {keys.UNPOOLED_SIDE!r}, which is read only under its "
+            keys.fail(str(key), f"{why}own name, as in '{keys.UNPOOLED_SIDE}.mrr'")
+        words = [*self.side_counts, *KINDS, *keys.ADJUSTED]
+        why = f"no side {keys.quote(side)} in these ranks; {suggest(side, words)}"
+        keys.fail(str(key), f"{why}; a key cannot name a group", [keys.GROUPS])
 
     def side_mask(self, side: str) -> npt.NDArray[np.bool_] | None:
         """A mask of the tasks of a side; None if all belong to it."""
         labels = self.ranks.side
         if self.answers is not None or labels is None or labels.vocabulary is None:
             return None
-        if side != ALL_SIDES:
+        if side != keys.ALL_SIDES:
             return np.equal(labels.codes, labels.vocabulary.index(side))
-        if UNPOOLED_SIDE in labels.vocabulary:
-            return np.not_equal(labels.codes, labels.vocabulary.index(UNPOOLED_SIDE))
+        if keys.UNPOOLED_SIDE in labels.vocabulary:
+            return np.not_equal(labels.codes, labels.vocabulary.index(keys.UNPOOLED_SIDE))
         return None
 
     # -- values ------------------------------------------------------------------------------------
@@ -185,7 +174,7 @@ class Rankings:
         """Return the value of a key that is no macro average, from those of units if known."""
         values, weights = unit_values or self.unit_values(key)
         value = key.row.inverse(key.row.average(values, weights, key.parameter))
-        if key.adjustment == NO_ADJUSTMENT:
+        if key.adjustment == keys.NO_ADJUSTMENT:
             return value
         return adjusted(key, value, *self.chance(key))
 
@@ -276,17 +265,17 @@ def count_sides(ranks: Ranks) -> dict[str, int]:
     """Count the tasks of each side, and those that may be pooled; refuse ids, and words of keys."""
     labels = ranks.side
     if labels is None or (labels.vocabulary is None and not len(ranks)):
-        return {ALL_SIDES: len(ranks.above)}
+        return {keys.ALL_SIDES: len(ranks.above)}
     counts = {str(name): n for name, n in labels.counts().items()}
     if labels.vocabulary is None:
         expected = "names of sides in `side`, such as 'head' and 'tail'"
         raise InputTypeError("ranks", expected=expected, got="integer ids")
     for name in counts:
-        if not is_side_name(name):
+        if not keys.is_side_name(name):
             problem = f"a key cannot tell the side {name!r} from its other words; rename it with "
             problem += "ranks.with_labels(side=...)"
             raise InputValueError("ranks", problem)
-    pooled = len(ranks) - counts.get(UNPOOLED_SIDE, 0)
+    pooled = len(ranks) - counts.get(keys.UNPOOLED_SIDE, 0)
     if len(ranks) and not pooled:
         return counts
-    return {ALL_SIDES: pooled} | counts
+    return {keys.ALL_SIDES: pooled} | counts

@@ -14,23 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from ..errors import (
-    InputTypeError,
-    InputValueError,
-    Option,
-    argument_names,
-    warn_user,
-)
+from ..errors import InputTypeError, InputValueError, Option, argument_names, warn_user
+from ..inputs import checks
 from ..inputs.array_likes import as_array, checked_weights, integers
-from ..inputs.checks import (
-    check_length,
-    check_shape,
-    distinct_names,
-    integer,
-    is_iterable,
-    is_path_or_table,
-    number,
-)
 from ..naming import import_extra, printable, public
 from .labels import LABELS, Immutable, Labels, checked_index, named_labels
 from .protocol import COMPARABLE, PROVENANCE, Origin, Protocol
@@ -223,7 +209,7 @@ class Ranks(Immutable):
         if not isinstance(others, Mapping):
             expected = "a mapping of names to labels"
             raise InputTypeError("labels", expected=expected, got=type(others).__name__)
-        distinct_names("labels", others)
+        checks.distinct_names("labels", others)
         for name, value in values.items():
             if value is not None and name in others:
                 raise InputValueError("labels", f"{name!r} is given twice")
@@ -234,10 +220,10 @@ class Ranks(Immutable):
     @classmethod
     def from_ranks(
         cls,
-        ranks: Sequence[int] | npt.NDArray[Any] | Any,
+        ranks: Sequence[int] | npt.NDArray[Any],
         pessimistic: Sequence[int] | npt.NDArray[Any] | None = None,
         *,
-        candidates: int | Sequence[int] | npt.NDArray[Any] | None = None,
+        candidates: int | Sequence[int] | npt.NDArray[Any],
         side: LabelsLike | None = None,
         query: LabelsLike | None = None,
         target: LabelsLike | None = None,
@@ -253,16 +239,12 @@ class Ranks(Immutable):
 
         Parameters
         ----------
-        ranks : array_like of int, shape (n,), path, or table with named columns
-            The rank of each task, from 1 on; beside `pessimistic`, the optimistic rank. A file of
-            text, perhaps gzipped, names its columns in the first line, with tabs between fields (in
-            ``.csv`` commas). A table has the column rank, or optimistic and pessimistic; perhaps
-            candidates, side, relation, query, target and unit. What it has is not given again.
+        ranks : array_like of int, shape (n,)
+            The rank of each task, from 1 on; beside `pessimistic`, the optimistic rank.
         pessimistic : array_like of int, shape (n,), optional
             The last rank of the tie; >= ranks.
         candidates : array_like of int, shape (n,), or int
-            The number of candidates of each task, the true one included; >= the last rank. It is
-            needed unless a column of a table has it.
+            The number of candidates of each task, the true one included; >= the last rank.
         side, query, target, unit, relation : labels, optional
             Labels per task, as `Ranks` takes them. `compare` pairs tasks by side, relation, query
             and target.
@@ -274,13 +256,11 @@ class Ranks(Immutable):
         Raises
         ------
         TypeError
-            If ranks are not integers, or no candidates are given. In place of the middle of a tie,
-            such as 2.5, give the optimistic and the pessimistic rank.
+            If ranks are not integers. In place of the middle of a tie, such as 2.5, give the
+            optimistic and the pessimistic rank.
         ValueError
-            For a rank below 1, for a pessimistic one below the optimistic one, for fewer candidates
-            than ranks, and for a table with other columns, or with one that is given, too.
-        OSError
-            If a file cannot be read.
+            For a rank below 1, for a pessimistic one below the optimistic one, and for fewer
+            candidates than ranks.
 
         Examples
         --------
@@ -289,24 +269,6 @@ class Ranks(Immutable):
         >>> Ranks.from_ranks([1, 4], [1, 5], candidates=10).realistic
         array([1. , 4.5])
         """
-        labels: Any = {"side": side, "query": query, "target": target, "relation": relation}
-        if is_path_or_table(ranks):
-            from ..records.id_tables import read_ranks  # Ranks in memory need none of it.
-
-            options = {"pessimistic": pessimistic, "candidates": candidates, "unit": unit, **labels}
-            columns, title, where = read_ranks("ranks", ranks)
-            table = title.removeprefix("ranks: ")
-            given = {name: value for name, value in options.items() if value is not None}
-            for name in given.keys() & columns.keys():
-                raise InputValueError(name, f"a column {name} of {table} has it, too")
-            if "candidates" not in {**given, **columns}:
-                expected = f"the number for each task, as no column of {table} has it"
-                raise InputTypeError("candidates", expected=expected, got="none")
-            with argument_names(where, **dict.fromkeys(columns, title)):
-                return cls.from_ranks(**columns, **given)
-        if candidates is None:
-            expected = "the number for each task, or one for all"
-            raise InputTypeError("candidates", expected=expected, got="none")
         optimistic = _ranks_from_1("ranks", ranks, None)
         last_ranks = optimistic
         if pessimistic is not None:
@@ -319,12 +281,8 @@ class Ranks(Immutable):
         above = optimistic - 1
         tied = last_ranks - above
         ties = "unknown" if pessimistic is None else None
-        labels["queries"], labels["targets"] = labels.pop("query"), labels.pop("target")
-        # Errors of labels, of their codes and their names, call the arguments as this method does.
-        called = {"queries": "query", "targets": "target"}
-        for part in ("codes", "vocabulary"):
-            called |= {f"queries {part}": "query", f"targets {part}": "target"}
-        with argument_names(**called):
+        labels: Any = {"side": side, "queries": query, "targets": target, "relation": relation}
+        with argument_names(queries="query", targets="target"):
             return cls(above, tied, candidates, unit=unit, protocol=Protocol(ties=ties), **labels)
 
     @classmethod
@@ -460,7 +418,7 @@ class Ranks(Immutable):
         True
         """
         if seed is not None:
-            seed = integer("seed", seed, least=0)
+            seed = checks.integer("seed", seed, least=0)
         self._check_ties()
         ranks = self.above + 1
         (ties,) = np.nonzero(self.tied > 1)
@@ -786,8 +744,8 @@ def checked_counts(above: object, tied: object, candidates: Any, listed: object)
 
 def checked_audit(value: object, length: int) -> IntArray:
     """Check the counts of an audit, three to five arrays; return them as one, a row for each."""
-    check_length("audit", value)
-    parts: list[Any] = list(value) if is_iterable(value) else []
+    checks.check_length("audit", value)
+    parts: list[Any] = list(value) if checks.is_iterable(value) else []
     if not 3 <= len(parts) <= len(Audit._fields):
         raise InputTypeError("audit", expected="an Audit or three arrays", got=type(value).__name__)
     audit = np.zeros((len(Audit._fields), length), np.int64)
@@ -805,13 +763,13 @@ def checked_flags(name: str, value: object, length: int) -> npt.NDArray[np.bool_
     array = as_array(value, name, "booleans")
     if array.dtype != np.bool_ and array.size:
         raise InputTypeError(name, expected="booleans", got=f"dtype {array.dtype}")
-    check_shape(name, array.shape, (length,), f"{length} booleans, one for each task")
+    checks.check_shape(name, array.shape, (length,), f"{length} booleans, one for each task")
     return array.astype(bool)
 
 
 def check_level(level: object, gains: FloatArray | None) -> float:
     """Check a relevance level: a finite number above 0, which one of the gains reaches."""
-    value = number("relevance_level", level)
+    value = checks.number("relevance_level", level)
     if not 0 < value < math.inf:
         expected = "a finite number above 0"
         raise InputValueError("relevance_level", expected=expected, got=f"{value:g}")

@@ -264,7 +264,10 @@ def count_unfiltered(ranks: Ranks) -> int:
     protocol = ranks.protocol
     has_all = protocol.candidates == "all" and not protocol.filter_rule and protocol.nan != "omit"
     orders = {origin.digests[0] for origin in ranks.origins}
-    are_same = len(orders) == 1 and (DATASET not in ranks._labels or "by name" in min(orders))
+    order = min(orders, default="")
+    n_entities = order.partition(" ")[0].replace(",", "")  # "": nobody said how many there are.
+    are_same = DATASET not in ranks._labels or "by name" in order
+    are_same &= len(orders) == 1 and n_entities.isdecimal()
     side = ranks.side
     is_of_triples = side is not None and not {"head", "tail"}.isdisjoint(side.vocabulary or ())
     if len(ranks.origins) < 2 or not (is_of_triples and has_all and protocol.filter and are_same):
@@ -272,7 +275,7 @@ def count_unfiltered(ranks: Ranks) -> int:
     codes = [ranks._labels[name].codes for name in ("side", "queries", "targets")]
     queries = factorize(*codes[:2]).codes
     most_known = np.bincount(distinct_rows([queries, codes[2]])[0])
-    known = int(min(orders).split()[0].replace(",", "")) - ranks.candidates + 1
+    known = int(n_entities) - ranks.candidates + 1
     np.maximum.at(most_known, queries, known)
     return int(np.count_nonzero(known < most_known[queries]))
 
@@ -307,7 +310,16 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule, *, are_apart: bool) -> Rank
         number = f"{len(again):,} of {len(ranks):,} tasks are there twice or more"
         positions = f"the first at the positions {first[again[0]]} and {again[0]}"
         problem = f"{number}, {positions} ({describe_task(identity, again[0])})"
-        names = [] if ranks.answers is None else [_NAMES]
+        if _are_runs(ranks, first):
+            problem += "; each is there as often, and runs of one model are not joined: they are a "
+            problem += "list, which compare and table take"
+        listed = ranks._arrays.get("listed")
+        is_listed_twice = listed is None or (listed[again] & listed[first[again]]).any()
+        names = []
+        if ranks.answers is not None and is_listed_twice:
+            names = [_NAMES]
+        elif ranks.answers is not None:  # Folds with the judgements of all are no data sets.
+            problem += "; no answer is in the lists of two parts"
         ways = [*names, *_ways_with_repeats(ranks, repeats)]
         raise InputValueError("parts", problem, remedies=ways)
     _refuse_to_drop(ranks, repeats)
@@ -337,9 +349,15 @@ def _ways_with_repeats(ranks: Ranks, repeats: Repeats) -> list[Option]:
     with suppress(InputValueError):
         _refuse_to_drop(ranks, repeats)
         ways.append(Option("repeats", "drop", "counts what folds or batches share once"))
-    if ranks.answers is None:
+    if ranks.answers is None and not _are_runs(ranks, repeats[1]):
         ways.append(Option("repeats", "keep", "counts it each time"))
     return ways
+
+
+def _are_runs(ranks: Ranks, first: IntArray) -> bool:
+    """Return whether all tasks come again, each as often, so that an interval would be of runs."""
+    times = np.bincount(first)
+    return ranks.answers is None and len(distinct(times[times > 0])) == 1
 
 
 def _refuse_to_drop(ranks: Ranks, repeats: Repeats) -> None:

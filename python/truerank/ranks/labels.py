@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -11,16 +11,8 @@ import numpy as np
 from .. import _core
 from ..arrays.row_keys import count_values
 from ..errors import InputTypeError, InputValueError
+from ..inputs import checks
 from ..inputs.array_likes import as_array, index_array, integers
-from ..inputs.checks import (
-    by_position,
-    check_length,
-    check_range,
-    distinct_names,
-    has_dimensions,
-    is_integer,
-    is_iterable,
-)
 from ..naming import printable, public
 
 if TYPE_CHECKING:
@@ -98,7 +90,19 @@ class Labels(Immutable):
     vocabulary: tuple[str, ...] | None
 
     def __init__(self, codes: Codes, vocabulary: Names | None = None) -> None:
-        self.__dict__.update(vars(_of_codes("labels", codes, vocabulary)))
+        self.__dict__.update(vars(_read_codes("labels", codes, vocabulary)))
+
+    if not TYPE_CHECKING:  # A type checker that read this would accept any name.
+
+        def __getattr__(self, name: str) -> Any:
+            """Make labels that `labels_when_asked` has promised, the first time one is read."""
+            make = self.__dict__.get("make")
+            if make is not None and name in ("codes", "vocabulary"):
+                self.__dict__.update(vars(make()))
+                self.__dict__.pop("make", None)  # What they are made of is needed no longer.
+            if name not in self.__dict__:
+                raise AttributeError(name)
+            return self.__dict__[name]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return labels_of_codes, (self.codes, self.vocabulary)
@@ -167,7 +171,7 @@ class Labels(Immutable):
         array([ True, False])
         """
         equal: npt.NDArray[np.bool_]
-        if is_integer(other):
+        if checks.is_integer(other):
             self._check_type([other], are_ids=True)
             equal = np.equal(self.codes, other)
             return equal
@@ -233,10 +237,10 @@ def as_labels(name: str, value: Any, length: int) -> Labels:
         return labels_of_codes(np.zeros(length, dtype=np.int64), (value,))
     if isinstance(value, Labels):
         labels = value
-    elif isinstance(value, tuple) and len(value) == 2 and has_dimensions(value[0]):
-        labels = _of_codes(name, *value)
+    elif isinstance(value, tuple) and len(value) == 2 and checks.has_dimensions(value[0]):
+        labels = _read_codes(name, *value)
     else:
-        labels = _of_values(name, by_position(name, value))
+        labels = _read_values(name, checks.by_position(name, value))
     if len(labels) != length:
         raise InputValueError(name, expected=f"{length} labels, one for each task", got=len(labels))
     return labels
@@ -251,6 +255,17 @@ def labels_of_codes(codes: IntArray, vocabulary: tuple[str, ...] | None = None) 
     codes = np.ascontiguousarray(codes, np.int64).view()
     codes.flags.writeable = False
     labels.__dict__.update(codes=codes, vocabulary=vocabulary)
+    return labels
+
+
+def labels_when_asked(make: Callable[[], Labels]) -> Labels:
+    """Return labels that are made the first time somebody reads them.
+
+    >>> labels_when_asked(lambda: Labels([0, 0], ("head", "tail"))).counts()
+    {'head': 2, 'tail': 0}
+    """
+    labels = Labels.__new__(Labels)
+    labels.__dict__["make"] = make
     return labels
 
 
@@ -274,6 +289,8 @@ def named_labels(values: Mapping[str, Any], length: int) -> dict[str, Labels]:
 
 def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
     """Join labels over tasks; vocabularies are merged in order of appearance."""
+    if all("make" in vars(part) for part in parts):  # Nobody has asked for any of them.
+        return labels_when_asked(lambda: join_labels(name, [part[:] for part in parts]))
     codes = [part.codes for part in parts]
     vocabularies = [part.vocabulary for part in parts]
     first = vocabularies[0]
@@ -322,25 +339,25 @@ def describe_task(labels: Mapping[str, Labels], i: int) -> str:
     )
 
 
-def _of_codes(name: str, codes: object, vocabulary: object) -> Labels:
+def _read_codes(name: str, codes: object, vocabulary: object) -> Labels:
     """Read labels that are codes, and what these stand for."""
-    array = integers(f"{name} codes", codes)
+    array = integers(f"{name}: codes", codes)
     if vocabulary is None:
         return labels_of_codes(array, None)
-    words = distinct_names(f"{name} vocabulary", vocabulary)
-    check_range(f"{name} codes", array, len(words), "names in the vocabulary")
+    words = checks.distinct_names(f"{name}: vocabulary", vocabulary)
+    checks.check_range(f"{name}: codes", array, len(words), "names in the vocabulary")
     return labels_of_codes(array, words)
 
 
-def _of_values(name: str, value: Any) -> Labels:
+def _read_values(name: str, value: Any) -> Labels:
     """Read labels that are names or ids, one for each task."""
-    is_flat = is_iterable(value) and getattr(value, "ndim", 1) == 1
+    is_flat = checks.is_iterable(value) and getattr(value, "ndim", 1) == 1
     if isinstance(value, bytes | dict | set | frozenset) or not is_flat:
         forms = "a str for all tasks, a sequence of str or int, or a (codes, vocabulary) pair"
         raise InputTypeError(name, expected=forms, got=type(value).__name__)
     if isinstance(value, np.ndarray) and value.dtype.kind not in "UOT":  # T is text of any width.
         return labels_of_codes(integers(name, value), None)
-    check_length(name, value)
+    checks.check_length(name, value)
     items = value.tolist() if isinstance(value, np.ndarray) else list(value)
     names = _core.plain_names(items)  # None unless all are plain str.
     if names:

@@ -127,11 +127,9 @@ def _protocol(saved: Any) -> Protocol:
     unknown = saved["comparable"].keys() - set(COMPARABLE)
     if unknown:
         raise ValueError(f"written by a newer truerank, whose protocol has {', '.join(unknown)}")
-    fields = dict(saved["comparable"])
-    for name, value in saved["provenance"].items():
-        if name in PROVENANCE:  # A later version may have others, which no reader needs.
-            fields[name] = value
-    return Protocol(**fields)
+    # A later version may have other provenance, which no reader needs.
+    provenance = {name: x for name, x in saved["provenance"].items() if name in PROVENANCE}
+    return Protocol(**saved["comparable"], **provenance)
 
 
 def _origins(saved: list[Any], ranks: Ranks) -> tuple[Origin, ...]:

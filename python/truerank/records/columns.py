@@ -19,17 +19,8 @@ import numpy as np
 
 from .. import _core
 from ..errors import InputTypeError, InputValueError, Option
+from ..inputs import checks
 from ..inputs.array_likes import as_array, device_name, index_array, refuse_mask
-from ..inputs.checks import (
-    check_length,
-    check_shape,
-    is_integer,
-    is_iterable,
-    is_number,
-    plain_names,
-    refuse_index,
-    without_index,
-)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -44,7 +35,7 @@ if TYPE_CHECKING:
 MAX_COLUMNS = 1000  # No table of facts has as many columns.
 NUMBERS = ("score", "rank", "relevance")  # The roles of numbers: the first that text has is read.
 RANK_NUMBERS = ("rank", "optimistic", "pessimistic", "candidates")
-RANK_LABELS = ("side", "relation", "query", "target", "unit")
+RANK_COLUMNS = (*RANK_NUMBERS, "side", "relation", "query", "target", "unit")
 FIRST_ROWS = 1000  # By these a column without a role is chosen, or is not.
 _KINDS_OF_NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 _NONES = ("NoneType", "NAType", "NaTType")  # types of missing values
@@ -68,6 +59,7 @@ class Door:
     mappings: str = ""  # what a mapping by query may be; "": rows belong to no queries
     unnamed: str = ""  # The only column of another name has this role, if any.
     too_large: float = float("inf")  # No number of a query is as large.
+    has_option: bool = True  # Whether `columns` is an option of who reads the table.
 
     @cached_property
     def needed_roles(self) -> list[str]:
@@ -93,16 +85,17 @@ class Door:
         >>> FACTS.role_of("h"), JUDGEMENTS.role_of("query-id"), FACTS.role_of("weight")
         ('head', 'query', None)
         """
-        if is_integer(name):
+        if checks.is_integer(name):
             name = str(name)
         return next((role for role, names in self.roles.items() if name in names), None)
 
-    def way_to_name(self, width: int) -> Option:
-        """Return the option that says which of so many columns are meant."""
+    def ways_to_name(self, width: int) -> list[Option]:
+        """Return the option that says which of so many columns are meant, if there is one."""
         roles = list(self.needed_roles)
         if self.needed < width:
             roles += [role for role in NUMBERS if role in self.roles][:1]
-        return Option("columns", dict.fromkeys(roles, "..."), "says which are meant")
+        way = Option("columns", dict.fromkeys(roles, "..."), "says which are meant")
+        return [way] if self.has_option else []
 
     def fits(self, width: int, are_placed: bool) -> bool:
         """Return whether rows may have this number of columns, if names or numbers place them."""
@@ -165,14 +158,6 @@ LISTS = Door(
     "first]}, or TopK(ids, scores)",
     mappings="{query: {id: score}}, or {query: [ids, the best first]}",
 )
-# The columns of ranks that another tool computed, as `Ranks.from_ranks` calls them.
-RANKS = Door(
-    "ranks",
-    {name: frozenset({name}) for name in (*RANK_NUMBERS, *RANK_LABELS)},
-    needed=0,
-    forms="ranks as integers, a path, or a table with named columns",
-    mappings="none",
-)
 
 
 def list_door(roles: Mapping[str, str]) -> Door:
@@ -218,9 +203,8 @@ def check_columns(columns: Any, door: Door) -> dict[str, str | int] | None:
         raise InputTypeError("columns", expected=expected, got=repr(columns))
     checked: dict[str, str | int] = {}
     for role, column in columns.items():
-        if role not in door.roles or not (isinstance(column, str) or is_integer(column)):
-            got = Option("columns", {role: column})
-            raise InputTypeError("columns", expected=expected, got=got)
+        if role not in door.roles or not (isinstance(column, str) or checks.is_integer(column)):
+            raise InputTypeError("columns", "", expected, Option("columns", {role: column}))
         checked[role] = column if isinstance(column, str) else int(column)
     has_all = checked.keys() >= set(door.needed_roles)
     if not has_all or len(set(checked.values())) < len(checked):
@@ -317,7 +301,7 @@ def find_columns(
         elif width < door.needed:  # as in AnyBURL's predictions
             expected += "; a row, or a line, for each entry"
         else:
-            ways = [door.way_to_name(width)]
+            ways = door.ways_to_name(width)
         raise InputValueError(argument, expected=expected, got=got, remedies=ways)
     if has_further:
         places.update(zip(map(str, range(door.needed, width)), without_role, strict=False))
@@ -361,7 +345,7 @@ def refuse_left_out_numbers(
     number = left_out[0]
     role: str | None = "score" if door.is_of_lists else "relevance"
     if number in NUMBERS:
-        role = door.role_of(number)
+        role = number if number in door.roles else None  # In qrels a score may be a run's.
     ways = []
     if with_name and role is not None:
         ways = [Option("columns", {**form.columns, role: number}, "reads it")]
@@ -515,7 +499,9 @@ def read_column(
         is_wrong = [not isinstance(value, str) for value in elements]
     i = is_wrong.index(True)
     got = f"{elements[i]!r} {where(i)}"
-    if isinstance(elements[i], str) or is_integer(elements[i]):  # Others are of another type.
+    if isinstance(elements[i], str) or checks.is_integer(
+        elements[i]
+    ):  # Others are of another type.
         expected += ", all of one type"
         got += " (str(...) of each makes labels of all)"
     else:
@@ -529,7 +515,7 @@ def _describe_element(value: Any) -> str:
     is_float = isinstance(value, (float, np.floating, np.datetime64))
     if isinstance(value, Mapping):  # a hit of a search
         return f"a dict with keys {first_names(list(value), 8)}; a table has a row for each hit"
-    if isinstance(value, (list, tuple)) and len(value) == 2 and is_number(value[1]):
+    if isinstance(value, (list, tuple)) and len(value) == 2 and checks.is_number(value[1]):
         return "a pair; a table has a row for each, a mapping has each id once"
     if isinstance(value, (list, tuple, np.ndarray)):
         return f"a list of {len(value)}, where one id stands"
@@ -546,13 +532,13 @@ def _read_elements(name: str, values: Any, expected: str) -> Any:
     if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "iu":
         return values  # This is the usual case, and costs as little as possible.
     refuse_mask(name, values, expected)
-    if isinstance(values, (str, bytes, Mapping)) or not is_iterable(values):
+    if isinstance(values, (str, bytes, Mapping)) or not checks.is_iterable(values):
         raise InputTypeError(name, expected=expected, got=repr(values))
-    check_length(name, values)
+    checks.check_length(name, values)
     if not hasattr(values, "__array__") and not device_name(values):
         return list(values)
-    array = as_array(without_index(values), name, expected)
-    check_shape(name, array.shape, 1, "a 1-D array")
+    array = as_array(checks.without_index(values), name, expected)
+    checks.check_shape(name, array.shape, 1, "a 1-D array")
     if array.dtype.kind in "iu":
         return array
     if array.dtype.kind in "mMV":  # `tolist` would make integers of dates.
@@ -567,9 +553,9 @@ def is_integer_type(kind: type) -> bool:
 
 def checked_names(argument: str, values: Any) -> Names:
     """Return names, which are all str or all int, as they came."""
-    refuse_index(argument, values)
+    checks.refuse_index(argument, values)
     column = read_column(argument, values, "names that are str or int")
-    return plain_names(column.listed) if column.has_labels else column.entries()
+    return checks.plain_names(column.listed) if column.has_labels else column.entries()
 
 
 def joined_rows(

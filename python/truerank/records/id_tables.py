@@ -20,19 +20,12 @@ import numpy as np
 
 from .. import _core
 from ..arrays.input_files import file_state, is_npy, read_npy
-from ..errors import InputTypeError, InputValueError, Option
+from ..errors import InputTypeError, InputValueError, Option, argument_names
+from ..inputs import checks
 from ..inputs.array_likes import as_array, index_array
-from ..inputs.checks import (
-    NUMBERED,
-    check_size,
-    class_if_imported,
-    is_frame,
-    is_integer,
-    is_iterable,
-    named_columns,
-    refuse_index,
-)
 from ..naming import format_count
+from ..ranks import Ranks
+from . import text
 from .columns import (
     FACTS,
     JUDGEMENTS,
@@ -40,8 +33,8 @@ from .columns import (
     NO_FORM,
     NUMBERS,
     PAIRS,
+    RANK_COLUMNS,
     RANK_NUMBERS,
-    RANKS,
     Column,
     Door,
     Form,
@@ -54,22 +47,12 @@ from .columns import (
     refuse_left_out_numbers,
     refuse_matrix_of_grades,
 )
-from .text import (
-    find_form,
-    find_line_number,
-    is_id,
-    is_integer_text,
-    is_path,
-    parse_number,
-    read_fields,
-    read_rows,
-)
 from .vocabularies import MAX_IDS, Vocabulary, align
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..inputs.progress_listeners import Listener
-    from .columns import ColumnsOption, Where
+    from .columns import ColumnsOption
 
     ProgressOption = bool | Listener | None
     NameTables = dict[str, _core.Names]  # by vocabulary; tables share them, and add theirs
@@ -113,7 +96,7 @@ class IdTable:
         if self.form.has_comments:  # Comments and repeated rows are left out: a row is no line.
             return column
         has_header = self.form.header > 0
-        return f"{column} of line {find_line_number(self.path, row + has_header)}"
+        return f"{column} of line {text.find_line_number(self.path, row + has_header)}"
 
     def without_rows(self) -> IdTable:
         """Return what is known of the table as a whole."""
@@ -165,7 +148,7 @@ def read_table(
     _refuse_columns_by_role(argument, value, door)
     if door.mappings and isinstance(value, Mapping):
         return _read_mapping(argument, value, door)
-    if not is_path(value):
+    if not text.is_path(value):
         return _read_values(argument, value, door, columns, names, has_further)
     path = os.fsdecode(value)
     title = f"{argument}: {path}"
@@ -174,16 +157,20 @@ def read_table(
             raise InputTypeError(argument, expected=door.forms, got=f"the array in {path}")
         array = read_npy(argument, path)
         return _read_values(title, array, door, columns, names, has_further)
-    form = find_form(argument, path, door, header=header, columns=columns, has_further=has_further)
+    form = text.find_form(
+        argument, path, door, header=header, columns=columns, has_further=has_further
+    )
     if form is None:
         return IdTable({}, title=title)
     file = file_state(path)
     id_places = {role: place for role, place in form.places.items() if role not in NUMBERS}
     names_by_place = {place: role_names(door, role, names) for role, place in id_places.items()}
-    by_place, numbers, n_comments = read_rows(argument, path, door, form, names_by_place, progress)
+    by_place, numbers, n_comments = text.read_rows(
+        argument, path, door, form, names_by_place, progress
+    )
     labels = {role: by_place[place] for role, place in id_places.items()}
     left_out = [place for place in by_place if place not in names_by_place]
-    values = [(place, list(map(parse_number, by_place[place].listed))) for place in left_out]
+    values = [(place, list(map(text.parse_number, by_place[place].listed))) for place in left_out]
     refuse_left_out_numbers(title, door, form, values)
     if n_comments:
         form = replace(form, left_out=(*form.left_out, format_count(n_comments, "comment")))
@@ -203,7 +190,7 @@ def _read_values(
     form = find_columns(title, column_names, len(elements), door, columns, has_further=has_further)
     refuse_left_out_numbers(title, door, form, enumerate(elements))
     if isinstance(elements, np.ndarray):  # Integers are looked at and copied at once.
-        check_size(title, elements.shape[1])
+        checks.check_size(title, elements.shape[1])
         ids = index_array(title, elements[list(form.places.values())], copy=False)
         ids_by_role = dict(zip(form.places, map(Column, ids), strict=True))
         return IdTable(ids_by_role, title=title, form=form)
@@ -296,7 +283,7 @@ def _find_column(
     column = values
     if not isinstance(column, Column):
         # Another column may hold weights.
-        ways = [] if role in roles else [door.way_to_name(door.needed)]
+        ways = [] if role in roles else door.ways_to_name(door.needed)
         column = read_column(title, values, expected, "in row {}".format, remedies=ways)
     labels: Any = column.labels
     if labels is None:
@@ -336,21 +323,23 @@ def read_columns(
     table = _without_stream(value)
     if isinstance(table, np.ndarray) and table.ndim == 1 and table.dtype.names:
         return [table[name] for name in table.dtype.names], list(table.dtype.names)
-    if isinstance(table, class_if_imported("pyarrow", "Table")):
+    if isinstance(table, checks.class_if_imported("pyarrow", "Table")):
         elements = []
         for column in table.columns:
             has_ints = column.null_count == 0 and "int" in str(column.type)
             elements.append(np.asarray(column) if has_ints else column.to_pylist())
         return elements, list(table.column_names)
-    if is_frame(table):
+    if checks.is_frame(table):
         elements = _split_frame(table)
         names = list(table.columns)
-        if named_columns(argument, table) is not NUMBERED and names != list(range(len(names))):
+        if checks.named_columns(argument, table) is not checks.NUMBERED and names != list(
+            range(len(names))
+        ):
             return elements, names
         if columns is None:
-            way = door.way_to_name(len(elements))
+            ways = door.ways_to_name(len(elements))
             got = "a frame whose columns are numbered"
-            raise InputValueError(argument, expected="columns with names", got=got, remedies=[way])
+            raise InputValueError(argument, expected="columns with names", got=got, remedies=ways)
     elif isinstance(table, tuple) and not hasattr(table, "_fields") and not door.is_of_lists:
         elements = _split_tuple(argument, table)
     elif door.mappings:
@@ -366,9 +355,9 @@ def read_columns(
 
 def _without_stream(value: Any) -> Any:
     """Return a stream of Arrow, such as a relation of DuckDB, as a table; others as they are."""
-    is_arrow_column = isinstance(value, class_if_imported("pyarrow", "ChunkedArray"))
+    is_arrow_column = isinstance(value, checks.class_if_imported("pyarrow", "ChunkedArray"))
     is_series = hasattr(value, "dtype") or is_arrow_column
-    if is_series or is_frame(value) or not hasattr(value, "__arrow_c_stream__"):
+    if is_series or checks.is_frame(value) or not hasattr(value, "__arrow_c_stream__"):
         return value
     try:
         return import_module("pyarrow").table(value)
@@ -391,8 +380,8 @@ def read_keys(argument: str, keys: Any, roles: Sequence[str]) -> list[Any]:
     table = (keys,) if len(roles) == 1 and is_column(keys) else keys
     values = table if isinstance(table, tuple) else [table]
     for value in values:
-        refuse_index(argument, value)
-    door = Door("keys", names_by_role, len(roles), forms=forms)
+        checks.refuse_index(argument, value)
+    door = Door("keys", names_by_role, len(roles), forms=forms, has_option=False)
     columns, column_names = read_columns(argument, table, door)
     if not len(columns[0]):  # Of no keys nothing says how many columns they have.
         return [columns[0]] * len(roles)
@@ -478,7 +467,11 @@ def is_column(value: Any) -> bool:
     """Return whether this is one-dimensional: a list, an array, a Series, a tensor, a range."""
     if isinstance(value, (list, tuple)):
         return True
-    if isinstance(value, (str, bytes, Mapping)) or is_frame(value) or not is_iterable(value):
+    if (
+        isinstance(value, (str, bytes, Mapping))
+        or checks.is_frame(value)
+        or not checks.is_iterable(value)
+    ):
         return False
     return len(getattr(value, "shape", (0,))) == 1
 
@@ -511,7 +504,7 @@ def make_vocabulary(
     # Labels that several columns share are read once.
     listed = {id(column.labels): column.listed for column in columns if column.has_labels}
     labels = sorted(set().union(*listed.values()))
-    are_all_integers = is_further and all(map(is_integer_text, labels))
+    are_all_integers = is_further and all(map(text.is_integer_text, labels))
     if are_all_integers:
         are_text = all(column.is_text for column in columns if column.has_labels)
         if not labels or (text_has_ids and are_text):
@@ -529,12 +522,12 @@ def make_vocabulary(
         if len(table) and not table.columns[role].has_labels:
             got = f"ids {table.where(role, 0)}"
             raise InputValueError(table.title, expected="labels, as other splits have", got=got)
-    if not is_further and all(map(is_id, labels)):
+    if not is_further and all(map(text.is_id, labels)):
         expected = "labels in the order of their ids, as those in the facts are all numbers, such "
         expected += f"as {labels[0]!r}"
         ways = [Option(argument, ..., "gives their order", call=f"Task(..., {argument}=names)")]
         columns = [x for table in tables for role, x in table.columns.items() if not role.isdigit()]
-        if has_text and all(is_id(label) for column in columns for label in column.listed):
+        if has_text and all(text.is_id(label) for column in columns for label in column.listed):
             ways.append(Option("ids", True, "says that text has ids", call="Task(..., {})"))
         raise InputValueError(argument, expected=expected, got="none", remedies=ways)
     return replace(Vocabulary.infer(argument, tuple(labels)), is_of_facts=not is_further)
@@ -557,85 +550,51 @@ def align_columns(
 # -- ranks of another tool -------------------------------------------------------------------------
 
 
-def read_ranks(argument: str, value: Any) -> tuple[dict[str, Any], str, Where]:
-    """Read ranks from a file of text, or from a table whose columns have names.
+def read_ranks(argument: str, path: str, candidates: int | None = None) -> Ranks:
+    """Read the ranks of another tool from text, whose first line names the columns.
 
-    Returns the arguments of `Ranks.from_ranks`, what messages call the table, and the place of each
-    row. The first line of text has the names, and its fields of labels are str.
+    They are those of `Ranks.from_ranks`; labels are str. `candidates` is the number of each task
+    where no column has it.
     """
-    title = argument
-    where: Where = "row {}".format
-    names: Sequence[Any]
-    if is_path(value):
-        path = os.fsdecode(value)
-        title = f"{argument}: {path}"
-        names, lines = _read_rank_lines(argument, path)
-        numbers = list(lines)
-        fields = list(zip(*lines.values(), strict=True)) or [()] * len(names)
-        elements: Any = [
-            [int(x) if name in RANK_NUMBERS and is_integer_text(x) else x for x in column]
-            for name, column in zip(names, fields, strict=True)
-        ]
-
-        def where(row: int) -> str:
-            return f"line {numbers[row]}"
-
-    elif is_frame(value) and named_columns(argument, value) is NUMBERED:
-        got = "a frame whose columns are numbered"
-        raise InputValueError(argument, expected="columns with names", got=got)
-    else:
-        elements, column_names = read_columns(argument, value, RANKS)
-        names = column_names or ()
-        _check_rank_names(title, names)
-    columns: dict[str, Any] = {}
-    for name, values in zip(names, elements, strict=True):
-        if name in RANK_NUMBERS:
-            columns[name] = _read_rank_numbers(title, name, values, where)
-        else:
-            expected = f"integers or labels, none empty, in column {name}"
-            column = read_column(title, values, expected, lambda row: f"in {where(row)}")
-            columns[name] = column.labels if column.has_labels else column.ids
-            if column.has_labels and "" in columns[name]:
-                raise InputValueError(title, expected=expected, got="''")
-    columns["ranks"] = columns.pop("rank" if "rank" in columns else "optimistic")
-    return columns, title, where
-
-
-def _read_rank_lines(argument: str, path: str) -> tuple[list[str], dict[int, list[str]]]:
-    """Read the names in the first line of a file of ranks, and the fields of the others."""
     title = f"{argument}: {path}"
-    lines = dict(read_fields(argument, path))
+    lines = dict(text.read_fields(argument, path))
     names = lines.pop(next(iter(lines), 0), [])
     _check_rank_names(title, names)
     for number, fields in lines.items():
         if len(fields) != len(names) or not all(fields):
-            expected = f"{len(names)} fields, none empty"
-            got = ", ".join(map(repr, fields))
+            expected, got = f"{len(names)} fields, none empty", ", ".join(map(repr, fields))
             raise InputValueError(title, expected=expected, got=got, place=f"line {number}")
-    return names, lines
+    numbers = list(lines)
+    columns: dict[str, Any] = {name: [] for name in names}
+    for number, fields in lines.items():
+        for name, word in zip(names, fields, strict=True):
+            if name in RANK_NUMBERS and not text.is_integer_text(word):
+                expected = f"an integer as the {name} (columns optimistic and pessimistic have "
+                expected += "both ends of a tie)"
+                raise InputValueError(title, "", expected, word, place=f"line {number}")
+            columns[name].append(int(word) if name in RANK_NUMBERS else word)
+    if "candidates" in columns and candidates is not None:
+        raise InputValueError("candidates", f"a column candidates of {path} has it, too")
+    columns.setdefault("candidates", candidates)
+    if columns["candidates"] is None:
+        expected = f"the number for each task, as no column of {path} has it"
+        raise InputTypeError("candidates", expected=expected, got="none")
+    columns["ranks"] = columns.pop("rank" if "rank" in columns else "optimistic")
+    with argument_names(lambda row: f"line {numbers[row]}", **dict.fromkeys(columns, title)):
+        return Ranks.from_ranks(**columns)
 
 
-def _check_rank_names(title: str, names: Sequence[Any]) -> None:
+def _check_rank_names(title: str, names: Sequence[str]) -> None:
     """Refuse names that are not those of columns of ranks."""
-    known_names = ", ".join(RANKS.roles)
+    known = ", ".join(RANK_COLUMNS)
     rank_names = {"rank", "optimistic", "pessimistic"}.intersection(names)
     expected = ""
-    if not RANKS.roles.keys() & set(names):
-        expected = f"a first line that names columns ({known_names}), with tabs between them (in "
-        expected += ".csv commas) and without quotes"
-    elif not RANKS.roles.keys() >= set(names) or len(set(names)) < len(names):
-        expected = f"columns of {known_names}, each once"
+    if not set(RANK_COLUMNS) & set(names):
+        expected = f"a first line that names columns ({known}), with tabs between them (in .csv "
+        expected += "commas) and without quotes"
+    elif not set(RANK_COLUMNS) >= set(names) or len(set(names)) < len(names):
+        expected = f"columns of {known}, each once"
     elif rank_names not in ({"rank"}, {"optimistic", "pessimistic"}):
         expected = "a column rank, or the two columns optimistic and pessimistic"
     if expected:
-        raise InputValueError(title, expected=expected, got=", ".join(map(str, names)))
-
-
-def _read_rank_numbers(title: str, name: str, values: Any, where: Where) -> list[int]:
-    """Read a column of integers."""
-    for row, element in enumerate(values):
-        if not is_integer(element):
-            expected = f"an integer as the {name} (columns optimistic and pessimistic have both "
-            expected += "ends of a tie)"
-            raise InputTypeError(title, expected=expected, got=element, place=where(row))
-    return list(map(int, values))
+        raise InputValueError(title, expected=expected, got=", ".join(names))

@@ -24,7 +24,7 @@ from ..counting.lists import PAD, TopK, as_lists, best_rows
 from ..counting.orders import describe_rising_ranks
 from ..errors import InputError, InputTypeError, InputValueError, Option, UnknownKeyError
 from ..inputs.array_likes import as_array, index_array, read_only, refuse_rounded, widen_bfloat16
-from ..inputs.checks import choice, distinct_names, is_number, is_sparse, without_index
+from ..inputs.checks import choice, distinct_names, instance, is_number, is_sparse, without_index
 from ..inputs.rules import PLAIN
 from ..inputs.selection import lengths_to_indptr
 from ..naming import public
@@ -146,8 +146,9 @@ def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgement
         table = replace(table, values={"relevance": grades})
         names = table.form.columns
         if columns is None and names.get("relevance") == "score" and grades.dtype.kind == "f":
-            highest = grades.max(initial=0)  # Fractions above 1 are those of a run.
-            ways = [Option("columns", names, "takes fractions")] if highest <= 1 else []
+            highest = grades.max(initial=0)
+            are_of_run = highest > 1 or grades.min(initial=0) < 0
+            ways = [] if are_of_run else [Option("columns", names, "says that they are grades")]
             expected = "whole grades in column 'score', as BEIR has, no scores of a run"
             got = f"fractions, up to {highest:g}"
             raise InputValueError(table.title, "", expected, got, remedies=ways)
@@ -458,19 +459,19 @@ def read_lists(
     They are what `read_run` returned, or reads; ``{query: {id: score}}``, or ``{query: [ids, the
     best first]}``; or a table. Without scores, a column of ranks, or else the order of rows, says
     all. `duplicates` are as in `read_run`; None: they are an error, and the caller has no such
-    option. The `rules` say which scores are the best. `roles` are those of a query, whose key is a
-    tuple if there are several, and then that of what is listed, as `list_door` takes them.
+    option, nor `columns`. The `rules` say which scores are the best. `roles` are those of a query,
+    whose key is a tuple if there are several, and of what is listed, as `list_door` takes them.
     Lists of the file of `answers`, the table of right answers, are refused.
 
     >>> read_lists("ids", {"q1": {"d7": 2.5, "d3": 1.5}})["q1"]
     {'d7': 2.5, 'd3': 1.5}
     """
     door = LISTS if "query" in roles else list_door(roles)
+    door = replace(door, has_option=duplicates is not None)
     columns = check_columns(columns, door)
     if isinstance(value, Lists) and len(roles) == 2:
         if value.has_greatest and rules.is_ascending:
-            advice = "hand over the path in its place"
-            raise InputValueError(argument, f"read_run kept the greatest of scores: {advice}")
+            raise InputValueError(argument, "read_run kept the greatest scores: hand over the path")
         _refuse_answers(argument, value, answers)
         return value
     try:
@@ -517,9 +518,9 @@ def _refuse_answers(argument: str, lists: IdTable | Lists, answers: IdTable) -> 
         return
     problem = "this is the file of the right answers: expected another one"
     ways = []
-    if grade_place is not None:
+    if grade_place is not None and answers.form.width > len(answers.form.places):
         problem += ", or one with relevance and score"
-        ways = [LISTS.way_to_name(answers.form.width)]
+        ways = LISTS.ways_to_name(answers.form.width)
     raise InputValueError(argument, problem, place=lists.path, remedies=ways)
 
 
@@ -637,13 +638,14 @@ def _rows_once(
         if are_joined and not other_lists:
             other_lists = "; rows of a query stand apart, as of lists that were joined"
         ways = []
-        if name in (PAD, str(PAD), ""):
+        is_of_list = entries.columns["query"].ids == entries.columns["query"].ids[unlike_rows[0]]
+        last_two = entries.columns["document"].select(np.flatnonzero(is_of_list)[-2:]).entries()
+        # Many pad with zeros.
+        if name in (PAD, str(PAD), "") or (scores is None and set(last_two) <= {0, "0"}):
             problem += "; lists are of unlike lengths, without padding"
         elif duplicates is not None and not other_lists:
-            effect = "counts each at its best score"
-            if scores is None:
-                effect = "counts each where it stands first"
-            ways = [Option("duplicates", "first", effect)]
+            place = "where it stands first" if scores is None else "at its best score"
+            ways = [Option("duplicates", "first", f"counts each {place}")]
         problem += other_lists
         raise InputValueError(argument, problem, place=entries.path, remedies=ways)
     if scores is not None:
@@ -797,8 +799,7 @@ def write_run(
         raise InputValueError("ids", expected=expected, got=int(lists.ids.min()))
     query_names = _run_names("queries", queries, len(lists.indptr) - 1)
     entity_names = _run_names("entities", entities, int(lists.ids.max(initial=-1)) + 1)
-    if not isinstance(tag, str):
-        raise InputTypeError("tag", expected="str", got=type(tag).__name__)
+    instance("tag", tag, str)
     _run_fields("tag", [tag])
     entry = _first_repeated(lists.indptr, lists.ids, len(entity_names))
     if entry is not None:

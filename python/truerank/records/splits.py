@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
-from ..arrays.row_keys import RowKeys, count_values, factorize, first_equals, look_up
+from ..arrays.row_keys import RowKeys, count_values, factorize, first_equals, look_up, without
 from ..errors import InputTypeError, InputValueError, Option, warn_user
 from ..inputs.checks import choice, class_if_imported, flag, is_frame
 from ..inputs.rules import LISTED
@@ -22,7 +22,7 @@ from ..naming import format_count, printable
 from .columns import FIRST_ROWS, Column, Door, check_columns
 from .id_tables import NO_TABLE, IdTable, align_columns, make_vocabulary, read_table
 from .text import is_integer_text, is_path, parse_number, refuse_unsaid_headers, unsaid_header
-from .vocabularies import Vocabulary
+from .vocabularies import NO_NUMBER, Vocabulary
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -180,10 +180,8 @@ def read_tables(
     vocabularies, ids = _align_roles(tables, roles, door, orders, given, has_ids=has_ids)
     has_known = bool(splits.keys() - {next(iter(splits)), WHOLE})  # Else nothing is unseen.
     rule = unseen if has_known else None
-    for i, split in enumerate(splits):
-        table = tables[i]
-        ids_of_split = {role: ids_of_role[i] for role, ids_of_role in ids.items()}
-        is_known = _find_known(split, table, vocabularies, ids_of_split, rule)
+    for i, table in enumerate(tables):
+        is_known = _find_known(list(splits), i, table, vocabularies, ids, rule)
         if not is_known.all():
             rows = np.flatnonzero(~is_known)
             first = tuple(table.columns[role].entry(rows[0]) for role in roles)
@@ -231,27 +229,50 @@ def _align_roles(
 
 
 def _find_known(
-    split: str,
+    splits: Sequence[str],
+    i: int,
     table: IdTable,
     vocabularies: Mapping[str, Vocabulary],
-    ids: Mapping[str, IntArray],
+    ids: Mapping[str, Sequence[IntArray]],
     unseen: str | None,
 ) -> Mask:
-    """Return which facts of a split have names that all stand for something; True: all of them.
+    """Return which facts of split `i` have names that all stand for something; True: all of them.
 
     Facts with other names are refused, unless they are left out. Only names may be others' than the
     model's, which knows all that it was trained on.
     """
     named = [role for role, each in vocabularies.items() if each.may_lack_names]
-    is_known: Mask = np.all([ids[role] >= 0 for role in named], axis=0)
-    may_leave_out = unseen is not None and split != TRAIN and is_known.any()
-    effect = "leaves such facts out, and test facts of names that train lacks"
-    ways = [Option("unseen", "drop", effect)] if may_leave_out else []
-    if not may_leave_out or unseen != "drop":
-        for role in named:
-            column, where = table.columns[role], partial(table.where, role)
-            vocabularies[role].refuse_strangers(table.title, column, ids[role], where, ways)
+    is_known: Mask = np.all([ids[role][i] >= 0 for role in named], axis=0)
+    may_leave_out = unseen is not None and splits[i] != TRAIN and is_known.any()
+    if is_known.all() or (may_leave_out and unseen == "drop"):
+        return is_known
+    ways = []
+    if may_leave_out and not _lacks_train_names(splits, vocabularies, ids):
+        ways.append(Option("unseen", "drop", "leaves such facts out"))
+    for role in named:
+        column, where = table.columns[role], partial(table.where, role)
+        vocabularies[role].refuse_strangers(table.title, column, ids[role][i], where, ways)
     return is_known
+
+
+def _lacks_train_names(
+    splits: Sequence[str],
+    vocabularies: Mapping[str, Vocabulary],
+    ids: Mapping[str, Sequence[IntArray]],
+) -> bool:
+    """Return whether train lacks names of the test, whose facts are then left out as unseen.
+
+    Names that stand for nothing do not count. Without a split "train", all known splits are meant.
+    """
+    seen = [i for i, split in enumerate(splits) if i and split != WHOLE]
+    if TRAIN in splits:
+        seen = [splits.index(TRAIN)]
+    for role, vocabulary in vocabularies.items():
+        of_roles = [ids[other] for other, each in vocabularies.items() if each is vocabulary]
+        ids_of_train = np.concatenate([of_role[i] for of_role in of_roles for i in seen])
+        if len(without(ids[role][0], np.append(ids_of_train, [-1, NO_NUMBER]))):
+            return True
+    return False
 
 
 def _read_splits(splits: Splits, door: Door, **options: Any) -> list[IdTable]:
@@ -348,12 +369,15 @@ def _leave_out_column(tables: Sequence[IdTable], role: str) -> FindingParts:
     values = {column.entry(0) for column in columns}
     are_constant = all((column.ids == column.ids[0]).all() for column in columns)
     if len(values) > 1 or not are_constant:
-        without = {x: column for x, column in forms[0].columns.items() if not x.isdecimal()}
-        ways = [Option("columns", without, "leaves it out")]
+        ways = []
+        if all(form.columns == forms[0].columns for form in forms):  # The option is of all.
+            without = {x: column for x, column in forms[0].columns.items() if not x.isdecimal()}
+            ways = [Option("columns", without, "leaves it out")]
         numbers = [parse_number(str(entry)) for entry in columns[0].entries()[:FIRST_ROWS]]
         has_fractions = any(number is not None and number % 1 for number in numbers)
-        if not has_fractions:  # They would be weights.
-            ways.append(Option("keys", [3], "says that queries have it"))
+        # Fractions would be weights; queries may have a column behind this one, too.
+        if not has_fractions and role == list(forms[0].columns)[-1]:
+            ways.append(Option("keys", [int(role)], "says that queries have it"))
         expected = "3 columns (head, relation, tail)"
         got = f"{name}, as {columns[0].entry(0)!r} and others"
         raise InputValueError(filled[0].title, expected=expected, got=got, remedies=ways)
@@ -415,9 +439,7 @@ def name_splits(
     if not isinstance(split, str) or not split:
         expected = "the name of the evaluated split, as 'test' or 'valid'"
         raise InputValueError("split", expected=expected, got=repr(split))
-    whole = {}
-    if allows_whole and split in others:
-        whole[WHOLE] = others.pop(split)
+    whole = {WHOLE: others.pop(split)} if allows_whole and split in others else {}
     if split in others:
         expected = "a name that no known split has"
         raise InputValueError("split", expected=expected, got=repr(split))
@@ -607,7 +629,5 @@ def _describe_leaks(
         if allows_whole:
             effect += f", and {split} only if this is a sample of it"
         return description, [Option("known", {"train": "...", "valid": "..."}, effect)]
-    effect = "says that it is the evaluated split, not a known one"
-    if allows_whole:
-        effect = "says that it is the evaluated split, or the whole of it"
-    return description, [Option("split", name, effect)]
+    effect = "says that it is the evaluated split, or the whole of it"
+    return description, [Option("split", name, effect)] if allows_whole else []

@@ -34,7 +34,6 @@ from .columns import (
     NUMBERS,
     PAIRS,
     RANK_NUMBERS,
-    RANKS,
     TREC,
     Column,
     Door,
@@ -69,6 +68,7 @@ _LINES = {
     LISTS.kind: "query, Q0, document, rank, a number as the score, tag",
     JUDGEMENTS.kind: "query, iteration, document, a number as the relevance",
 }
+_FILES = {LISTS.kind: "a line of a run", JUDGEMENTS.kind: "a line of judgements"}
 _WIDTH = "expected another number of fields"  # The core says it in the same words.
 _JSON_BEGINS = ('{"', '["', "[{", "[[")
 
@@ -107,8 +107,7 @@ def find_form(
     # It may be JSON, too.
     marks = [mark for mark in ";," if mark in fields[0] and not fields[0].startswith(("{", "["))]
     if len(fields) == 1 and marks:
-        expected = "tabs between columns, in a file whose name ends in .csv commas, in judgements "
-        expected += "and lists also blanks"
+        expected = "tabs between columns, in .csv commas, in judgements and lists also blanks"
         got = f"{marks[0]!r} in {shown(fields[0])}"
         raise InputValueError(f"{title}: line {number}", expected=expected, got=got)
     if door.counted and len(fields) == 1 and is_integer_text(fields[0]):
@@ -221,8 +220,12 @@ def _find_trec_form(argument: str, path: str, number: int, line: str, door: Door
     expected = f"lines of TREC ({_LINES[door.kind]}), one for each document, or a header line with "
     expected += f"query, document, {form.number_role} on top; tabs or blanks stand between fields, "
     expected += "in .csv commas"
-    way = door.way_to_name(form.width)
-    raise InputValueError(argument, expected=expected, got=shown(line), place=place, remedies=[way])
+    got = shown(line)
+    ways = door.ways_to_name(form.width)
+    for kind, other in TREC.items():  # Named columns would take an answer's place for its grade.
+        if kind != door.kind and len(fields) == other.width and fields[1] in ("0", "Q0"):
+            got, ways = f"{_FILES[kind]}: {got}", []
+    raise InputValueError(argument, expected=expected, got=got, place=place, remedies=ways)
 
 
 # -- rows ------------------------------------------------------------------------------------------
@@ -419,7 +422,7 @@ def find_kind(argument: str, path: str) -> str:
         return ""
     for door in (LISTS, JUDGEMENTS, FACTS, PAIRS):
         if not door.is_of_lists and {field.strip('"') for field in fields} & set(RANK_NUMBERS):
-            return RANKS.kind
+            return "ranks"
         with suppress(InputValueError):
             if find_form(argument, path, door) is not None:
                 return door.kind

@@ -18,29 +18,11 @@ from .. import _core
 from ..arrays.input_files import is_npy, read_npy
 from ..arrays.row_keys import count_values, distinct, look_up, sorted_with_order
 from ..errors import InputTypeError, InputValueError, Option
-from ..inputs.checks import (
-    are_unlike,
-    integer,
-    is_integer,
-    is_iterable,
-    plain_names,
-    refuse_index,
-    refuse_repeated,
-)
+from ..inputs import checks
 from ..inputs.selection import refuse_mask_of_integers
 from ..ranks.labels import Labels, labels_of_codes
+from . import text
 from .columns import Column, at_position, read_column
-from .text import (
-    find_separator,
-    first_like_an_integer,
-    is_id,
-    is_integer_text,
-    is_path,
-    refuse_json,
-    split_fields,
-    text_lines,
-    without_blanks,
-)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -130,26 +112,26 @@ class Vocabulary:
         >>> Vocabulary.read("entities", [20, 10])
         Vocabulary(size=2, names=(20, 10), of='entities')
         """
-        if is_integer(order):
-            size = integer(name, order, least=1, most=MAX_IDS)
-            return cls(size, None, name)
         labels: Any = order
-        if isinstance(order, Mapping):
-            labels = _labels_in_order(name, order)
-        elif is_path(order):
+        if text.is_path(order):
             labels = read_labels(name, os.fsdecode(order))
-        if isinstance(labels, (bytes, Set)) or not is_iterable(labels):
+        elif isinstance(order, Mapping):
+            labels = _labels_in_order(name, order)
+        elif checks.is_integer(order):
+            size = checks.integer(name, order, least=1, most=MAX_IDS)
+            return cls(size, None, name)
+        if isinstance(labels, (bytes, Set)) or not checks.is_iterable(labels):
             raise InputTypeError(name, expected=_ORDERS, got=type(labels).__name__)
-        refuse_index(name, labels)
+        checks.refuse_index(name, labels)
         column = read_column(name, labels, "labels")
         if not len(column):
             raise InputValueError(name, expected="at least one label", got="none")
         if column.has_labels:
-            names = plain_names(cast("Sequence[str]", column.labels))
+            names = checks.plain_names(cast("Sequence[str]", column.labels))
             vocabulary = cls(len(names), names, name)
-            may_repeat = not are_unlike(names, bare=True)
+            may_repeat = not checks.are_unlike(names, bare=True)
             if may_repeat:
-                refuse_repeated(name, names)
+                checks.refuse_repeated(name, names)
                 vocabulary._refuse_alike(vocabulary._bare_words)
             return vocabulary
         ints, numbers = count_values(column.ids)
@@ -160,8 +142,8 @@ class Vocabulary:
 
     @classmethod
     def infer(cls, name: str, labels: Sequence[str]) -> Vocabulary:
-        """Read labels that nobody gave, none of which is another in another Unicode form."""
-        vocabulary = cls.read(name, labels)
+        """Return distinct labels that nobody gave; none is another in another Unicode form."""
+        vocabulary = cls(len(labels), tuple(labels), name)
         if not are_plain(vocabulary.words or ()):
             vocabulary._refuse_alike(spell_alike(vocabulary.words or ()))
         return vocabulary
@@ -196,9 +178,9 @@ class Vocabulary:
             if position < 0 and plain in word_by_plain:
                 pairs[name] = f"{name!a} for {word_by_plain[plain]!a}"
         first_pairs = ", ".join(list(pairs.values())[:3])
-        text = f"{len(pairs):,} names of {argument} differ from {self.of} only in blanks at their "
-        text += f"ends or in Unicode form: {first_pairs}"
-        return [("spellings", len(pairs), text)] if pairs else []
+        message = f"{len(pairs):,} names of {argument} differ from {self.of} only in blanks at "
+        message += f"their ends or in Unicode form: {first_pairs}"
+        return [("spellings", len(pairs), message)] if pairs else []
 
     def find_keys(self, argument: str, keys: npt.NDArray[Any], size: int) -> IntArray:
         """Return for each key the position of the entity that has it as label; -1: none has.
@@ -258,7 +240,7 @@ class Vocabulary:
         words = self.words or ()
         if not _core.have_blank_ends(words):
             return words
-        return tuple(map(without_blanks, words))
+        return tuple(map(text.without_blanks, words))
 
     @cached_property
     def _sorted_ints(self) -> tuple[IntArray, IntArray]:
@@ -299,7 +281,7 @@ class Vocabulary:
             return ""
         if not self.has_order:
             return f"labels of {self.of}, as {self.words[0]!r}, whose order is not given"
-        label = first_like_an_integer(self.words)
+        label = text.first_like_an_integer(self.words)
         if label is None:
             return ""
         reason = "an int could be a position, or the label with its digits"
@@ -319,9 +301,9 @@ class Vocabulary:
         return expected
 
     def refuse_strangers(
-        self, argument: str, column: Column, ids: IntArray, where: Where, ways: Any = ()
+        self, argument: str, column: Column, ids: IntArray, where: Where, ways: Any = None
     ) -> None:
-        """Refuse the first element of a column whose id stands for nothing, with ways out."""
+        """Refuse the first element that stands for nothing; facts alone, as ids, have ways out."""
         if self.is_unbounded:
             row = int(np.append(np.flatnonzero(ids == NO_NUMBER), -1)[0])
         else:
@@ -334,8 +316,9 @@ class Vocabulary:
             n_pads = sum(x in (-1, "-1") for x in column.entries())
             expected += f"; lists are of unlike lengths, without padding, and {n_pads:,} of "
             expected += f"{len(column):,} are {entry}"
-        remedies = list(ways)
-        if column.is_text and self.of in _WITH_IDS and self._may_be_ids(column.listed):
+        remedies = list(ways or ())
+        may_have_ids = ways is not None and column.is_text and self.of in _WITH_IDS
+        if may_have_ids and self._may_be_ids(column.listed):
             remedies.append(Option("ids", True, "says that text has ids"))
         got = f"{entry!r} {where(row)}"
         got += describe_joined(entry, lambda x: (self.find_labels(x, column.is_text) >= 0).all())
@@ -343,9 +326,9 @@ class Vocabulary:
 
     def _may_be_ids(self, fields: Sequence[str]) -> bool:
         """Return whether fields of text may be ids: all are, and not all labels look like ids."""
-        if not self.words or self.has_ids or all(map(is_id, self.words)):
+        if not self.words or self.has_ids or all(map(text.is_id, self.words)):
             return False
-        return all(is_id(x) and len(x) < 19 and int(x) < self.size for x in fields)
+        return all(text.is_id(x) and len(x) < 19 and int(x) < self.size for x in fields)
 
     @property
     def kind_of_elements(self) -> str:
@@ -363,7 +346,11 @@ class Vocabulary:
     def list_labels(self, codes: IntArray) -> list[Any]:
         """Return the labels of some ids, or the ids if there are no labels."""
         ids: list[Any] = codes.tolist()
-        return ids if self.names is None else list(map(self.label_of, ids))
+        names = self.names
+        if names is None:
+            return ids
+        n_names = len(names)
+        return [names[i] if i < n_names else i for i in ids]
 
     def labels(self, codes: IntArray) -> Labels:
         """Return ids as labels of tasks: names, integers that are labels, or ids.
@@ -399,7 +386,7 @@ class Vocabulary:
         if self.words is not None and not (is_text and self.has_ids):
             words = self._bare_words if is_text else self.words
             return _core.codes_among(labels, words)
-        is_int = np.fromiter(map(is_integer_text, labels), bool, len(labels))
+        is_int = np.fromiter(map(text.is_integer_text, labels), bool, len(labels))
         ints = list(map(int, compress(labels, is_int)))
         positions = np.full(len(labels), NO_NUMBER if self.is_unbounded else -1)
         positions[is_int] = self.find_ints(np.array(ints, dtype=np.int64))
@@ -508,7 +495,7 @@ def spell_alike(labels: Sequence[str]) -> Sequence[str]:
     """
     if are_plain(labels):
         return labels
-    return [unicodedata.normalize("NFC", without_blanks(label)) for label in labels]
+    return [unicodedata.normalize("NFC", text.without_blanks(label)) for label in labels]
 
 
 def align_set(argument: str, values: Any, vocabulary: Vocabulary, others: str = "") -> IntArray:
@@ -529,7 +516,7 @@ def align_set(argument: str, values: Any, vocabulary: Vocabulary, others: str = 
 def _labels_in_order(name: str, places: Mapping[Any, Any]) -> list[Any]:
     """Return labels in the order of their ids, which are to be 0, 1, 2, ..."""
     for label, place in places.items():
-        if not is_integer(place):
+        if not checks.is_integer(place):
             raise InputTypeError(name, expected=_ORDERS, got=f"{place!r} for {label!r}")
     labels = sorted(places, key=places.__getitem__)
     for i, label in enumerate(labels):
@@ -559,14 +546,14 @@ def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:
         labels: list[str] | list[int] = names.tolist()
         return labels
     title = f"{argument}: {path}"
-    between = find_separator(path, "\t")
-    lines = dict(text_lines(argument, path, blanks=""))  # An empty one is missing.
+    between = text.find_separator(path, "\t")
+    lines = dict(text.text_lines(argument, path, blanks=""))  # An empty one is missing.
     numbers = range(1, max(lines, default=0) + 1)
-    rows = [split_fields(lines.get(number, ""), between, title, number) for number in numbers]
+    rows = [text.split_fields(lines.get(number, ""), between, title, number) for number in numbers]
     first_row = rows[0] if rows else []
     if rows and ".json" in path.lower():
-        refuse_json(argument, path, 1, first_row[0])
-    has_count = len(rows) > 1 and len(first_row) < len(rows[1]) and is_id(first_row[0])
+        text.refuse_json(argument, path, 1, first_row[0])
+    has_count = len(rows) > 1 and len(first_row) < len(rows[1]) and text.is_id(first_row[0])
     n_headings = int(has_count or sorted(first_row) == _HEADER)
     label_rows = rows[n_headings:] or [[""]]  # No row at all is refused as an empty one is.
     [(width, _)] = Counter(map(len, label_rows)).most_common(1)
@@ -590,7 +577,7 @@ def _labels_by_id(argument: str, path: str, columns: Sequence[Sequence[str]]) ->
     if first_has_ids == second_has_ids:
         got = f"{first_has_ids + second_has_ids} such columns, as in "
         got += f"{first[-1]!r} and {second[-1]!r}"
-        all_digits = [column for column in columns if all(map(is_id, column))]
+        all_digits = [column for column in columns if all(map(text.is_id, column))]
         if len(all_digits) == 1:
             got = f"no line with the id {min(numbers.difference(all_digits[0]), key=int)}"
         raise InputValueError(argument, expected=_IDS, got=got, place=path)

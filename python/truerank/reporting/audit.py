@@ -454,11 +454,6 @@ def _saturated(report: Report) -> Measure:
     return _share_of(report, (best > 2) & (best > SATURATED * report.ranks.candidates))
 
 
-def _few_candidates(report: Report) -> Measure:
-    """Count the tasks with so few candidates that hits@10 cannot miss."""
-    return _share_of(report, report.ranks.candidates <= CUTOFF)
-
-
 def _unfiltered(report: Report) -> Measure:
     """Count triples that lack a filter, or that of other Tasks; samples have no known answers."""
     ranks = report.ranks
@@ -474,11 +469,6 @@ def _unfiltered(report: Report) -> Measure:
         f"known answers count as wrong in {count:,} tasks, which left out fewer than there are: "
     )
     return float(count), count, f"{words}Tasks that were made apart do not know each other's"
-
-
-def _sampled(report: Report) -> Measure:
-    """Whether the candidates are a sample."""
-    return report.protocol.sampled, len(report.ranks), ""
 
 
 def _test_candidates(report: Report) -> Measure:
@@ -773,9 +763,9 @@ CHECKS: dict[str, Callable[[Report], Measure]] = {
     "rescored": partial(_unlike_scores, "differing", "true candidates"),
     "queries": partial(_unlike_scores, "mismatched", "tasks"),
     "saturated": _saturated,
-    "few candidates": _few_candidates,
+    "few candidates": lambda report: _share_of(report, report.ranks.candidates <= CUTOFF),
     "unfiltered": _unfiltered,
-    "sampled": _sampled,
+    "sampled": lambda report: (report.protocol.sampled, len(report.ranks), ""),
     "test candidates": _test_candidates,
     "missing rows": _missing_rows,
     "missing sides": _missing_sides,

@@ -144,7 +144,7 @@ class Report(Mapping[str, float], AsTable):
         else:
             self.ranks = weighted_ranks("ranks", ranks)
             if self.ranks.protocol.candidates is None:  # Adjusted ranks depend on them.
-                expected = "'query', as the Task of these lists has no number of candidates"
+                expected = "'query', as the Task of these lists does not name their candidates"
                 raise InputValueError("unit", expected=expected, got="'task'")
             weighted = self.ranks
             if isinstance(weights, str):
@@ -787,17 +787,9 @@ class Report(Mapping[str, float], AsTable):
         <BLANKLINE>
         Brackets hold 95 % intervals over 200 tasks.
         """
-        table = reporting.report_table.table_of_report(
-            self,
-            metrics,
-            sides=sides,
-            kinds=kinds,
-            percent=percent,
-            interval=interval,
-            level=level,
-            unit=unit,
-            digits=digits,
-        )
+        options: dict[str, Any] = {"sides": sides, "kinds": kinds, "percent": percent}
+        options |= {"interval": interval, "level": level, "unit": unit, "digits": digits}
+        table = reporting.report_table.table_of_report(self, metrics, **options)
         return table.table(notes=notes)
 
     def __repr__(self) -> str:

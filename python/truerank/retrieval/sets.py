@@ -91,6 +91,7 @@ def read_answers(
         for name, (title, value) in _name_splits(qrels, known, split, exclude).items()
     }
     tested = tables[split]
+    findings = count_left_out(tables.values())
     given_entities = Vocabulary(MAX_IDS, None, has_order=False, has_size=False)
     if entities is not None:
         given_entities = Vocabulary.read("entities", entities)
@@ -101,7 +102,6 @@ def read_answers(
     query_names = _read_queries(tested, all_queries, queries)
     query_ids = {split: align_columns([tested], ["query"], query_names)["query"][0]}
     asked = distinct(align(tested.title, all_queries, query_names, partial(tested.where, "query")))
-    findings = count_left_out(tables.values())
     for name, table in list(tables.items())[1:]:  # The evaluated split comes first.
         if queries is not None or isinstance(all_queries.labels, range):  # as in a matrix
             _check_matrix(table, "query", query_names, "row")
@@ -220,8 +220,8 @@ def _read_entities(
         distinct_ints = distinct(np.concatenate(ints))
         return replace(given, names=tuple(distinct_ints[distinct_ints != PAD].tolist()))
     names = dict.fromkeys(chain.from_iterable(column.listed for column in columns))
-    _check_name_count(given.size, len(names))
     vocabulary = Vocabulary.infer("entities", tuple(names))
+    _check_name_count(given.size, len(names))
     return replace(vocabulary, size=given.size, has_order=False, has_size=given.has_size)
 
 
@@ -392,25 +392,20 @@ def find_right_answers(
         findings.append((str(exclude), number, f"{words}: left out"))
     leaked = np.flatnonzero(is_leak)
     if len(leaked):
-        findings.append(_warn_about_leaks(splits, leaked, rule))
+        query, entity = splits.labels_of(leaked[:1])[0]
+        first = f"{entity!r} of query {query!r}"
+        text = f"{len(leaked):,} right answers are in a known split, too (the first: {first})"
+        if rule == "raise":
+            raise InputValueError("qrels", text)
+        if rule == "keep":
+            way = Option("leaks", "drop", "leaves them out")
+            ways = [way] if len(leaked) < splits.tested else []  # It must leave something.
+            warn_user("qrels", f"{text}; they are ranked like the others", ways)
+        outcome = "dropped" if rule == "drop" else "kept"
+        findings.append(("leaks", len(leaked), f"{text}, {outcome}"))
     is_dropped = is_itself | is_leak if rule == "drop" else is_itself
     ranked = np.flatnonzero(~is_dropped)
     if not len(ranked):
         got = "only leaks, which were dropped" if len(leaked) else "none"
         raise InputValueError("qrels", expected="at least one right answer", got=got)
     return ranked, len(leaked), findings
-
-
-def _warn_about_leaks(splits: SplitTables, leaked: IntArray, rule: str) -> FindingParts:
-    """Refuse leaks, or warn of those that are kept; return the finding, which names the first."""
-    query, entity = splits.labels_of(leaked[:1])[0]
-    first = f"{entity!r} of query {query!r}"
-    text = f"{len(leaked):,} right answers are in a known split, too (the first: {first})"
-    if rule == "raise":
-        raise InputValueError("qrels", text)
-    if rule == "keep":
-        way = Option("leaks", "drop", "leaves them out")
-        ways = [way] if len(leaked) < splits.tested else []  # It must leave something.
-        warn_user("qrels", f"{text}; they are ranked like the others", ways)
-    outcome = "dropped" if rule == "drop" else "kept"
-    return "leaks", len(leaked), f"{text}, {outcome}"

@@ -41,7 +41,7 @@ from ..tasks.candidates import (
     draw_candidates,
     read_candidate_set,
 )
-from ..tasks.side import Side, make_side, widen_to_tasks
+from ..tasks.side import Side, make_side
 from ..tasks.task import RowOrder
 from ..tasks.task import Task as SidedTask
 from .sets import ANY_INTEGERS, count_repeats, find_right_answers, number_names, read_answers
@@ -344,13 +344,14 @@ class Task(SidedTask):
         """
         rules = read_rules(options, EmbeddingOptions, Task.evaluate_embeddings)
         self._check_scores("queries")
+        keys = None if row_queries is None else {SIDE: row_queries}
         return self._rank_vectors(
             {SIDE: queries},
             {"entities": entities},
             rules,
             similarity=similarity,
             bias=bias,
-            row_queries=_of_side(row_queries),
+            row_queries=keys,
             title="queries",
         )
 
@@ -387,7 +388,7 @@ class Task(SidedTask):
         """
         rules = read_rules(options, RuleOptions, Task.evaluate_scores)
         self._check_scores("scores")
-        keys = _of_side(row_queries)
+        keys = None if row_queries is None else {SIDE: row_queries}
         return self._rank_scores({SIDE: scores}, rules, io, row_queries=keys, title="scores")
 
     @described_by(SidedTask._rank_lists, ListOptions)
@@ -444,8 +445,9 @@ class Task(SidedTask):
         reading = {"columns": columns, "duplicates": duplicates}
         if isinstance(ids, TopK):
             self._check_columns("ids")
+        keys = None if row_queries is None else {SIDE: row_queries}
         return self._rank_lists(
-            {SIDE: ids}, rules, reading, row_queries=_of_side(row_queries), title="ids", **fields
+            {SIDE: ids}, rules, reading, row_queries=keys, title="ids", **fields
         )
 
     def _list_findings(
@@ -538,7 +540,7 @@ class Task(SidedTask):
         """Return the ids of names, of which some may be new where entities have no order."""
         entities = self.names["entity"]
         are_any_integers = entities.holds_ints and not entities.has_order
-        if (entities.has_numbers or are_any_integers) and named.path and names:
+        if named.path and names and (are_any_integers or entities.has_numbers):
             expected = "ids of entities, as qrels of ints have, and no names in text"
             raise InputTypeError(title, expected=expected, got=repr(names[0]))
         if entities.has_order:
@@ -580,11 +582,6 @@ class Task(SidedTask):
 def _ways_to_columns(entities: Vocabulary) -> Sequence[Option]:
     """Return the way out where entities have no columns: their number, or all their names."""
     return GIVES_NUMBER if entities.names is None else [_IN_ORDER]
-
-
-def _of_side(row_queries: Any) -> Mapping[str, Any] | None:
-    """Return keys of rows by side, of which there is one."""
-    return None if row_queries is None else {SIDE: row_queries}
 
 
 def read_query_candidates(value: Any, splits: SplitTables) -> CandidateSet:
@@ -633,7 +630,7 @@ def make_answers(
     }
     if groups is not None:
         labels["group"] = _read_groups(groups, query_names, n_queries, query_ids)[side.rows]
-    without_answers = np.zeros(len(side), np.int64)
+    without_answers = np.zeros_like(side.targets)
     # One task alone carries the number, so that parts add up.
     without_answers[0] = n_queries - len(query_ids)
     filter = _without_right(side) if splits.known else None  # Only what other splits know.
@@ -665,18 +662,14 @@ def _answer_candidates(candidates: CandidateSet, side: Side, splits: SplitTables
     sampled = candidates.sampled
     if sampled is None:
         return pool
-    assert side.filter is not None
-    columns = np.arange(side.n_candidates) if pool is None else pool
     n_queries = len(side.query_ids)
     queries = np.arange(n_queries)
     right = side.rows, side.targets
     if sampled.per == "answer":  # Each answer has a draw of its own.
         queries = side.rows
         right = np.arange(len(side)), side.targets
-    pools = widen_to_tasks(columns, len(queries))
     rng = np.random.default_rng(sampled.seed)
-    known = side.filter[:2]
-    indptr, indices = draw_candidates(known, queries, pools, right, sampled.negatives, rng)
+    indptr, indices = draw_candidates(side, pool, queries, right, sampled.negatives, rng)
     if sampled.per == "answer":  # The draws for all answers of a query are joined.
         query_of_index = np.repeat(queries, np.diff(indptr))
         query_of_index, indices = distinct_rows([query_of_index, indices])

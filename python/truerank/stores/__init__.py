@@ -18,13 +18,7 @@ from typing import Any
 import numpy as np
 
 from .._core import Scores
-from ..arrays.input_files import (
-    MAX_HEADER_BYTES,
-    npz_entries,
-    open_input,
-    parse_npy_header,
-    report_damage,
-)
+from ..arrays import input_files
 from ..arrays.input_files import NpyHeader as NpyHeader
 from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.array_likes import DTYPES, as_scores, check_dimensions, dtype_name, is_tensor
@@ -241,16 +235,18 @@ def open_file(path: str, dtype: Any, dtypes: tuple[str, ...], member: str = "") 
         if os.path.exists(file_of(path)):
             expected = "a .npy or .npz file" if are_scores else FORMS
             raise InputValueError("scores", expected=expected, place=path)
-    with open_input("scores", path) as file:
+    with input_files.open_input("scores", path) as file:
         if suffix == ".npz":
             place, start, size = _stored_member(file, path, member)
         else:
             place = path
             start = 0
             size = os.fstat(file.fileno()).st_size
-        with report_damage("scores", place):
+        with input_files.report_damage("scores", place):
             file.seek(start)
-            header = parse_npy_header(file.read(min(MAX_HEADER_BYTES, size)), size)
+            header = input_files.parse_npy_header(
+                file.read(min(input_files.MAX_HEADER_BYTES, size)), size
+            )
         check_dimensions(header.shape, place)
         name = dtype_name(header.dtype, dtype, dtypes, place)
         return FileStore(file, place, header._replace(start=start + header.start), name)
@@ -260,9 +256,9 @@ def _stored_member(file: BinaryFile, path: str, member: str) -> tuple[str, int, 
     """Return the name of a member of an `.npz`, where its bytes begin, and how many it has."""
     import zipfile
 
-    with report_damage("scores", path, "the archive is damaged: "):
+    with input_files.report_damage("scores", path, "the archive is damaged: "):
         archive = zipfile.ZipFile(file)
-        entries = npz_entries(archive)
+        entries = input_files.npz_entries(archive)
     name = "scores"
     if member:
         name = member.removesuffix(".npy")
@@ -274,13 +270,12 @@ def _stored_member(file: BinaryFile, path: str, member: str) -> tuple[str, int, 
         if "truerank" in entries:
             got = "saved ranks"
         elif entries and not member:
-            effect = "says which is meant"
-            ways = [Option("member", ..., effect, call="open_scores(path, member=name)")]
+            ways = [Option("member", ..., "says which", call="open_scores(path, member=name)")]
         expected = f"the array {name!r}"
         raise InputValueError("scores", expected=expected, got=got, place=path, remedies=ways)
     info = entries[name]
     place = f"{path}: {info.filename}"
-    with report_damage("scores", place, "cannot be read in place: "):
+    with input_files.report_damage("scores", place, "cannot be read in place: "):
         if info.compress_type != zipfile.ZIP_STORED:
             raise ValueError("it is compressed; numpy.savez stores arrays as they are")
         archive.open(info)  # This checks its local header, and leaves the file where data begin.

@@ -174,8 +174,7 @@ def find_layout(file: IO[bytes], path: str, of_bin: np.dtype[Any]) -> NpyHeader 
         whole_rows, rest = divmod(size - _HEADER_BYTES, columns * dtype.itemsize)
         if whole_rows and not rest:
             got += f", those of {whole_rows:,} rows"
-        place = file.name
-        raise InputValueError("scores", expected=expected, got=got, place=place, remedies=ways)
+        raise InputValueError("scores", expected=expected, got=got, place=file.name, remedies=ways)
     if may_be_of_bytes:
         row = np.frombuffer(file.read(columns * dtype.itemsize), ID)
         # Floats whose bits are those of ids are next to 0.

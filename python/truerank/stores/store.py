@@ -486,7 +486,7 @@ class ShardStore(Store):
             if shard.shape[1 - axis] == length:
                 continue
             ways = []
-            if shard.shape[axis] == first.shape[axis]:
+            if all(each.shape[axis] == first.shape[axis] for each in shards):
                 effect = f"joins shards with equally many {units[axis]}"
                 ways = [Option("axis", 1 - axis, effect, call="open_scores(shards, {})")]
             expected = f"{length:,} {units[1 - axis]}, as the first shard has"

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.row_keys import are_among, distinct, distinct_rows, look_up
+from ..arrays.row_keys import are_among, distinct, distinct_rows, look_up, without
 from ..errors import InputValueError
 from ..inputs.checks import flag, integer
 from ..inputs.selection import lengths_to_indptr, refuse_mask_of_integers
 from ..naming import format_count, public
 from ..records.columns import first_names, joined_rows
 from ..records.vocabularies import Vocabulary, align, align_set
-from .side import lists_of_tasks
+from .side import lists_of_tasks, widen_to_tasks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
-    from .side import TaskLists
+    from .side import Side, TaskLists
 
 
 NUMBERS_AT_ONCE = 1 << 17  # So many numbers are drawn at a time, because they stay in the cache.
@@ -122,9 +122,9 @@ def cut_batches(work: IntArray, most: int) -> Iterator[slice]:
 
 
 def draw_candidates(
-    known: tuple[IntArray, IntArray],
+    side: Side,
+    pool: TaskLists | IntArray | None,
     rows: IntArray,
-    pools: tuple[IntArray, IntArray, IntArray],
     right: tuple[IntArray, IntArray],
     negatives: int,
     rng: np.random.Generator,
@@ -133,12 +133,13 @@ def draw_candidates(
 
     Parameters
     ----------
-    known : (indptr, indices)
-        For each query the columns that are never drawn, ascending and distinct.
+    side : Side
+        Its filter has all known answers of each query, which are never drawn.
+    pool : (indptr, indices, lists), ndarray of int64, or None
+        The columns to draw from, ascending and distinct: lists, and that of each task, which is one
+        for all tasks of a query; one list for all tasks; or all columns.
     rows : ndarray of int64, shape (n,)
         The query of each task.
-    pools : (indptr, indices, lists)
-        The columns to draw from, ascending and distinct; tasks of one query draw from one list.
     right : (tasks, columns)
         The right answers, which are among the known ones, by the tasks that get them.
     negatives : int
@@ -149,9 +150,11 @@ def draw_candidates(
     indptr, indices : ndarray of int64, and of int32, or of int64 for many columns
         The candidates of each task, ascending.
     """
+    assert side.filter is not None
+    pools = widen_to_tasks(np.arange(side.n_candidates) if pool is None else pool, len(rows))
     pool_indptr, columns, pool_of_task = pools
-    width = 1 + max(int(part.max(initial=0)) for part in (columns, known[1], right[1]))
-    skip_indptr, skip_keys = _skip_keys(known, rows, pools, width)
+    width = 1 + max(int(part.max(initial=0)) for part in (columns, side.filter[1], right[1]))
+    skip_indptr, skip_keys = _skip_keys(side.filter[:2], rows, pools, width)
     allowed = np.diff(pool_indptr)[pool_of_task] - np.diff(skip_indptr)[rows]
     negatives = min(negatives, int(allowed.max(initial=0)))
     lengths = np.minimum(allowed, negatives)
@@ -322,13 +325,13 @@ class CandidateSet:
         is not among its candidates, are refused.
         """
         if self.keys is None or self.indptr is None or self.key_names is None:
-            missing = answers[~are_among(answers, self.ids)]
+            missing = without(answers, self.ids)
             if len(missing):
                 first = members.label_of(int(missing[0]))
                 problem = f"{len(missing):,} {noun} are not among the candidates, first {first!r}"
                 raise InputValueError(ARGUMENT, problem)
             return self.ids
-        without_list = distinct(keys[~are_among(keys, self.keys)])
+        without_list = distinct(without(keys, self.keys))
         if len(without_list):
             names = first_names(self.key_names.list_labels(without_list[:4]))
             problem = f"{len(without_list):,} {self.key_names.of} of the test have no list"
@@ -346,8 +349,8 @@ class CandidateSet:
             raise InputValueError(ARGUMENT, problem)
         if self.one_set is not None:
             return self.one_set
-        lists: TaskLists = self.indptr, self.ids, list_of_task
-        lists = lists_of_tasks(lists, np.arange(len(keys)))
+        tasks = np.arange(len(keys))
+        lists: TaskLists = lists_of_tasks((self.indptr, self.ids, list_of_task), tasks)
         return lists
 
 

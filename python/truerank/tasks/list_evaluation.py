@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._core import Selection
 from ..arrays.row_keys import are_among, distinct_rows, factorize, without
+from ..counting.job import Job
 from ..counting.lists import CandidateLists, TopK, as_lists, rank_checked_lists
 from ..errors import InputTypeError, InputValueError, Option, argument_names, warn_user
 from ..inputs.array_likes import as_scores
 from ..inputs.checks import choice
-from ..inputs.selection import join_ranges, lengths_to_indptr
+from ..inputs.selection import find_entries, is_in, join_ranges, lengths_to_indptr
 from ..naming import format_count, show_unicode_form
 from ..ranks.container import check_number
 from ..records.columns import first_names
 from ..records.lists import DUPLICATES, Lists, read_lists
 from ..reporting import Finding
-from .side import core_selection, find_entries, widen_to_tasks
+from .side import core_selection, widen_to_tasks
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
@@ -98,7 +98,7 @@ def name_findings(
 
     list_numbers = list_of_query[queries[~has_answer]].tolist()
     missed_answers = map(str, vocabulary.list_labels(targets[~has_answer]))
-    n_lists = len(named)
+    n_lists = len(named.queries)
     pairs = []
     for i, answer in zip(list_numbers, missed_answers, strict=True):
         if i < n_lists:
@@ -212,11 +212,8 @@ def rank_side_lists(
         left_out, sizes = candidates_of_lists(lists, rows, side, vocabulary)
     ranks = rank_checked_lists(
         lists,
-        side.targets,
+        Job(rows, side.targets, left_out, rules=rules),
         side.n_candidates,
-        rules,
-        rows=rows,
-        filter=left_out,
         sizes=sizes,
         are_listed_alone=are_listed,
         files=files,
@@ -245,8 +242,6 @@ def candidates_of_lists(
     size = side.n_candidates
     filters = _as_selection(side.filter, len(side))
     pools = _as_selection(side.candidates, len(side))
-    are_filtered = partial(_are_in, filters.lists, selection_keys(filters, size), size)
-    are_in_pool = partial(_are_in, pools.lists, selection_keys(pools, size), size)
     # Tasks often share their case: a list, candidates, a filter and a query.
     cases = factorize(rows, pools.lists, filters.lists, side.rows)
     tasks = cases.first()  # one for each case
@@ -256,7 +251,7 @@ def candidates_of_lists(
     is_within = (lists.ids[places] >= 0) & (lists.ids[places] < size)
     case, places = case[is_within], places[is_within]
     ids = lists.ids[places].astype(np.int64)
-    is_other = ~are_in_pool(tasks[case], ids) & ~are_filtered(tasks[case], ids)
+    is_other = ~is_in(pools, tasks[case], ids) & ~is_in(filters, tasks[case], ids)
     if is_other.any():
         _refuse_foreign_ids(lists, places, is_other, side, tasks[case], vocabulary)
 
@@ -271,35 +266,15 @@ def candidates_of_lists(
     left_out = Selection(lengths_to_indptr(left_out_lengths), left_out_ids, cases.codes)
     # A filtered target is a candidate all the same.
     sizes = np.diff(pools.indptr)[pools.lists[tasks]]
-    is_candidate = are_in_pool(tasks[filter_case], filter_ids)
+    is_candidate = is_in(pools, tasks[filter_case], filter_ids)
     sizes -= np.bincount(filter_case[is_candidate], minlength=len(tasks))
-    return left_out, sizes[cases.codes] + are_filtered(slice(None), side.targets)
-
-
-def _are_in(lists: IntArray, keys: IntArray, size: int, tasks: Any, ids: IntArray) -> Any:
-    """Return whether each id is in the list of its task, by the `selection_keys` of all lists."""
-    return are_among(lists[tasks] * size + ids, keys)
+    return left_out, sizes[cases.codes] + is_in(filters, np.arange(len(side)), side.targets)
 
 
 def _as_selection(selection: Any, tasks: int) -> Any:
     """Return a selection as the core's, with a list for each task also where all share one."""
     lists = np.zeros(0, dtype=np.int64) if selection is None else selection
     return Selection(*widen_to_tasks(lists, tasks))
-
-
-def selection_keys(selection: Selection, size: int) -> IntArray:
-    """Return a key for each entry, ascending: the number of its list times a size, plus its column.
-
-    Examples
-    --------
-    >>> selection_keys(Selection(np.array([0, 1, 3]), np.array([5, 2, 5])), 10)
-    array([ 5, 12, 15])
-    """
-    numbers = np.repeat(np.arange(len(selection.indptr) - 1), np.diff(selection.indptr))
-    keys: IntArray = numbers * size + selection.indices
-    if (keys[1:] < keys[:-1]).any():
-        keys.sort()
-    return keys
 
 
 def _places(indptr: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:

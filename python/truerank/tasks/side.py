@@ -13,21 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 import numpy as np
 
 from .._core import IntegerTable, Selection
-from ..arrays.row_keys import (
-    RowKeys,
-    are_among,
-    cut_blocks,
-    distinct_in_place,
-    factorize,
-    first_equals,
-    hash_rows,
-)
+from ..arrays import row_keys
 from ..counting.driver import count_scores
 from ..counting.job import Job
-from ..counting.ranking import rank
+from ..counting.ranking import rank_job
 from ..errors import InputValueError, argument_names, warn_user
 from ..inputs.checks import choice, integer, several
-from ..inputs.selection import join_ranges, lengths_to_indptr
+from ..inputs.rules import PLAIN, BatchOptions, read_rules
+from ..inputs.selection import find_entries, is_in, join_ranges, lengths_to_indptr
 from ..naming import import_extra, public
 from ..ranks.joining import join_ranks
 from ..ranks.protocol import Origin, short_sha256
@@ -39,7 +32,7 @@ if TYPE_CHECKING:
 
     from ..arrays.types import FloatArray, IntArray
     from ..embeddings.vectors import Embeddings
-    from ..inputs.rules import BatchOptions, Rules
+    from ..inputs.rules import Rules
     from ..ranks.container import Origins, Ranks
     from ..ranks.labels import Labels
     from ..ranks.protocol import Protocol
@@ -149,7 +142,7 @@ class Side:
         starts = np.searchsorted(ordered, units, side="left")
         counts = np.searchsorted(ordered, units, side="right") - starts
         tasks = order[join_ranges(starts, counts)]
-        queries = factorize(self.rows[tasks])
+        queries = row_keys.factorize(self.rows[tasks])
         return replace(
             self,
             query_ids=self.query_ids[queries.distinct],
@@ -177,7 +170,7 @@ def warn_about_unlike_rows(
     if not len(tasks) or not store.in_place or store.carrier.kind != "f":
         return
     tasks = tasks[:PAIRS_COMPARED]
-    first_tasks = first_equals(side.rows)[tasks]
+    first_tasks = row_keys.first_equals(side.rows)[tasks]
     columns = _some_candidates(side, first_tasks)
     scores, first_scores = (
         store.take(np.repeat(rows[each], columns.shape[1]), columns.ravel()).reshape(columns.shape)
@@ -185,12 +178,12 @@ def warn_about_unlike_rows(
     )
     are_finite = np.isfinite(scores) & np.isfinite(first_scores)
     is_unlike = (are_finite & (scores != first_scores)).any(axis=1)
-    is_compared = np.zeros_like(are_finite)
-    for i in np.flatnonzero(is_unlike).tolist():
-        is_candidate = _are_candidates(side, int(tasks[i]), columns[i])
-        is_candidate_of_first = _are_candidates(side, int(first_tasks[i]), columns[i])
-        is_compared[i] = are_finite[i] & is_candidate & is_candidate_of_first
-
+    is_compared = are_finite & is_unlike[:, None]
+    places = np.broadcast_to(np.arange(len(tasks))[:, None], columns.shape)
+    for each in (tasks, first_tasks):
+        job = make_job(side, each, PLAIN, each)
+        is_target = columns == job.targets[:, None]  # It is a candidate though it is filtered.
+        is_compared &= are_candidates(job, places, columns) | is_target
     pairs = np.flatnonzero(is_compared.any(axis=1))
     if _differ_beyond_rounding(scores[pairs], first_scores[pairs], is_compared[pairs]):
         share = f"{len(pairs):,} of {len(tasks):,} rows that were compared"
@@ -230,18 +223,6 @@ def _some_candidates(side: Side, tasks: IntArray) -> IntArray:
     return np.tile(columns, (len(tasks), 1))
 
 
-def _are_candidates(side: Side, task: int, columns: IntArray) -> npt.NDArray[np.bool_]:
-    """Return whether columns are candidates of a task; its target is one though it is filtered."""
-    candidates = _list_of(side.candidates, task)
-    filtered = _list_of(side.filter, task)
-    is_candidate = np.full(len(columns), True)
-    if candidates is not None:
-        is_candidate &= are_among(columns, candidates)
-    if filtered is not None:
-        is_candidate &= ~are_among(columns, filtered) | (columns == side.targets[task])
-    return is_candidate
-
-
 def core_selection(selection: TaskLists | IntArray | None) -> Selection | None:
     """Return a filter or candidates as the core takes them, so that nothing reads them again."""
     if selection is None:
@@ -251,19 +232,28 @@ def core_selection(selection: TaskLists | IntArray | None) -> Selection | None:
     return Selection(np.array([0, len(selection)]), selection, None, True)
 
 
-def make_job(side: Side, rows: IntArray, rules: Rules) -> Job:
-    """Return the job of the tasks of a side, each of which reads a row; all was checked before."""
-    selections = core_selection(side.filter), core_selection(side.candidates)
-    return Job(rows, side.targets, *selections, rules=rules)
+def make_job(side: Side, rows: IntArray, rules: Rules, tasks: IntArray | None = None) -> Job:
+    """Return the job of the tasks of a side, or of some of them; all was checked before.
+
+    Each task reads a row. Of some tasks it has their lists alone, as a device copies all.
+    """
+    targets = side.targets
+    selections: Any = (side.filter, side.candidates)
+    if tasks is not None:
+        targets = targets[tasks]
+        selections = [lists_of_tasks(each, tasks) for each in selections]
+    filtered, candidates = map(core_selection, selections)
+    return Job(rows, targets, filtered, candidates, rules=rules)
 
 
-def _list_of(selection: Any, task: int) -> Any:
-    """Return the columns that a selection has for a task."""
-    if not isinstance(selection, tuple):
-        return selection
-    indptr, indices, lists = selection
-    i = lists[task]
-    return indices[indptr[i] : indptr[i + 1]]
+def are_candidates(job: Job, tasks: IntArray, ids: IntArray) -> npt.NDArray[np.bool_]:
+    """Return whether each id is a candidate of the task in its place, and not filtered."""
+    are = np.ones(ids.shape, np.bool_)
+    if job.candidates is not None:
+        are &= is_in(job.candidates, tasks, ids)
+    if job.filter is not None:
+        are &= ~is_in(job.filter, tasks, ids)
+    return are
 
 
 def lists_of_tasks(selection: Any, tasks: IntArray) -> Any:
@@ -280,16 +270,9 @@ def lists_of_tasks(selection: Any, tasks: IntArray) -> Any:
     if not isinstance(selection, tuple):
         return selection
     indptr, indices, lists = selection
-    used, new_lists = factorize(lists[tasks])
+    used, new_lists = row_keys.factorize(lists[tasks])
     lengths, places = find_entries(indptr, used)
     return lengths_to_indptr(lengths), indices[places], new_lists
-
-
-def find_entries(indptr: IntArray, lists: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the lengths of some lists that follow each other, and the places of their entries."""
-    starts = indptr[lists]
-    lengths = indptr[lists + 1] - starts
-    return lengths, join_ranges(starts, lengths)
 
 
 def widen_to_tasks(selection: TaskLists | IntArray, tasks: int) -> TaskLists:
@@ -343,8 +326,8 @@ def make_side(
     query_columns = [facts[role] for role in query]
     keys_of: Callable[[Any], IntArray] = query_columns[0].__getitem__
     if len(query) > 1:
-        keys_of = RowKeys(query_columns).of
-    queries = factorize(keys_of(ranked))
+        keys_of = row_keys.RowKeys(query_columns).of
+    queries = row_keys.factorize(keys_of(ranked))
     known_answers = None
     if has_filter:
         # A fact has the code i * n_candidates + answer if its query is the i-th one. Facts of other
@@ -352,7 +335,7 @@ def make_side(
         codes = np.empty(len(answers), dtype=np.int64)
         table = IntegerTable(queries.distinct, len(codes))
         end = 0
-        for block in cut_blocks(len(answers)):
+        for block in row_keys.cut_blocks(len(answers)):
             positions, block_codes = table.look_up(keys_of(block))
             block_codes *= n_candidates
             block_codes += answers[block][positions]
@@ -360,7 +343,7 @@ def make_side(
             end += len(block_codes)
             is_asked[block.start + positions] = True
         del keys_of, table  # Their memory is needed for the lists.
-        codes = distinct_in_place(codes[:end])
+        codes = row_keys.distinct_in_place(codes[:end])
         first_codes = np.arange(len(queries.distinct) + 1) * n_candidates  # of each query
         indptr = np.searchsorted(codes, first_codes).astype(np.int64)
         first_of_each = np.repeat(first_codes[:-1], np.diff(indptr))
@@ -411,8 +394,8 @@ def join_sides(
                 of_task["candidates"] = protocol.candidates or counted.candidates
             files = protocol.files + counted.files  # Those of the task come first.
             completed = replace(counted, **of_task, **fields, files=files)
-        parts.append(ranks._with(arrays, labels=side.labels, protocol=completed, origins=origins))
-    return join_ranks(parts)
+        parts.append(ranks._with(arrays, labels=side.labels, protocol=completed))
+    return join_ranks(parts)._with(origins=origins)  # Nobody has asked for these yet.
 
 
 def rank_batches(
@@ -429,41 +412,34 @@ def rank_batches(
     batches. A batch has by default as many queries as have 64 MB of float32 scores. Errors name it,
     as in "scores: queries 64 to 127". `report_progress` is told how many queries are done.
     """
+    rules = read_rules(options, BatchOptions)
     n_queries, n_columns = len(side.query_ids), side.n_candidates
-    rules: Any = {**options, "progress": None}
-    batch_size = rules.pop("batch_size", None)
+    batch_size = options.get("batch_size")
     if batch_size is None:
         batch_size = max(1, min(n_queries, BATCH_BYTES // (4 * max(1, n_columns))))
     batch_size = integer("batch_size", batch_size, least=1)
-    as_input = _as_input_on(rules.pop("device", None))
+    as_input = _as_input_on(options.get("device"))
     report_progress(0)
     if not n_queries:
-        rules["dtype"] = None  # No scores have it.
-        return rank(np.zeros((0, n_columns), np.float32), np.zeros(0, np.int64), **rules)
+        scores = read_scores(np.zeros((0, n_columns), np.float32))
+        return rank_job(scores, make_job(side, side.rows, rules))
     tasks_by_query = np.argsort(side.rows, kind="stable")  # The tasks of a batch are neighbours.
     ordered_rows = side.rows[tasks_by_query]
     ranks_of_batches: list[Ranks] = []
     for start in range(0, n_queries, batch_size):
         stop = min(start + batch_size, n_queries)
         queries = side.query_ids[start:stop].copy()
-        scores = read_scores(scorer(as_input(queries)), rules.get("dtype"))
+        scores = read_scores(scorer(as_input(queries)), rules.dtype)
         check_score_shape(shape_of(scores), (stop - start, n_columns), "query")
         first, last = np.searchsorted(ordered_rows, [start, stop])
         tasks = tasks_by_query[first:last]
+        job = make_job(side, side.rows[tasks] - start, rules, tasks)
         batch = f"scores: query {start}"
         if stop - start > 1:
             batch = f"scores: queries {start} to {stop - 1}"
         with argument_names(scores=batch):
-            ranks = rank(
-                scores,
-                side.targets[tasks],
-                rows=side.rows[tasks] - start,
-                filter=lists_of_tasks(side.filter, tasks),
-                candidates=lists_of_tasks(side.candidates, tasks),
-                **rules,
-            )
+            ranks_of_batches.append(rank_job(scores, job))
         del scores  # They need no memory while the next ones are made.
-        ranks_of_batches.append(ranks)
         report_progress(stop)
     place_of_task = np.argsort(tasks_by_query, kind="stable")
     return join_ranks(ranks_of_batches)[place_of_task]
@@ -473,7 +449,7 @@ def rank_side_vectors(
     argument: str, vectors: Embeddings, rows: IntArray, side: Side, rules: Rules, watch: Any
 ) -> Ranks:
     """Rank the tasks of a side, each by the scores of the vector in its row."""
-    first_rows = rows[first_equals(side.rows)]
+    first_rows = rows[row_keys.first_equals(side.rows)]
     is_unlike = vectors.mismatched_rows(rows, first_rows)
     warn_about_unlike_rows(argument, vectors, rows, side, np.flatnonzero(is_unlike))
     # Equal rows are read once.
@@ -497,7 +473,7 @@ def rank_side_scores(
     """Rank the tasks of a side, each by its row of an open store."""
     job = make_job(side, rows, rules)
     counts = count_scores(store, job, io, report_progress=watch)
-    first_rows = rows[first_equals(side.rows)]
+    first_rows = rows[row_keys.first_equals(side.rows)]
     if rules.audit and counts.fault is None:
         is_unlike = store.mismatched_rows(rows, first_rows, io)
         counts.arrays["mismatched"] = is_unlike.astype(np.int64)
@@ -563,10 +539,10 @@ def number_facts(columns: Iterable[tuple[IntArray, Any]]) -> IntArray:
         if names is None:
             digests.append(np.ascontiguousarray(ids))
         else:
-            codes = factorize(ids)
+            codes = row_keys.factorize(ids)
             digest = b"".join([digest_of(names[i]) for i in codes.distinct.tolist()])
             digests.append(np.frombuffer(digest, np.int64)[codes.codes])
-    return hash_rows(digests).view(np.int64)
+    return row_keys.hash_rows(digests).view(np.int64)
 
 
 def digest_names(vocabularies: Iterable[Vocabulary]) -> str:

@@ -621,7 +621,7 @@ class Task:
         missing_keys = [self._key_of(name, query) for query in np.flatnonzero(is_missing).tolist()]
         unused = () if self._is_part else np.flatnonzero(~is_used)  # A part need not use all.
         unused_keys = [named.queries[i] for i in unused]
-        list_of_query[is_missing] = len(named)  # An empty list, behind all others.
+        list_of_query[is_missing] = len(named.queries)  # An empty list, behind all others.
         align_names = partial(self._find_listed_ids, name, named, argument)
         with argument_names(scores=argument):
             lists = tasks.list_evaluation.choose_lists(named, list_of_query, align_names, dtype)

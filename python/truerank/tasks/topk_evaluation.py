@@ -22,7 +22,7 @@ from ..errors import InputTypeError, InputValueError, Option
 from ..inputs.array_likes import as_array, refuse_mask
 from ..inputs.checks import choice, forbidden_nan, number, signed_ids
 from ..inputs.rules import SimilarityOptions, read_rules, with_options
-from ..inputs.selection import join_ranges, lengths_to_indptr, list_numbers
+from ..inputs.selection import find_entries, is_in, join_ranges, lengths_to_indptr, list_numbers
 from ..metrics.answers import HITS
 from ..naming import format_count, public
 from ..records.lists import DUPLICATES, write_run
@@ -30,8 +30,7 @@ from ..reporting import Finding
 from ..reporting.audit import describe_rows
 from ..reporting.reports import report_task
 from ..stores import PATHS, index_files
-from .list_evaluation import selection_keys
-from .side import find_entries
+from .side import are_candidates
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -183,34 +182,7 @@ def read_lists(
     entities.
     """
     n_queries, n_entities = shape
-    array, place = _read_ids(argument, value, n_entities, keys)
-    width = array.shape[1] if array.ndim == 2 else 0
-    k = k or width
-    least = max(1, min(k, n_entities))
-    if width < least or len(array) != n_queries:
-        expected = f"a list of {format_count(least, 'id')} or more for each of "
-        expected += format_count(n_queries, "query")
-        got = f"shape {array.shape}"
-        raise InputValueError(argument, expected=expected, got=got, place=place)
-    if is_whole:
-        k = max(k, width)
-    ids = np.full((n_queries, k), PAD)
-    ids[:, :width] = array[:, :k]
-    expected = f"ids from 0 to {n_entities - 1:,}, or {PAD} for none"
-    refuse_where((ids < PAD) | (ids >= n_entities), argument, ids, expected, place)
-    are_repeats = _find_repeats(ids)
-    if choice("duplicates", duplicates, DUPLICATES) == "raise":
-        ways = [Option("duplicates", "first", "counts it once")]
-        refuse_where(are_repeats, argument, ids, "each id once", place, ways)
-    ids[are_repeats] = PAD
-    return ids
-
-
-def _read_ids(
-    argument: str, value: Any, n_entities: int, keys: Vocabulary | None
-) -> tuple[IntArray, str]:
-    """Return the ids of lists as integers, and the file that has them, if any."""
-    place = ""
+    place = ""  # the file that has the lists
     ids: Any = value
     if isinstance(value, TopK):
         ids = value.ids
@@ -225,7 +197,26 @@ def _read_ids(
     array = signed_ids(as_array(ids, argument, "a list of ids for each query"), n_entities)
     if array.dtype.kind not in "iu":
         raise InputTypeError(argument, expected="integers", got=f"dtype {array.dtype}")
-    return array, place
+    width = array.shape[1] if array.ndim == 2 else 0
+    k = k or width
+    least = max(1, min(k, n_entities))
+    if width < least or len(array) != n_queries:
+        expected = f"a list of {format_count(least, 'id')} or more for each of "
+        expected += format_count(n_queries, "query")
+        got = f"shape {array.shape}"
+        raise InputValueError(argument, expected=expected, got=got, place=place)
+    if is_whole:
+        k = max(k, width)
+    lists = np.full((n_queries, k), PAD)
+    lists[:, :width] = array[:, :k]
+    expected = f"ids from 0 to {n_entities - 1:,}, or {PAD} for none"
+    refuse_where((lists < PAD) | (lists >= n_entities), argument, lists, expected, place)
+    are_repeats = _find_repeats(lists)
+    if choice("duplicates", duplicates, DUPLICATES) == "raise":
+        ways = [Option("duplicates", "first", "counts it once")]
+        refuse_where(are_repeats, argument, lists, "each id once", place, ways)
+    lists[are_repeats] = PAD
+    return lists
 
 
 def _find_repeats(ids: IntArray) -> Flags:
@@ -262,22 +253,6 @@ def count_ids(lists: IntArray) -> IntArray:
 
 
 # -- who is a candidate ----------------------------------------------------------------------------
-
-
-def is_in(selection: Any, rows: IntArray, ids: npt.NDArray[Any]) -> Flags:
-    """Return whether each id is in the list that a selection has for its query."""
-    size = 1 + max(int(ids.max(initial=0)), int(selection.indices.max(initial=0)))
-    return are_among(list_numbers(selection, rows) * size + ids, selection_keys(selection, size))
-
-
-def are_candidates(job: Job, rows: IntArray, ids: IntArray) -> Flags:
-    """Return whether each id is a candidate of its query."""
-    are = np.ones(len(ids), np.bool_)
-    if job.candidates is not None:
-        are &= is_in(job.candidates, rows, ids)
-    if job.filter is not None:
-        are &= ~is_in(job.filter, rows, ids)
-    return are
 
 
 def count_candidates(job: Job, size: int) -> IntArray:
