@@ -11,19 +11,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-import truerank as tr
-from truerank import _core
-
 sys.path.insert(0, str(Path(__file__).parent))  # whatever way pytest imports this file
+from fair_clock import describe, drop_settings, load
+
+drop_settings()
+load("numpy")  # before all that imports it
+
+import truerank as tr
 from baselines.compiled import PeakFMA, ReadPass
 from harness import Compare, Results, Team
 from harness.memory import available_memory
 from harness.plots import draw
 from harness.synthetic import FULL, QUICK, Pool, Sizes
 from harness.timing import CLOCKS, hold_to_one_thread
+from truerank import _core
 
 RESULTS = pytest.StashKey[Results]()
 
@@ -127,7 +130,8 @@ def results(pytestconfig: pytest.Config, threads: int, sizes: Sizes) -> Results:
         "machine": f"{_processor()}, {os.cpu_count()} processors, {threads} threads",
         "mode": f"{size}, {sizes.rounds} rounds, {pytestconfig.getoption('--clock')} clock",
         "truerank": f"{tr.__version__}, {_core.isa()}, OpenMP {openmp}",
-        "python": f"{platform.python_version()}, numpy {np.__version__}, {sys.platform}",
+        "python": f"{platform.python_version()}, {sys.platform}",
+        "numpy": describe("numpy"),
         "load average at the start": _load_average(),
     }
     return results

@@ -1,4 +1,4 @@
-"""Baselines in C, built at run time: a read-only pass over memory, and multiply-adds alone."""
+"""Baselines in C, built at run time: a pass that only reads, multiply-adds alone, and a loop."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from harness import time_in_turn
 
-__all__ = ["PeakFMA", "ReadPass", "Variant"]
+__all__ = ["CountRows", "PeakFMA", "ReadPass", "Variant"]
 
 CHUNKS = (0, 1 << 20)  # bytes that a thread takes at once; 0: equal shares, one for each thread
 BASELINE_VARIANTS = 3  # as many take turns as the baseline, for tuning is noisy as well
 VECTOR_BYTES = {"avx2": 32, "avx512": 64, "neon": 16}  # by truerank's instruction sets
 
 
-def load(name: str, directory: Path) -> ctypes.CDLL:
+def load(name: str, directory: Path, *options: str) -> ctypes.CDLL:
     """Build `name`.c, which lies beside this file, into a directory and load it.
 
     The compiler is the one that `CC` names, or the first one found; an OSError if none can do it.
@@ -39,7 +40,7 @@ def load(name: str, directory: Path) -> ctypes.CDLL:
     for openmp in (["-fopenmp"], []):  # any compiler with OpenMP rather than the first without
         for compiler in compilers:
             command = compiler + openmp
-            command += ["-O3", "-shared", "-fPIC", "-o", str(library), str(source)]
+            command += ["-O3", *options, "-shared", "-fPIC", "-o", str(library), str(source)]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode == 0:
                 return ctypes.CDLL(str(library))
@@ -119,6 +120,29 @@ class ReadPass:
             self.read(scores, threads, next(turns))
 
         return read
+
+
+class CountRows:
+    """The compiled loop that counts row by row, for this machine, built in a directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._count = load("count_rows", directory, "-march=native").count_rows
+        self._count.restype = None
+        pointer, size = ctypes.c_void_p, ctypes.c_int64
+        self._count.argtypes = (pointer, pointer, size, size, ctypes.c_int, pointer, pointer)
+
+    def contestant(
+        self, scores: NDArray[Any], targets: NDArray[Any], threads: int
+    ) -> Callable[[], tuple[NDArray[Any], NDArray[Any]]]:
+        """Return a function that counts contiguous float32 scores, into arrays made before."""
+        above, tied = np.zeros((2, len(scores)), np.int64)
+        addresses = [array.ctypes.data for array in (scores, targets, above, tied)]
+
+        def count() -> tuple[NDArray[Any], NDArray[Any]]:
+            self._count(*addresses[:2], *scores.shape, threads, *addresses[2:])
+            return above, tied
+
+        return count
 
 
 class PeakFMA:

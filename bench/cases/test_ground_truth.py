@@ -22,7 +22,7 @@ K = 100
 DIM = 128
 # Of fewer than 1,000 queries at once, faiss scores several times fewer pairs a second.
 FULL_SHAPE = 1_000, 1_000_000  # queries and entities
-QUICK_SHAPE = 100, 20_000
+QUICK_SHAPE = 1_000, 20_000
 STEP = 10  # Slow peers get every tenth query, and so do the checks of ids.
 SCALE = 32  # Clustered vectors have a standard deviation of about 1, and numbers of SIFT about 35.
 MEMORY = 6e9  # bytes: vectors, those of two indexes, and what checks compute in float64

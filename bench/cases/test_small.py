@@ -6,14 +6,18 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import truerank as tr
-from harness import Compare, Pair
+from baselines.compiled import CountRows
+from harness import Compare, Pair, Results, Team
 from harness.synthetic import Pool, Shape, Sizes, draw_targets
-from peers.numpy_scipy import numpy_idiom
+from peers import Problem, prepare_peers
+from peers.numpy_scipy import COUNTING, numpy_idiom
 
 SHAPES: dict[str, Shape] = {
     "10 x 100": (10, 100),
@@ -56,25 +60,64 @@ def test_call_overhead(compare: Compare, pool: Pool) -> None:
     np.testing.assert_array_equal(ranks.tied, tied)
 
 
+BESIDE_NUMBA = {100: 1.2}  # by columns, how many times numba's time is the goal
+
+
 @pytest.mark.parametrize("columns", [10, 30, 100, 300])
-def test_short_rows(columns: int, compare: Compare, pool: Pool) -> None:
+def test_short_rows(columns: int, compare: Compare, results: Results, pool: Pool) -> None:
     """One positive and some negatives for each user, as recommenders are tested."""
     shape = (6_040, columns)  # MovieLens has so many users.
     scores = pool.matrix(shape)
     targets = np.zeros(shape[0], np.int64)
-    times = compare(
+    name = "numba, one loop"
+    peers = prepare_peers({name: COUNTING[name]}, Problem(scores, targets, 1), results)
+    compare(
         f"6,040 x {columns}, the first is true",
         {
             "truerank": lambda: tr.rank(scores, targets, threads=1),
             "numpy, > and ==": lambda: numpy_idiom(scores, targets),
+            **peers,
         },
-        [Pair("truerank", "numpy, > and ==", "speed", goal=3.0)],
-        agree=False,
+        [
+            Pair("truerank", "numpy, > and ==", "speed", goal=3.0),
+            *(Pair("truerank", peer, "cost", goal=BESIDE_NUMBA.get(columns)) for peer in peers),
+        ],
     )
-    above, tied = times["numpy, > and =="].result
-    ranks = times["truerank"].result
-    np.testing.assert_array_equal(ranks.above, above)
-    np.testing.assert_array_equal(ranks.tied, tied)
+
+
+# Columns, and how many times the time of the compiled loop is the goal.
+LOOPS = {10: 2.0, 30: 1.0, 100: 1.2, 300: 1.0, 1_000: 0.9}
+LOOP_SCORES = 4_000_000  # 16 MB
+
+
+@pytest.mark.parametrize("columns", LOOPS)
+def test_rows_against_loops(
+    columns: int, compare: Compare, results: Results, pool: Pool, team: Team, tmp_path: Path
+) -> None:
+    """Loops that a user would compile, whose counts go into arrays that were made before."""
+    shape = (LOOP_SCORES // columns, columns)
+    scores = pool.matrix(shape)
+    targets = draw_targets(shape)
+    problem = Problem(scores, targets, team.threads)
+    contestants: dict[str, Callable[[], Any]] = {
+        "truerank": lambda: tr.rank(scores, targets, threads=team.argument)
+    }
+    name = "numba, one loop"
+    contestants |= prepare_peers({name: COUNTING[name]}, problem, results)
+    try:
+        contestants["C, one loop"] = CountRows(tmp_path).contestant(scores, targets, team.threads)
+    except OSError as error:
+        results.add_remark(str(error))
+    compare(
+        f"{shape[0]:,} rows of {columns:,}, {team}",
+        contestants,
+        [
+            Pair("truerank", name, "cost", goal=LOOPS[columns])
+            for name in contestants
+            if name != "truerank"
+        ],
+        nbytes=scores.nbytes,
+    )
 
 
 @contextmanager

@@ -7,9 +7,6 @@ result is checked for what it is: counts, ranks or metrics.
 
 from __future__ import annotations
 
-import importlib
-import importlib.metadata
-import warnings
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -17,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fair_clock import describe, load
 from harness import Results
 
 __all__ = ["CHECKS", "Counts", "Peer", "Peers", "Problem", "prepare_peers"]
@@ -57,14 +55,11 @@ def prepare_peers(peers: Peers, problem: Any, results: Results) -> dict[str, Cal
 
 
 def _import(package: str, results: Results) -> bool:
-    """Import a package, ignoring its warnings, and record its version."""
+    """Import a package, and record its version and its kernels."""
     if find_spec(package) is None:
         return False
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        module = importlib.import_module(package)
-    version = getattr(module, "__version__", None) or importlib.metadata.version(package)
-    results.facts[package] = str(version)
+    load(package)
+    results.facts[package] = describe(package)
     return True
 
 

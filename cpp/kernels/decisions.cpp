@@ -125,8 +125,8 @@ void set_sum_thresholds(const SumTasks& tasks, std::size_t n, const SumPanel& pa
         high = high > -most ? high : -most;
         low = low > -most ? low : -most;
         low = low < most ? low : most;
-        // What is cut off after the point is less than 1.
-        const Ints greater = __builtin_convertvector(high, Ints) + 1, least = __builtin_convertvector(low, Ints) - 1;
+        // What is cut off after the point is less than 1, and moves a negative threshold up: `low` must not move so.
+        const Ints greater = __builtin_convertvector(high, Ints), least = __builtin_convertvector(low, Ints) - 1;
         std::memcpy(above + t, &greater, sizeof greater);
         std::memcpy(below + t, &least, sizeof least);
     }

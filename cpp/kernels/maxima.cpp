@@ -81,7 +81,10 @@ void take_maxima(const T* sums, std::size_t rows, const LaneSpan* spans, std::si
             }
             auto* const kept = reinterpret_cast<Unaligned*>(running + row * kRunning<T>);
             // A NaN that is kept is in the first lane, and stays: nothing is greater.
-            if (span.continues) most = greater_of<Vector>(*kept, most);
+            if (span.continues) {
+                const Vector before = *kept;  // a reference would have to be aligned
+                most = greater_of(before, most);
+            }
             if (span.ends) {
                 out[row] = greatest_lane<T>(most);
             } else {

@@ -174,10 +174,10 @@ void check_sum_thresholds(Checks& checks, Random& random) {
             // What the engine adds to the numbers of a task covers the roundings of floats.
             const auto slack = [&](double x) { return (std::abs(x) * 0x1p-20 + error * 1e-3) * step; };
             const double high = (of(0) + error) * step, low = (of(1) - error) * step;
-            // Conversion to an integer cuts off less than 1.
+            // Conversion to an integer cuts off less than 1; sums are integers.
             if (high < most) {
                 right =
-                    right && above[t] + 1 > high - slack(of(0)) && above[t] < std::max(high + slack(of(0)), -1.6e9) + 2;
+                    right && above[t] + 1 > high - slack(of(0)) && above[t] < std::max(high + slack(of(0)), -1.6e9) + 1;
             } else {
                 right = right && above[t] >= (high > 2 * most ? most : most - slack(of(0)));
             }

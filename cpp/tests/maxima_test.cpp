@@ -53,7 +53,8 @@ struct TokenSums {
 template <class T, class Take>
 void expect_maxima(Checks& checks, TokenSums<T>& given, std::size_t lanes, Take take, Random& random) {
     const std::size_t stride = given.rows + static_cast<std::size_t>(random.below(3));
-    std::vector<T> maxima(given.documents() * stride + 1, T{7}), running(kTileQueries * kRunning<T>);
+    std::vector<T> maxima(given.documents() * stride + 1, T{7}), running(kTileQueries * kRunning<T> + 1);
+    T* const unaligned = running.data() + 1;  // as kernels may be given it
     for (std::size_t begin = 0; begin < given.tokens(); begin += lanes) {
         const std::size_t end = std::min(begin + lanes, given.tokens());
         std::vector<T> panel(kTileQueries * lanes, given.greatest);  // and so is the padding
@@ -67,7 +68,7 @@ void expect_maxima(Checks& checks, TokenSums<T>& given, std::size_t lanes, Take 
             spans.push_back({static_cast<std::uint32_t>(first - begin), static_cast<std::uint32_t>(last - begin),
                              static_cast<std::uint32_t>(d), given.starts[d] < begin, given.starts[d + 1] <= end});
         }
-        take(panel.data(), kTileQueries, spans.data(), spans.size(), stride, maxima.data(), running.data());
+        take(panel.data(), kTileQueries, spans.data(), spans.size(), stride, maxima.data(), unaligned);
     }
     bool right = maxima.back() == T{7};
     for (std::size_t d = 0; d < given.documents(); ++d) {

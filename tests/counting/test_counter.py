@@ -285,6 +285,10 @@ def test_a_nan_is_named_by_its_place() -> None:
     wrong = np.where(np.arange(8).reshape(2, 4) == 7, np.nan, SCORES)[:, [3, 2]]
     words = r"NaN.*row 1, column 0 \(column 3\)|row 1, column 0 \(column 3\).*NaN"
     refusal(ValueError, words, counter().update, wrong, columns=[3, 2])
+    # Two tasks of one row and list: each leaves its own target out, and the first its NaN with it.
+    shared = np.where(np.isin(np.arange(6), [2, 4]), np.nan, np.zeros((1, 6)))
+    one = tr.RankCounter([1.0, 1.0], [2, 0], candidates=6, rows=[0, 0])
+    refusal(ValueError, r"row 0, column 2 is NaN", one.update, shared)
 
 
 # -- sampled negatives -----------------------------------------------------------------------------

@@ -252,6 +252,17 @@ def test_a_nan_is_named_wherever_a_piece_begins(tmp_path: Path) -> None:
         refusal(ValueError, words, tr.rank, path, [0, 1], io="read", threads=1)
 
 
+def test_scores_beyond_the_first_4_gigabytes(tmp_path: Path) -> None:
+    """A row is read from where it lies in a file, nearly all of which is a hole."""
+    path = tmp_path / "scores.npy"
+    shape = 2**20 + 2, 1024
+    scores = np.lib.format.open_memmap(path, "w+", np.float32, shape)
+    scores[-1, :6] = [1, 3, 3, 2, 5, 0]
+    scores.flush()
+    ranks = tr.rank(path, [3], rows=[shape[0] - 1], io="read")
+    assert (ranks.above.tolist(), ranks.tied.tolist()) == ([3], [1])
+
+
 def test_a_file_that_shrinks_within_a_tile_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

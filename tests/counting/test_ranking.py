@@ -362,6 +362,40 @@ def test_anything(seed: int) -> None:
         raise
 
 
+@pytest.mark.parametrize("columns", ["side by side", "far apart"])
+@pytest.mark.parametrize("rows", [[0, 1, 2], [2]])
+def test_rows_farther_apart_than_32_bits_count(
+    rows: list[int], columns: str, sanitized: bool
+) -> None:
+    """Nearly all of the memory is never written to."""
+    if sanitized:
+        pytest.skip("a sanitizer has no 6 GB to give")
+    try:
+        if columns == "far apart":
+            scores = np.zeros((2, 3, 2**30), np.int8)[:, :, 0].T
+        else:
+            scores = np.zeros((3, 2**30), np.int8)[:, :2]
+    except MemoryError:
+        pytest.skip("the system does not promise 6 GB")
+    scores[:] = [[2, 2], [7, 7], [3, 5]]
+    lists: list[dict[str, Any]] = [{}, {"filter": [[1]] * len(rows)}, {"candidates": [0, 1]}]
+    lists.append({"audit": True})
+    for options, above in zip(lists, (1, 0, 1, 1), strict=True):
+        ranks = tr.rank(scores, [0] * len(rows), rows=rows, **options)
+        assert ranks.above.tolist() == [0, 0, above][-len(rows) :]
+        assert ranks.tied[-1] == 1
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("candidates", [[1, 2], [[1, 2]] * 3])
+def test_the_first_task_whose_target_is_no_candidate_is_named(
+    candidates: Any, threads: int
+) -> None:
+    """The first of the tasks, whatever rows these read."""
+    options = {"rows": [2, 0, 1], "candidates": candidates, "threads": threads}
+    refusal(ValueError, "target 0 of task 0", tr.rank, np.ones((3, 5)), [0, 0, 0], **options)
+
+
 def test_more_columns_than_32_bits_count(sanitized: bool) -> None:
     if sanitized:
         pytest.skip("a sanitizer has no 4 GB to give")

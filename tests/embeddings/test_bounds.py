@@ -215,6 +215,17 @@ def test_faults_of_the_first_bounds(fault: tuple[Any, ...]) -> None:
     assert check_levels(make(*arguments))[1] > 0
 
 
+def test_zero_vectors_are_summed_up_anew_for_other_queries() -> None:
+    """Their sums are kept for the queries of a cell, and here are several cells."""
+    rng = np.random.default_rng(0)
+    queries, entities = (rng.standard_normal((n, 64)).astype(np.float32) for n in (9000, 1100))
+    entities[[5, 400, 1099]] = 0
+    for name in choices():
+        with levels(name):
+            ranks = tr.rank_embeddings(queries, entities, [400] * 9000, similarity="sql2")
+        assert (ranks.tied == 3).all(), name
+
+
 @pytest.mark.parametrize("similarity", ["dot", "sql2", "l2"])
 @pytest.mark.parametrize("kind", ["int8", "uint8"])
 def test_panels_of_bytes_that_are_scored(kind: str, similarity: str) -> None:

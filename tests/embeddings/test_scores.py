@@ -427,6 +427,26 @@ def test_tensors(monkeypatch: pytest.MonkeyPatch, dtype: str, backend: str) -> N
     assert_same(tr.rank_embeddings(*tensors, [3] * 7), count(scores, [3] * 7))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_the_top_k_have_the_zeros_that_scores_have(dtype: str) -> None:
+    """A squared distance of 0 is one score, whatever sums it up: also its sign."""
+    rng = np.random.default_rng(3)
+    entities = drawn_of(rng, dtype, (400, 16), ends=False)
+    scores = tr.score_embeddings(entities[:64], entities, similarity="sql2")
+    top = tr.topk_embeddings(entities[:64], entities, 3, similarity="sql2")
+    expected = np.take_along_axis(scores, top.ids, axis=1)
+    assert (expected[:, 0] == 0).all()
+    np.testing.assert_array_equal(np.signbit(top.scores), np.signbit(expected))
+
+
+@pytest.mark.parametrize("audit", [False, True])
+def test_an_entity_without_a_score_is_no_candidate(audit: bool) -> None:
+    entities = np.random.default_rng(4).standard_normal((6, 8))
+    entities[3, 2] = np.nan
+    ranks = tr.rank_embeddings(entities[:2], entities, [0, 1], nan="omit", audit=audit)
+    assert ranks.candidates.tolist() == [5, 5]
+
+
 def in_lowest_terms(vectors: Array) -> Array:
     """Divide vectors of integers by the greatest common divisors of their components."""
     divisors = np.gcd.reduce(vectors.astype(np.int64), axis=1)

@@ -226,12 +226,12 @@ class BoundedPanels {
             const QueryTile tile = queries_.tile(i);
             count_rows(tile, tasks);
             if (lane_tasks != nullptr) count_lanes(tile, *lane_tasks);
-            if (open_.count + lane_open_.count < open_at_once) continue;
+            const bool is_last = i + 1 == queries_.tiles();
+            if (!is_last && open_.count + lane_open_.count < open_at_once) continue;
             settle_open(tasks, lane_tasks);
             // What lists took made their thresholds higher.
-            if (lane_tasks != nullptr && !lane_tasks->counts()) lanes_.set(*lane_tasks, quantiser_);
+            if (!is_last && lane_tasks != nullptr && !lane_tasks->counts()) lanes_.set(*lane_tasks, quantiser_);
         }
-        settle_open(tasks, lane_tasks);
         scored_rows_.score(tasks);
     }
     // Counts the pairs of a tile that are above, for the tasks of its queries, and lists those that are open.
