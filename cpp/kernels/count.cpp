@@ -149,6 +149,51 @@ std::int64_t count_one(const void* from, std::size_t n, typename Order<T>::Bits 
     }
 }
 
+template <class T>
+std::int64_t count_some(const void* from, const std::uint8_t* increments, std::size_t n, typename Order<T>::Bits bits,
+                        bool more_follow, PartialCounts* counts) {
+    using L = Lanes<T>;
+    constexpr std::size_t step = 2 * kLine / sizeof(T), at_once = L::max_additions / 8 * 8 * L::size;
+    const auto* const scores = static_cast<const T*>(from);
+    const typename L::Scores true_vector = L::broadcast(std::bit_cast<T>(bits));
+    const std::size_t ahead = bytes_ahead(n * sizeof(T), more_follow);
+    std::int64_t nans = 0;
+    for (std::size_t i = 0; i < n;) {
+        const std::size_t stop = i + std::min(n - i, at_once);
+        typename L::Counts above[2] = {}, tied[2] = {}, nan = {};
+        const auto count_vector = [&](const T* some, const std::uint8_t* lanes, std::size_t k)
+                                      __attribute__((always_inline)) {
+                                          const typename L::Scores vector = L::load_once(some);
+                                          const typename L::Counts valid = L::widened(lanes);
+                                          L::add(above[k % 2], vector > true_vector, valid);
+                                          L::add(tied[k % 2], vector == true_vector, valid);
+                                          if constexpr (has_nan<T>) L::add(nan, L::is_nan_score(vector), valid);
+                                      };
+        for (; i + step <= stop; i += step) {
+            prefetch(address_after(scores + i, ahead));
+            prefetch(address_after(scores + i, ahead + kLine));
+#pragma GCC unroll 8
+            for (std::size_t u = 0; u < step; u += L::size) {
+                count_vector(scores + i + u, increments + i + u, u / L::size);
+            }
+        }
+        for (; i + L::size <= stop; i += L::size) count_vector(scores + i, increments + i, 0);
+        if (i < stop) {  // the last scores of all
+            T copy[L::size] = {};
+            std::uint8_t lanes[L::size] = {};
+            std::memcpy(copy, scores + i, (n - i) * sizeof(T));
+            std::memcpy(lanes, increments + i, n - i);
+            count_vector(copy, lanes, 0);
+            i = n;
+        }
+        const auto sums = L::sums(above[0] + above[1], tied[0] + tied[1], nan);
+        counts->above += sums.first;
+        counts->tied += sums.second;
+        nans += sums.third;
+    }
+    return nans;
+}
+
 // What is done once for each row takes as long as its scores do: so there is no call for each, no test but one, and
 // nothing waits for the counts of the row before. Floats and doubles are counted as by Nans::summed.
 template <class T>
@@ -298,6 +343,7 @@ void count_columns(const char* scores, std::ptrdiff_t stride, std::size_t column
 
 template <class T>
 constexpr ScoreKernels<T> kTable = {{.count_one = count_one<T>,
+                                     .count_some = count_some<T>,
                                      .count_rows = count_rows<T>,
                                      .count_several = count_several<T>,
                                      .scratch_size = scratch_size<T>,

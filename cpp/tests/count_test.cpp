@@ -84,6 +84,23 @@ void for_each_block(Random& random, const F& f) {
     f(equal.data(), kLong, Distribution::ties);
 }
 
+// Scores that are left out count as nothing, whatever they are.
+template <class T>
+void check_some(Checks& checks, const char* name, Random& random, const T* scores, std::size_t n, T true_score) {
+    std::vector<std::uint8_t> increments(n);
+    std::vector<T> some;
+    for (std::size_t i = 0; i < n; ++i) {
+        increments[i] = random.one_in(3) ? 0 : 1;
+        if (increments[i] == 1) some.push_back(scores[i]);
+    }
+    const PlainCounts<T> expected = plain(some.data(), some.size(), number(true_score));
+    PartialCounts result{5, 6};
+    const std::int64_t nan =
+        count_kernels<T>().count_some(scores, increments.data(), n, bits_of(true_score), n % 2 == 0, &result);
+    checks.expect(result.above == 5 + expected.above && result.tied == 6 + expected.tied && nan == expected.nan,
+                  "count_some, %s, %zu of %zu scores", name, some.size(), n);
+}
+
 template <class T>
 void check_one(Checks& checks, const char* name, Random& random) {
     for_each_block<T>(random, [&](const T* scores, std::size_t n, Distribution distribution) {
@@ -96,6 +113,7 @@ void check_one(Checks& checks, const char* name, Random& random) {
             checks.expect(
                 result.above == 1000 + expected.above && result.tied == 2000 + expected.tied && nan == expected.nan,
                 "count_one, %s, %zu scores, distribution %d", name, n, static_cast<int>(distribution));
+            check_some(checks, name, random, scores, n, true_score);
         }
     });
     const std::vector<T> equal(kLongest, score_of<T>(3));

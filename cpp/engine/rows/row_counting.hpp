@@ -31,7 +31,9 @@ constexpr std::int64_t kColumnsPerPass = 5 * static_cast<std::int64_t>(measured:
 struct Plan {
     bool column_major = false;  // columns are contiguous: many rows are counted at once
     bool single_tasks = false;  // every task has a row of its own, which is read in place
-    bool serial = false;        // too little work for a second thread
+    // The same where tasks share candidates: all other columns of a row are read, too, and count as nothing.
+    bool marks_candidates = false;
+    bool serial = false;  // too little work for a second thread
     Duration duration = Duration::any;
     std::int64_t chunks = 0;
     std::int64_t chunk_height = 1;
@@ -47,7 +49,9 @@ template <class T>
 class RowCounting {
   public:
     RowCounting(const RowProblem<T>& problem, const Plan& plan, RowTotals<T>& totals, RowFinish<T>& finish)
-        : p_(problem), plan_(plan), totals_(totals), finish_(finish) {}
+        : p_(problem), plan_(plan), totals_(totals), finish_(finish) {
+        if (plan.marks_candidates) mark_candidates();
+    }
 
     // Counts for the tasks of a chunk.
     void scan(RankWorker<T>& worker, std::int64_t chunk) {
@@ -76,11 +80,16 @@ class RowCounting {
     // Whether every task has a short row of its own, and these follow one another.
     bool has_short_rows() const {
         const std::int64_t row_bytes = p_.scores.columns * static_cast<std::int64_t>(sizeof(T));
-        return plan_.single_tasks && is_final() && p_.tasks.rows == nullptr && p_.scores.row_stride == row_bytes &&
-               row_bytes <= measured::kShortRowBytes;
+        return plan_.single_tasks && !plan_.marks_candidates && is_final() && p_.tasks.rows == nullptr &&
+               p_.scores.row_stride == row_bytes && row_bytes <= measured::kShortRowBytes;
     }
 
   private:
+    void mark_candidates() {
+        const ListedColumns columns = p_.candidate_columns(0);
+        increments_.assign(static_cast<std::size_t>(p_.scores.columns), 0);
+        for (std::int64_t i = 0; i < columns.size; ++i) increments_[static_cast<std::size_t>(columns(i))] = 1;
+    }
     // Counts for the tasks of some groups in columns (or candidates) begin to end.
     void scan_rows(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end) {
         if (plan_.single_tasks) return scan_single_tasks(worker, first, last, begin, end);
@@ -201,10 +210,13 @@ class RowCounting {
     void hand_on(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::span<const RowCounts> counts) {
         for (std::int64_t g = first; g < last; ++g) {
             const RowCounts& row_counts = counts[static_cast<std::size_t>(g - first)];
-            if (is_final()) {
-                finish_.write(worker, p_.group(g)[0], row_counts);
+            const std::int64_t task = p_.group(g)[0];
+            if (!is_final()) {
+                totals_.add(task, row_counts.counts, row_counts.nan, plan_.whole_rows());
+            } else if (!increments_.empty() && increments_[static_cast<std::size_t>(p_.target_column(task))] == 0) {
+                finish_.fail(worker, Fault::Kind::not_a_candidate, task);
             } else {
-                totals_.add(p_.group(g)[0], row_counts.counts, row_counts.nan, plan_.whole_rows());
+                finish_.write(worker, task, row_counts);
             }
         }
         if (plan_.whole_rows() && !is_final()) finish_.finish_groups(worker, first, last);
@@ -214,18 +226,29 @@ class RowCounting {
                             std::span<RowCounts> counts) const {
         for (std::size_t i = 0; g < stop; ++g, ++i) {
             if (worker.stopped(rows.end - rows.begin)) return false;
-            counts[i] = {.candidates = p_.scores.columns};
+            counts[i] = {.candidates = candidate_count_};
             const T true_score = worker.single_true_scores.empty()
                                      ? p_.true_score_of(p_.group(g)[0])
                                      : worker.single_true_scores[static_cast<std::size_t>(g - rows.first)];
             if (rows.apart) {
                 count_apart_row(true_score, g, rows, counts[i]);
             } else {
-                p_.count(p_.reader.in_place(p_.row(p_.group(g)[0]), rows.begin), rows.end - rows.begin, true_score,
-                         /*more_follow=*/true, counts[i]);
+                count(g, rows.begin, rows.end, true_score, /*more_follow=*/true, counts[i]);
             }
         }
         return true;
+    }
+    // Counts some columns, in place, for the single task of a group.
+    void count(std::int64_t g, std::int64_t begin, std::int64_t end, T true_score, bool more_follow,
+               RowCounts& row_counts) const {
+        const T* const scores = p_.reader.in_place(p_.row(p_.group(g)[0]), begin);
+        if (increments_.empty()) return p_.count(scores, end - begin, true_score, more_follow, row_counts);
+        PartialCounts more;
+        row_counts.nan += p_.kernels.count_some(scores, increments_.data() + begin,
+                                                static_cast<std::size_t>(end - begin), true_score, more_follow, &more);
+        if (p_.is_nan(true_score)) return;
+        row_counts.counts.above += more.above;
+        row_counts.counts.tied += more.tied;
     }
     // Reads the true scores of a chunk: read one by one, each from somewhere ahead in its row, they break the stream
     // (an eighth slower). Where rows are shorter than a page, they are near enough to it, and to read them first costs
@@ -249,8 +272,7 @@ class RowCounting {
         for (std::int64_t from = rows.begin; from < rows.end; from += columns_at_once) {
             const std::int64_t to = std::min(rows.end, from + columns_at_once);
             if (later >= 0) prefetch_scores(later, from, to, row_bytes <= measured::kNarrowBytes);
-            p_.count(p_.reader.in_place(p_.row(p_.group(g)[0]), from), to - from, true_score,
-                     /*more_follow=*/false, row_counts);
+            count(g, from, to, true_score, /*more_follow=*/false, row_counts);
         }
     }
     // Prefetches scores of a row.
@@ -315,6 +337,8 @@ class RowCounting {
     const Plan& plan_;
     RowTotals<T>& totals_;
     RowFinish<T>& finish_;
+    const std::int64_t candidate_count_ = p_.candidates_of(0);  // of tasks that share them
+    std::vector<std::uint8_t> increments_;                      // of columns: 1 for candidates, where these are marked
 };
 
 }  // namespace truerank

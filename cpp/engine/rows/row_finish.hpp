@@ -69,6 +69,10 @@ class RowFinish {
         totals_.counts.tied[task] = tied;
         totals_.counts.candidates[task] = candidates;
     }
+    // Notes a fault, unless its kind is none.
+    void fail(RankWorker<T>& worker, Fault::Kind kind, std::int64_t task) const {
+        worker.fault.take({.kind = kind, .task = task, .row = p_.row(task)});
+    }
 
   private:
     // Finishes tasks that share row, candidates and filter.
@@ -145,10 +149,6 @@ class RowFinish {
             if (is_common) worker.common_columns.push_back(number - p_.tasks.first_column);
         }
         return {worker.common_columns, {0, std::ssize(worker.common_columns)}, p_.scores.columns};
-    }
-    // Notes a fault, unless its kind is none.
-    void fail(RankWorker<T>& worker, Fault::Kind kind, std::int64_t task) const {
-        worker.fault.take({.kind = kind, .task = task, .row = p_.row(task)});
     }
     // Adds a part's counts without what is removed: the filtered columns, and the target's own column, whatever its
     // score there. The true score is counted once, when all parts are together.
