@@ -4,10 +4,6 @@
 #include <array>
 #include <cstring>
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
-
 #include "kernels/unit.hpp"
 
 namespace truerank {
@@ -97,26 +93,6 @@ struct Lanes : Vectors<std::conditional_t<is_float16<T>, Key<T>, T>> {
     // Increments of 1 for the first, or the last, n <= size lanes, and of 0 for the others.
     static TRUERANK_INLINE Counts first_lanes(std::size_t n) { return load_increments(2 * size - n); }
     static TRUERANK_INLINE Counts last_lanes(std::size_t n) { return load_increments(n); }
-    // Those of a byte for each lane.
-    static TRUERANK_INLINE Counts widened(const std::uint8_t* bytes) {
-        if constexpr (sizeof(T) == 1) {
-            return Base::load_counts(bytes);
-        } else {
-            typename Simd<std::uint8_t, size>::type narrow;
-            std::memcpy(&narrow, bytes, size);
-#if defined(__AVX512BW__)
-            if constexpr (sizeof(T) == 2) return (Counts)_mm512_cvtepu8_epi16((__m256i)narrow);
-            if constexpr (sizeof(T) == 4) return (Counts)_mm512_cvtepu8_epi32((__m128i)narrow);
-            if constexpr (sizeof(T) == 8) return (Counts)_mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i*)bytes));
-#elif defined(__AVX2__)
-            if constexpr (sizeof(T) == 2) return (Counts)_mm256_cvtepu8_epi16((__m128i)narrow);
-            if constexpr (sizeof(T) == 4) return (Counts)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)bytes));
-            if constexpr (sizeof(T) == 8) return (Counts)_mm256_cvtepu8_epi64(_mm_loadu_si32(bytes));
-#else
-            return __builtin_convertvector(narrow, Counts);
-#endif
-        }
-    }
 
     // The sum of all lanes.
     static TRUERANK_INLINE std::int64_t sum(const Counts& counts) {

@@ -29,11 +29,10 @@ constexpr std::int64_t kColumnsPerPass = 5 * static_cast<std::int64_t>(measured:
 // How the work is cut into chunks. A chunk has `chunk_height` groups of tasks or, if column_major, rows of the
 // matrix and, of each row, `chunk_columns` columns or candidates.
 struct Plan {
-    bool column_major = false;  // columns are contiguous: many rows are counted at once
-    bool single_tasks = false;  // every task has a row of its own, which is read in place
-    // The same where tasks share candidates: all other columns of a row are read, too, and count as nothing.
-    bool marks_candidates = false;
-    bool serial = false;  // too little work for a second thread
+    bool column_major = false;      // columns are contiguous: many rows are counted at once
+    bool single_tasks = false;      // every task has a row of its own, which is read in place
+    bool marks_candidates = false;  // the same of shared candidates: all other columns count as nothing
+    bool serial = false;            // too little work for a second thread
     Duration duration = Duration::any;
     std::int64_t chunks = 0;
     std::int64_t chunk_height = 1;
@@ -77,11 +76,11 @@ class RowCounting {
         scan_rows(worker, lanes_end, last, begin, end);
     }
 
-    // Whether every task has a short row of its own, and these follow one another.
+    // Whether every task has a short row of its own, one after the other.
     bool has_short_rows() const {
         const std::int64_t row_bytes = p_.scores.columns * static_cast<std::int64_t>(sizeof(T));
-        return plan_.single_tasks && !plan_.marks_candidates && is_final() && p_.tasks.rows == nullptr &&
-               p_.scores.row_stride == row_bytes && row_bytes <= measured::kShortRowBytes;
+        return plan_.single_tasks && !plan_.marks_candidates && plan_.whole_rows() && p_.tasks.rows == nullptr &&
+               p_.scores.row_stride >= row_bytes && row_bytes <= measured::kShortRowBytes;
     }
 
   private:
@@ -166,29 +165,30 @@ class RowCounting {
             hand_on(worker, start, next, counts);
         }
     }
-    // The same for tasks whose rows are short and follow one another: many at a time, whose counts are written at once.
+    // The same for tasks whose short rows come one after the other: many at a time, whose counts are written at once.
     void scan_short_rows(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t rows_at_once) {
         const std::int64_t columns = p_.scores.columns;
-        std::int64_t *const above = totals_.counts.above, *const tied = totals_.counts.tied;
+        const bool is_partial = p_.tasks.is_partial();
+        std::int64_t above_of_part[measured::kRowsAtOnce], tied_of_part[measured::kRowsAtOnce];
         std::int64_t nan[measured::kRowsAtOnce];
         for (std::int64_t next; first < last && !worker.stopped(rows_at_once * columns); first = next) {
             next = std::min(last, first + rows_at_once);
-            const bool has_nan = p_.kernels.count_rows(p_.reader.in_place(first, 0), static_cast<std::size_t>(columns),
-                                                       static_cast<std::size_t>(next - first), p_.tasks.targets + first,
-                                                       above + first, tied + first, nan);
-            if (!has_nan && !p_.filter) {  // as finish_.write, in vectors
-                for (std::int64_t task = first; p_.rules.ascending && task < next; ++task) {
-                    above[task] = columns - above[task] - tied[task];
-                }
-                std::fill_n(totals_.counts.candidates + first, next - first, columns);
-            } else {
-                for (std::int64_t task = first; task < next; ++task) {
-                    RowCounts counts{{above[task], tied[task]}, nan[task - first], columns};
-                    if (p_.filter) counts = counts - finish_.count_filtered(worker, task);
-                    finish_.write(worker, task, counts);
-                }
+            std::int64_t* const above = is_partial ? above_of_part : totals_.counts.above + first;
+            std::int64_t* const tied = is_partial ? tied_of_part : totals_.counts.tied + first;
+            const T* const given = is_partial ? reinterpret_cast<const T*>(p_.tasks.true_scores) + first : nullptr;
+            const bool has_nan = p_.kernels.count_rows(
+                p_.reader.in_place(p_.row(first), 0), static_cast<std::size_t>(columns),
+                static_cast<std::size_t>(next - first), static_cast<std::size_t>(p_.scores.row_stride) / sizeof(T),
+                p_.tasks.targets + first, given, above, tied, nan);
+            bool is_plain = !has_nan && !p_.filter;  // and, in part of a matrix, has no target
+            for (std::int64_t task = first; is_partial && task < next; ++task) is_plain &= !p_.has_target(task);
+            for (std::int64_t i = 0; !is_plain && i < next - first; ++i) {
+                RowCounts counts{{above[i], tied[i]}, nan[i], columns};
+                if (p_.filter) counts = counts - finish_.count_filtered(worker, first + i);
+                finish_.write(worker, first + i, counts);
             }
-            find_masked(worker, first, next);
+            if (is_plain) finish_.write_plain(first, next, above, tied);
+            if (!is_partial) find_masked(worker, first, next);
         }
     }
     void find_masked(RankWorker<T>& worker, std::int64_t first, std::int64_t last) const {
