@@ -283,8 +283,8 @@ class RankCounter:
     def _add(self, counts: dict[str, IntArray], columns: int) -> None:
         """Add counts of other columns, to new arrays that become the total."""
         before, columns_before = self._total
-        if before is not self._no_counts:
-            add_counts(counts, before, self._job.rules)
+        # The first counts are added to nothing: zeros of many tasks take as long as a block.
+        add_counts(counts, {} if before is self._no_counts else before, self._job.rules)
         self._total = (counts, columns_before | columns)
 
     def _refuse_counted(self, name: str, columns: int) -> None:
