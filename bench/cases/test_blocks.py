@@ -65,6 +65,32 @@ def test_blocks_of_candidates(
     )
 
 
+# Times the time of one call for a matrix that has the positives, too.
+NEGATIVES_GOAL = 2.0
+
+
+def test_sampled_negatives(compare: Compare, pool: Pool, sizes: Sizes, team: Team) -> None:
+    """`RankCounter` with a positive and 99 negatives of each task, against a matrix of all."""
+    scores = pool.matrix(sizes.tall)
+    positives = scores[:, 0].copy()
+    negatives = np.ascontiguousarray(scores[:, 1:])
+
+    def count_negatives() -> tr.Ranks:
+        counter = tr.RankCounter(positives, threads=team.argument)
+        counter.update(negatives)
+        return counter.ranks()
+
+    compare(
+        f"1 + {negatives.shape[1]} candidates of {len(scores):,} tasks, {team}",
+        {
+            "RankCounter": count_negatives,
+            "one matrix": lambda: tr.rank(scores, 0, threads=team.argument),
+        },
+        [Pair("RankCounter", "one matrix", "cost", goal=NEGATIVES_GOAL)],
+        nbytes=scores.nbytes,
+    )
+
+
 @pytest.mark.parametrize("count", SHARDS)
 def test_shards(
     count: int,

@@ -88,6 +88,32 @@ def test_ground_truth(
             )
 
 
+# Times the time of a sum of all bytes.
+FEW_GOALS = {1: 4.0, 10: 12.0}
+
+
+@pytest.mark.parametrize("count", FEW_GOALS)
+def test_few_queries(count: int, compare: Compare, sizes: Sizes, team: Team) -> None:
+    """A few queries of bytes, which read entities where they lie, against a sum of these."""
+    shape = QUICK_SHAPE if sizes.quick else (1_000, 300_000)
+    queries, entities = draw_like_sift(shape, "uint8")
+    words = entities.view(np.uint64)
+    targets = np.arange(count)
+    goal = None if sizes.quick else FEW_GOALS[count]
+    compare(
+        f"{count} queries of bytes, {shape[1]:,} entities, d = {DIM}, {team}",
+        {
+            "truerank": lambda: tr.rank_embeddings(
+                queries[:count], entities, targets, similarity="sql2", threads=team.argument
+            ),
+            "a sum": words.sum,
+        },
+        [Pair("truerank", "a sum", "cost", goal=goal)],
+        nbytes=entities.nbytes,
+        agree=False,
+    )
+
+
 def lists_of_index(ids: Any, entities: int, share: float) -> Any:
     """Return lists that miss a share of the exact ids, in whose places others are."""
     rng = np.random.default_rng(round(100 * share))

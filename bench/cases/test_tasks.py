@@ -52,6 +52,36 @@ def test_filter(entries: int, compare: Compare, pool: Pool, sizes: Sizes, team: 
         np.testing.assert_array_equal(ranks.tied, full.tied - filtered_tied)
 
 
+# Times the time of all columns. Fewer than some 250 of 15,000 are sought one by one.
+SHARED_GOALS = {500: 1.3, 5_000: 1.3, 12_000: 1.3}
+
+
+@pytest.mark.parametrize("count", SHARED_GOALS)
+def test_shared_candidates(
+    count: int, compare: Compare, pool: Pool, sizes: Sizes, team: Team
+) -> None:
+    """Candidates that all tasks share, drawn from the columns, against all columns."""
+    scores = pool.matrix(sizes.many)
+    rng = np.random.default_rng(2)
+    columns = sizes.many[1]
+    candidates = np.sort(rng.choice(columns, min(count, columns), replace=False))
+    targets = rng.choice(candidates, len(scores))
+    times = compare(
+        f"{count:,} shared candidates of {columns:,}, {team}",
+        {
+            "shared candidates": lambda: tr.rank(
+                scores, targets, candidates=candidates, threads=team.argument
+            ),
+            "all columns": lambda: tr.rank(scores, targets, threads=team.argument),
+        },
+        [Pair("shared candidates", "all columns", "cost", SHARED_GOALS[count])],
+        nbytes=scores.nbytes,
+        agree=False,
+    )
+    whole = tr.rank(scores[:10][:, candidates], np.searchsorted(candidates, targets[:10]))
+    np.testing.assert_array_equal(times["shared candidates"].result.above[:10], whole.above)
+
+
 def counts_by_sorting(scores: NDArray[Any], targets: NDArray[np.int64]) -> Counts:
     """Return above and tied of each target in one row of scores."""
     ascending = np.sort(scores)

@@ -149,17 +149,61 @@ std::int64_t count_one(const void* from, std::size_t n, typename Order<T>::Bits 
     }
 }
 
+template <class T>
+std::int64_t count_some(const void* from, const std::uint8_t* increments, std::size_t n, typename Order<T>::Bits bits,
+                        bool more_follow, PartialCounts* counts) {
+    using L = Lanes<T>;
+    const auto* const scores = static_cast<const T*>(from);
+    const typename L::Scores true_vector = L::broadcast(std::bit_cast<T>(bits));
+    const std::size_t ahead = bytes_ahead(n * sizeof(T), more_follow);
+    std::int64_t nans = 0;
+    for (std::size_t i = 0; i < n;) {
+        const std::size_t stop = i + std::min(n - i, L::max_additions * L::size);
+        typename L::Counts above = {}, tied = {}, nan = {};
+        const auto count_vector = [&](const T* some, const std::uint8_t* lanes) __attribute__((always_inline)) {
+            const typename L::Scores vector = L::load_once(some);
+            const auto valid = widened<typename L::Counts>(lanes);
+            L::add(above, vector > true_vector, valid);
+            L::add(tied, vector == true_vector, valid);
+            if constexpr (has_nan<T>) L::add(nan, L::is_nan_score(vector), valid);
+        };
+#pragma GCC unroll 4
+        for (; i + L::size <= stop; i += L::size) {
+            prefetch(address_after(scores + i, ahead));
+            count_vector(scores + i, increments + i);
+        }
+        if (i < stop) {  // the last scores of all
+            T copy[L::size] = {};
+            std::uint8_t lanes[L::size] = {};
+            std::memcpy(copy, scores + i, (n - i) * sizeof(T));
+            std::memcpy(lanes, increments + i, n - i);
+            count_vector(copy, lanes);
+            i = n;
+        }
+        const auto sums = L::sums(above, tied, nan);
+        counts->above += sums.first;
+        counts->tied += sums.second;
+        nans += sums.third;
+    }
+    return nans;
+}
+
 // What is done once for each row takes as long as its scores do: so there is no call for each, no test but one, and
 // nothing waits for the counts of the row before. Floats and doubles are counted as by Nans::summed.
 template <class T>
-bool count_rows(const void* from, std::size_t n, std::size_t rows, const std::int64_t* targets, std::int64_t* above,
-                std::int64_t* tied, std::int64_t* nan) {
+bool count_rows(const void* from, std::size_t n, std::size_t rows, std::size_t stride, const std::int64_t* targets,
+                const typename Order<T>::Bits* true_scores, std::int64_t* above, std::int64_t* tied,
+                std::int64_t* nan) {
     using L = Lanes<T>;
     constexpr bool by_sum = std::is_floating_point_v<T>;
     static_assert(measured::kShortRowBytes <= L::max_additions * kBytes);
     const auto* row = static_cast<const T*>(from);
-    const T* const end = row + rows * n;
-    const std::size_t rest = n % L::size, ahead = bytes_ahead(n * sizeof(T), /*more_follow=*/true);
+    const T* const end = rows == 0 ? row : row + (rows - 1) * stride + n;
+    const bool apart = stride != n;
+    const std::size_t rest = n % L::size, row_bytes = std::max<std::size_t>(1, n * sizeof(T));
+    const std::size_t rows_ahead = static_cast<std::size_t>(measured::kAheadBytesOfApartRows) / row_bytes + 1;
+    const std::size_t ahead = apart ? rows_ahead * stride * sizeof(T) : bytes_ahead(row_bytes, true);
+    const std::size_t fetched_bytes = apart ? row_bytes + kLine - sizeof(T) : row_bytes;  // from anywhere in a line
     // The last vector ends with the row. Where there are fewer scores than lanes it runs into the next rows, of which
     // the last rows have a copy.
     const bool is_narrow = n < L::size;
@@ -167,7 +211,7 @@ bool count_rows(const void* from, std::size_t n, std::size_t rows, const std::in
     const typename L::Counts valid = is_narrow ? L::first_lanes(rest) : L::last_lanes(rest);
     T copy[L::size] = {};
     std::int64_t all_nans = 0;
-    for (std::size_t r = 0; r < rows; ++r, row += n) {
+    for (std::size_t r = 0; r < rows; ++r, row += stride) {
         const T* scores = row;
         if (is_narrow && static_cast<std::size_t>(end - row) < L::size) {
             std::memcpy(copy, row, n * sizeof(T));
@@ -182,8 +226,8 @@ bool count_rows(const void* from, std::size_t n, std::size_t rows, const std::in
             if (i + L::size <= n) use(L::load_once(scores + i), 0);
             if (rest > 0) use(L::load_once(scores + last), 1, valid);
         };
-        for (std::size_t byte = 0; byte < n * sizeof(T); byte += kLine) prefetch(address_after(row, ahead + byte));
-        const T true_score = scores[targets[r]];
+        for (std::size_t byte = 0; byte < fetched_bytes; byte += kLine) prefetch(address_after(row, ahead + byte));
+        const T true_score = true_scores == nullptr ? scores[targets[r]] : std::bit_cast<T>(true_scores[r]);
         const typename L::Scores true_vector = L::broadcast(true_score);
         typename L::Counts are_above[2] = {}, are_tied[2] = {}, are_nan = {};
         typename L::Scores sum[2] = {};
@@ -203,6 +247,9 @@ bool count_rows(const void* from, std::size_t n, std::size_t rows, const std::in
             for_vectors([&](const typename L::Scores& vector, std::size_t, auto... lanes)
                             __attribute__((always_inline)) { L::add(nans, L::is_nan_score(vector), lanes...); });
             sums.third = L::sum(nans);
+        }
+        if constexpr (is_float16<T>) {  // whose keys compare where numbers do not
+            if (Order<T>::is_key_of_nan(Order<T>::key(true_score))) sums.first = sums.second = 0;
         }
         above[r] = sums.first;
         tied[r] = sums.second;
@@ -298,6 +345,7 @@ void count_columns(const char* scores, std::ptrdiff_t stride, std::size_t column
 
 template <class T>
 constexpr ScoreKernels<T> kTable = {{.count_one = count_one<T>,
+                                     .count_some = count_some<T>,
                                      .count_rows = count_rows<T>,
                                      .count_several = count_several<T>,
                                      .scratch_size = scratch_size<T>,

@@ -148,11 +148,17 @@ struct CountKernels {
     std::int64_t (*count_one)(const void* scores, std::size_t n, Bits true_score, bool more_follow, bool has_true_score,
                               PartialCounts* counts);
 
-    // The same for whole rows of n scores, of at most kShortRowBytes, that follow one another in memory: the true score
-    // of row i, which may be a NaN, is the one in column targets[i]. Sets above[i], tied[i] and nan[i]; beside a true
-    // score that is a NaN only the last means something. Returns whether any score is a NaN.
-    bool (*count_rows)(const void* scores, std::size_t n, std::size_t rows, const std::int64_t* targets,
-                       std::int64_t* above, std::int64_t* tied, std::int64_t* nan);
+    // The same for some of the scores: those at which `increments` are 1, and not 0.
+    std::int64_t (*count_some)(const void* scores, const std::uint8_t* increments, std::size_t n, Bits true_score,
+                               bool more_follow, PartialCounts* counts);
+
+    // The same as count_one for whole rows of n scores, of at most kShortRowBytes, each `stride` scores after the one
+    // before. The true score of row i, which may be a NaN, is true_scores[i] or, where these are null, the score in
+    // column targets[i]. Sets above[i], tied[i] and nan[i]; beside a true score that is a NaN the first two are 0.
+    // Returns whether any score is a NaN.
+    bool (*count_rows)(const void* scores, std::size_t n, std::size_t rows, std::size_t stride,
+                       const std::int64_t* targets, const Bits* true_scores, std::int64_t* above, std::int64_t* tied,
+                       std::int64_t* nan);
 
     // The same as count_one for k true scores, given by their keys, which are sorted and distinct; without any, only
     // the NaN are counted. `scratch` has room for scratch_size(k) integers, whatever the instruction set.

@@ -127,6 +127,9 @@ inline constexpr std::int64_t kCachedBytes = 1048576;
 // are prefetched: of 2 KB to 16 KB, and of 1 KB to 4 KB, these were the fastest, by a tenth.
 inline constexpr std::int64_t kAheadBytesOfApartRows = 8192;
 inline constexpr std::int64_t kBytesOfApartRows = 2048;
+// Where so many tasks or more, each with a row of its own, share a candidate for so many bytes of a row, whole rows are
+// read: a candidate that is sought alone costs a line of the cache, and a miss.
+inline constexpr std::int64_t kFewRows = 8, kBytesPerCandidate = 160;
 // Longer rows are prefetched into the second-level cache: the first takes few lines at a time, and was half as fast.
 // For rows of 400 bytes it was faster by a fifth.
 inline constexpr std::int64_t kNarrowBytes = 1024;

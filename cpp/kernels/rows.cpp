@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "kernels/arithmetic.hpp"
+#include "kernels/instructions.hpp"
 #include "kernels/measured.hpp"
 #include "kernels/steps.hpp"
 #include "kernels/transpose.hpp"
@@ -81,15 +82,15 @@ TRUERANK_INLINE std::int32_t added(SquaredDifference, std::int16_t q, std::int16
     return difference * difference;
 }
 
+constexpr std::size_t kBytesAtOnce = 1 << 13;  // so that 32 bits hold their sum
 template <class Step, class Byte, class T>
 TRUERANK_INLINE void accumulate_bytes_by(const std::int16_t* queries, std::size_t rows, const Byte* vector,
                                          std::size_t depth, std::size_t lanes, T* sums) {
-    constexpr std::size_t at_once = 1 << 13;  // so that 32 bits hold their sum
     for (std::size_t i = 0; i < rows; ++i, queries += depth) {
         std::int64_t total = 0;
-        for (std::size_t first = 0; first < depth; first += at_once) {
+        for (std::size_t first = 0; first < depth; first += kBytesAtOnce) {
             std::int32_t sum = 0;
-            for (std::size_t k = first; k < std::min(depth, first + at_once); ++k) {
+            for (std::size_t k = first; k < std::min(depth, first + kBytesAtOnce); ++k) {
                 sum += added(Step(), queries[k], std::int16_t{vector[k]});
             }
             total += sum;
@@ -98,17 +99,75 @@ TRUERANK_INLINE void accumulate_bytes_by(const std::int16_t* queries, std::size_
     }
 }
 
+#if defined(__AVX2__)
+// The same of some queries and four vectors at a time, whose bytes are widened once, and whose sums are added together.
+template <std::size_t Queries, class Step, class Byte, class T>
+TRUERANK_INLINE void accumulate_byte_tile(const std::int16_t* queries, const Byte* const* vectors, std::size_t depth,
+                                          std::size_t lanes, T* sums) {
+    using Words = Instructions::Words;
+    using Ints = Instructions::Ints;
+    constexpr std::size_t side = 4;
+    Ints sum[Queries][side] = {};
+    for (std::size_t k = 0; k < depth; k += kBytes / 2) {
+        Words e[side], q;
+        TRUERANK_UNROLL
+        for (std::size_t j = 0; j < side; ++j) e[j] = widened<Words>(vectors[j] + k);
+        TRUERANK_UNROLL
+        for (std::size_t i = 0; i < Queries; ++i) {
+            std::memcpy(&q, queries + i * depth + k, sizeof q);
+            TRUERANK_UNROLL
+            for (std::size_t j = 0; j < side; ++j) {
+                const Words x = std::is_same_v<Step, Product> ? e[j] : q - e[j];
+                Instructions::add_word_products(sum[i][j], (Ints)x, std::is_same_v<Step, Product> ? (Ints)q : (Ints)x);
+            }
+        }
+    }
+    TRUERANK_UNROLL
+    for (std::size_t i = 0; i < Queries; ++i) {
+        __m256i x[side];
+        TRUERANK_UNROLL
+        for (std::size_t j = 0; j < side; ++j) {
+            x[j] = lower_half<__m256i>(sum[i][j]);
+            if constexpr (kBytes == 64) x[j] = _mm256_add_epi32(x[j], upper_half<__m256i>(sum[i][j]));
+        }
+        const __m256i all = _mm256_hadd_epi32(_mm256_hadd_epi32(x[0], x[1]), _mm256_hadd_epi32(x[2], x[3]));
+        const auto total =
+            (Simd<std::int32_t, 16>::type)(_mm_add_epi32(lower_half<__m128i>(all), upper_half<__m128i>(all)));
+        const auto numbers = __builtin_convertvector(total, typename Simd<T, side * sizeof(T)>::type);
+        std::memcpy(sums + i * lanes, &numbers, sizeof numbers);
+    }
+}
+#endif
+
 template <class T>
-void accumulate_bytes(Similarity similarity, const std::int16_t* queries, std::size_t rows, const std::uint8_t* vector,
-                      bool is_signed, std::size_t depth, std::size_t lanes, T* sums) {
+void accumulate_bytes(Similarity similarity, const std::int16_t* queries, std::size_t rows,
+                      const std::uint8_t* const* vectors, std::size_t n, bool is_signed, std::size_t depth,
+                      std::size_t lanes, T* sums) {
     with_step(similarity, [&](auto step) __attribute__((always_inline)) {
         using Step = decltype(step);
-        if constexpr (sizeof(T) == 8 && Step::components == 1) {
-            if (is_signed) {
-                const auto* const numbers = reinterpret_cast<const std::int8_t*>(vector);
-                return accumulate_bytes_by<Step>(queries, rows, numbers, depth, lanes, sums);
+        const auto run = [&](const auto* const* some) __attribute__((always_inline)) {
+            std::size_t j = 0;
+#if defined(__AVX2__)
+            constexpr std::size_t most = kBytes / 16;  // queries whose sums registers hold
+            const bool fills_vectors = depth % (kBytes / 2) == 0 && depth <= kBytesAtOnce;
+            for (; !std::is_same_v<Step, Difference> && fills_vectors && j + 4 <= n; j += 4) {
+                for (std::size_t at = 0; at < 4 * depth; at += 64) {
+                    prefetch(address_after(some[j + at / depth] + at % depth, measured::kNearVectorBytes));
+                }
+                std::size_t i = 0;
+                for (; i + most <= rows; i += most) {
+                    accumulate_byte_tile<most, Step>(queries + i * depth, some + j, depth, lanes, sums + i * lanes + j);
+                }
+                for (; i < rows; ++i) {
+                    accumulate_byte_tile<1, Step>(queries + i * depth, some + j, depth, lanes, sums + i * lanes + j);
+                }
             }
-            accumulate_bytes_by<Step>(queries, rows, vector, depth, lanes, sums);
+#endif
+            for (; j < n; ++j) accumulate_bytes_by<Step>(queries, rows, some[j], depth, lanes, sums + j);
+        };
+        if constexpr (sizeof(T) == 8 && Step::components == 1) {
+            if (is_signed) return run(reinterpret_cast<const std::int8_t* const*>(vectors));
+            run(vectors);
         }
     });
 }

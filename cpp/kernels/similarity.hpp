@@ -116,11 +116,12 @@ struct RowKernels {
     // for kFewQueries rows, and more than `rows` may be written.
     void (*accumulate)(Similarity similarity, const T* queries, std::size_t rows, const T* const* vectors,
                        std::size_t depth, bool adjacent, std::size_t lanes, T* sums);
-    // The same sums of a vector of bytes, in integers, which are exact: sums[i * lanes] becomes that of query i, whose
-    // `depth` components lie one after the other. Only doubles are made of bytes, and `sums_bytes` says by which
-    // similarities.
+    // The same sums of n vectors of bytes, in integers, which are exact: sums[i * lanes + j] becomes that of query i,
+    // whose `depth` components lie one after the other, and vectors[j]. Only doubles are made of bytes, and
+    // `sums_bytes` says by which similarities.
     void (*accumulate_bytes)(Similarity similarity, const std::int16_t* queries, std::size_t rows,
-                             const std::uint8_t* vector, bool is_signed, std::size_t depth, std::size_t lanes, T* sums);
+                             const std::uint8_t* const* vectors, std::size_t n, bool is_signed, std::size_t depth,
+                             std::size_t lanes, T* sums);
     // Sums up the squared components of n vectors, in double precision and in their order; for floats the products are
     // exact.
     void (*add_squares)(const T* const* vectors, std::size_t n, std::size_t depth, double* sums);

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/count.hpp"
 #include "kernels/simd.hpp"
@@ -82,6 +83,24 @@ struct Vectors {
         }
     }
 };
+
+// As many bytes as a vector has lanes. GCC 12 makes several instructions of a conversion that is one.
+template <class Vector, class Byte>
+TRUERANK_INLINE Vector widened(const Byte* bytes) {
+    constexpr std::size_t width = sizeof(decltype(Vector{}[0])), size = sizeof(Vector) / width;
+    const auto& narrow = *reinterpret_cast<const typename Simd<Byte, size>::unaligned*>(bytes);
+#if defined(__AVX2__)
+    if constexpr (width > 1) {
+        Vector wide;
+        if constexpr (width == 2 && std::is_signed_v<Byte>) __asm__("vpmovsxbw %1, %0" : "=v"(wide) : "m"(narrow));
+        if constexpr (width == 2 && !std::is_signed_v<Byte>) __asm__("vpmovzxbw %1, %0" : "=v"(wide) : "m"(narrow));
+        if constexpr (width == 4) __asm__("vpmovzxbd %1, %0" : "=v"(wide) : "m"(narrow));
+        if constexpr (width == 8) __asm__("vpmovzxbq %1, %0" : "=v"(wide) : "m"(narrow));
+        return wide;
+    }
+#endif
+    return __builtin_convertvector(narrow, Vector);
+}
 
 // The halves of a vector. GCC 12 would put a wide one into memory, to read its upper half there; and it warns of the
 // intrinsic, since its own header leaves a register undefined.

@@ -84,6 +84,23 @@ void for_each_block(Random& random, const F& f) {
     f(equal.data(), kLong, Distribution::ties);
 }
 
+// Scores that are left out count as nothing, whatever they are.
+template <class T>
+void check_some(Checks& checks, const char* name, Random& random, const T* scores, std::size_t n, T true_score) {
+    std::vector<std::uint8_t> increments(n);
+    std::vector<T> some;
+    for (std::size_t i = 0; i < n; ++i) {
+        increments[i] = random.one_in(3) ? 0 : 1;
+        if (increments[i] == 1) some.push_back(scores[i]);
+    }
+    const PlainCounts<T> expected = plain(some.data(), some.size(), number(true_score));
+    PartialCounts result{5, 6};
+    const std::int64_t nan =
+        count_kernels<T>().count_some(scores, increments.data(), n, bits_of(true_score), n % 2 == 0, &result);
+    checks.expect(result.above == 5 + expected.above && result.tied == 6 + expected.tied && nan == expected.nan,
+                  "count_some, %s, %zu of %zu scores", name, some.size(), n);
+}
+
 template <class T>
 void check_one(Checks& checks, const char* name, Random& random) {
     for_each_block<T>(random, [&](const T* scores, std::size_t n, Distribution distribution) {
@@ -96,6 +113,7 @@ void check_one(Checks& checks, const char* name, Random& random) {
             checks.expect(
                 result.above == 1000 + expected.above && result.tied == 2000 + expected.tied && nan == expected.nan,
                 "count_one, %s, %zu scores, distribution %d", name, n, static_cast<int>(distribution));
+            check_some(checks, name, random, scores, n, true_score);
         }
     });
     const std::vector<T> equal(kLongest, score_of<T>(3));
@@ -183,29 +201,36 @@ void check_short(Checks& checks, const char* name, Random& random) {
     }
 }
 
-// Rows that follow one another up to the end of their memory, of every length that takes part of a vector, and of some
-// that take many. A true score may be a NaN.
+// Rows that follow one another, or lie apart, up to the end of their memory, of every length that takes part of a
+// vector, and of some that take many. A true score may be a NaN, and is one of the row or given.
 template <class T>
 void check_rows(Checks& checks, const char* name, Random& random) {
     constexpr std::size_t longest = static_cast<std::size_t>(measured::kShortRowBytes) / sizeof(T);
     for (std::size_t n = 1; n <= longest; n = n == longest ? n + 1 : std::min(longest, n + (n < 140 ? 1 : 97))) {
         for (const Distribution distribution : kDistributions) {
-            const std::size_t rows = n < 70 ? 70 : 5, offset = n % 3;
-            std::vector<T> memory = random_scores<T>(offset + rows * n, distribution, random);
+            const std::size_t rows = n < 70 ? 70 : 5, offset = n % 3, stride = n + n % 4;
+            std::vector<T> memory = random_scores<T>(offset + (rows - 1) * stride + n, distribution, random);
             const T* const scores = memory.data() + offset;
             std::vector<std::int64_t> targets, above(rows, -5), tied(rows, -6), nan(rows, -7);
             for (std::size_t row = 0; row < rows; ++row) targets.push_back(random.below(static_cast<std::int64_t>(n)));
             if (n == longest) memory.assign(memory.size(), score_of<T>(3));  // the most that counters have to hold
+            const bool are_given = random.one_in(2);
+            std::vector<T> true_scores(rows);
+            std::vector<typename Order<T>::Bits> bits(rows);
+            for (std::size_t row = 0; row < rows; ++row) {
+                const T target_score = scores[row * stride + static_cast<std::size_t>(targets[row])];
+                true_scores[row] = are_given ? random_score<T>(distribution, random) : target_score;
+                bits[row] = bits_of(true_scores[row]);
+            }
             const bool has_nan =
-                count_kernels<T>().count_rows(scores, n, rows, targets.data(), above.data(), tied.data(), nan.data());
+                count_kernels<T>().count_rows(scores, n, rows, stride, targets.data(),
+                                              are_given ? bits.data() : nullptr, above.data(), tied.data(), nan.data());
             bool right = true;
             std::int64_t nans = 0;
             for (std::size_t row = 0; row < rows; ++row) {
-                const auto true_score = number(scores[row * n + static_cast<std::size_t>(targets[row])]);
-                const PlainCounts<T> expected = plain(scores + row * n, n, true_score);
+                const PlainCounts<T> expected = plain(scores + row * stride, n, number(true_scores[row]));
                 nans += expected.nan;
-                right = right && nan[row] == expected.nan &&
-                        (is_nan(true_score) || (above[row] == expected.above && tied[row] == expected.tied));
+                right = right && nan[row] == expected.nan && above[row] == expected.above && tied[row] == expected.tied;
             }
             checks.expect(right && has_nan == (nans > 0), "count_rows, %s, %zu scores, distribution %d", name, n,
                           static_cast<int>(distribution));

@@ -140,7 +140,7 @@ class Quantiser {
     // Whether vectors are of bytes that are their own levels in this form, so that products and squared distances, and
     // with them scores, are exact.
     bool takes_bytes(const LevelForm& form) const {
-        return are_bytes_levels_ && kind == Kind::products && form.query_in_word == 0;
+        return scoring.has_byte_levels() && kind == Kind::products && form.query_in_word == 0;
     }
     // What is subtracted from them, of all vectors, and the norm of that.
     std::int32_t byte_shift() const { return scoring.candidates.dtype() == DType::uint8 ? 128 : 0; }
@@ -255,8 +255,6 @@ class Quantiser {
     static constexpr double kLargestAddend = 0x1p60;  // nor candidates or queries with a bias or mean beyond this
     static constexpr float kLeastStep = 0x1p-40F;     // nor are steps finer than this
 
-    const bool are_bytes_levels_;
-
     explicit Quantiser(const Scoring<C>& scoring_)
         : scoring(scoring_),
           scale(scoring.similarity, scoring.depth(), scoring.query_means != nullptr,
@@ -265,13 +263,7 @@ class Quantiser {
           kind(choose_kind(scoring.similarity)),
           forms(choose_forms(kind, scoring)),
           shift(size()),
-          zeros(size()),
-          are_bytes_levels_(are_bytes_levels(scoring)) {}
-    static bool are_bytes_levels(const Scoring<C>& scoring) {
-        const DType dtype = scoring.candidates.dtype();
-        return (dtype == DType::int8 || dtype == DType::uint8) && scoring.queries.dtype() == dtype &&
-               !normalises(scoring.similarity) && !scoring.embeddings.has_tokens();
-    }
+          zeros(size()) {}
     // The largest magnitude of those that are usable.
     static double largest(const C* addends, std::int64_t n) {
         double most = 0;
@@ -322,7 +314,7 @@ class Quantiser {
         const LevelForm& bytes = kernels.bytes[static_cast<int>(by)];
         if (levels == Levels::int16) return {words};
         const bool are_bytes_coarse = by == ByteProducts::pairs;
-        const bool are_words_fast = kernels.has_fused_words && !are_bytes_levels(scoring);
+        const bool are_words_fast = kernels.has_fused_words && !scoring.has_byte_levels();
         if (are_bytes_coarse || are_words_fast) return {words, bytes};
         return {bytes};
     }
@@ -331,7 +323,7 @@ class Quantiser {
     static std::vector<LevelForm> tile_forms(const Scoring<C>& scoring, int greatest_token_word) {
         const SumKernels<C>& kernels = sum_kernels<C>();
         const int processor = has_tiles() ? 1 : 0;  // or plain arithmetic, in builds for tests
-        if (are_bytes_levels(scoring)) return {kernels.tiles[processor]};
+        if (scoring.has_byte_levels()) return {kernels.tiles[processor]};
         LevelForm words = kernels.tiles_of_words[processor];
         const bool has_tokens = scoring.embeddings.has_tokens();
         words.greatest = words.query_greatest = has_tokens ? greatest_token_word : kGreatestWord;

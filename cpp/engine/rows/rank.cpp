@@ -54,11 +54,20 @@ Cut cut_rows(const RowProblem<T>& p, std::int64_t row_bytes, std::int64_t groups
     return {groups_at_once * std::max<std::int64_t>(1, measured::kChunkBytes / bytes_at_once)};
 }
 
+// Whether tasks that have rows of their own share so many candidates that whole rows are read.
 template <class T>
-std::int64_t mean_row_bytes(const RowProblem<T>& p) {
+bool marks_candidates(const RowProblem<T>& p) {
+    const bool may_mark = p.candidates && !p.has_own_lists() && !p.candidates.ranges && !p.audit;
+    const bool may_read_rows = p.reader.contiguous_rows() && p.has_single_tasks() && p.groups() >= measured::kFewRows;
+    const std::int64_t row_bytes = p.scores.columns * static_cast<std::int64_t>(sizeof(T));
+    return may_mark && may_read_rows && row_bytes / measured::kBytesPerCandidate <= p.candidates_of(0);
+}
+
+template <class T>
+std::int64_t mean_row_bytes(const RowProblem<T>& p, std::int64_t row_length) {
     constexpr auto size = static_cast<std::int64_t>(sizeof(T));
     const std::int64_t mean_length =
-        p.has_own_lists() ? divide_up(p.candidates.entries, p.candidates.size) : p.candidates_of(0);
+        p.has_own_lists() ? divide_up(p.candidates.entries, p.candidates.size) : row_length;
     return std::max<std::int64_t>(size, mean_length * size);
 }
 
@@ -66,16 +75,18 @@ std::int64_t mean_row_bytes(const RowProblem<T>& p) {
 template <class T>
 Plan make_plan(const RowProblem<T>& p, int threads) {
     Plan plan;
-    plan.row_length = p.has_own_lists() ? p.candidates.longest : p.candidates_of(0);
+    plan.marks_candidates = marks_candidates(p);
+    const std::int64_t shared_length = plan.marks_candidates ? p.scores.columns : p.candidates_of(0);
+    plan.row_length = p.has_own_lists() ? p.candidates.longest : shared_length;
     const bool all_columns = !p.candidates && !p.audit;
     plan.column_major = p.reader.contiguous_columns() && all_columns;
-    plan.single_tasks = p.reader.contiguous_rows() && all_columns && p.has_single_tasks();
+    plan.single_tasks = plan.marks_candidates || (p.reader.contiguous_rows() && all_columns && p.has_single_tasks());
     const bool shares_lines = p.reader.column_major() && !p.reader.contiguous_rows() && !p.has_own_lists();
     if (shares_lines) plan.groups_at_once = divide_up(kLineBytes, static_cast<std::int64_t>(sizeof(T)));
 
     // As many bytes as are read, and as many again for every eight tasks of a row. As a float, since the product may be
     // more than an integer holds.
-    const std::int64_t row_bytes = mean_row_bytes(p), tasks_per_group = p.tasks.size / p.groups();
+    const std::int64_t row_bytes = mean_row_bytes(p, plan.row_length), tasks_per_group = p.tasks.size / p.groups();
     const double work =
         static_cast<double>(p.groups()) * static_cast<double>(row_bytes) * static_cast<double>(1 + tasks_per_group / 8);
     plan.serial = work < measured::kSerialBytes;

@@ -29,9 +29,10 @@ constexpr std::int64_t kColumnsPerPass = 5 * static_cast<std::int64_t>(measured:
 // How the work is cut into chunks. A chunk has `chunk_height` groups of tasks or, if column_major, rows of the
 // matrix and, of each row, `chunk_columns` columns or candidates.
 struct Plan {
-    bool column_major = false;  // columns are contiguous: many rows are counted at once
-    bool single_tasks = false;  // every task has a row of its own, which is read in place
-    bool serial = false;        // too little work for a second thread
+    bool column_major = false;      // columns are contiguous: many rows are counted at once
+    bool single_tasks = false;      // every task has a row of its own, which is read in place
+    bool marks_candidates = false;  // the same of shared candidates: all other columns count as nothing
+    bool serial = false;            // too little work for a second thread
     Duration duration = Duration::any;
     std::int64_t chunks = 0;
     std::int64_t chunk_height = 1;
@@ -47,7 +48,12 @@ template <class T>
 class RowCounting {
   public:
     RowCounting(const RowProblem<T>& problem, const Plan& plan, RowTotals<T>& totals, RowFinish<T>& finish)
-        : p_(problem), plan_(plan), totals_(totals), finish_(finish) {}
+        : p_(problem), plan_(plan), totals_(totals), finish_(finish) {
+        if (!plan.marks_candidates) return;
+        const ListedColumns columns = p_.candidate_columns(0);
+        increments_.assign(static_cast<std::size_t>(p_.scores.columns), 0);
+        for (std::int64_t i = 0; i < columns.size; ++i) increments_[static_cast<std::size_t>(columns(i))] = 1;
+    }
 
     // Counts for the tasks of a chunk.
     void scan(RankWorker<T>& worker, std::int64_t chunk) {
@@ -73,11 +79,11 @@ class RowCounting {
         scan_rows(worker, lanes_end, last, begin, end);
     }
 
-    // Whether every task has a short row of its own, and these follow one another.
+    // Whether every task has a short row of its own, one after the other.
     bool has_short_rows() const {
         const std::int64_t row_bytes = p_.scores.columns * static_cast<std::int64_t>(sizeof(T));
-        return plan_.single_tasks && is_final() && p_.tasks.rows == nullptr && p_.scores.row_stride == row_bytes &&
-               row_bytes <= measured::kShortRowBytes;
+        return plan_.single_tasks && !plan_.marks_candidates && plan_.whole_rows() && p_.tasks.rows == nullptr &&
+               p_.scores.row_stride >= row_bytes && row_bytes <= measured::kShortRowBytes;
     }
 
   private:
@@ -157,29 +163,30 @@ class RowCounting {
             hand_on(worker, start, next, counts);
         }
     }
-    // The same for tasks whose rows are short and follow one another: many at a time, whose counts are written at once.
+    // The same for tasks whose short rows come one after the other: many at a time, whose counts are written at once.
     void scan_short_rows(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t rows_at_once) {
         const std::int64_t columns = p_.scores.columns;
-        std::int64_t *const above = totals_.counts.above, *const tied = totals_.counts.tied;
+        const bool is_partial = p_.tasks.is_partial();
+        std::int64_t above_of_part[measured::kRowsAtOnce], tied_of_part[measured::kRowsAtOnce];
         std::int64_t nan[measured::kRowsAtOnce];
         for (std::int64_t next; first < last && !worker.stopped(rows_at_once * columns); first = next) {
             next = std::min(last, first + rows_at_once);
-            const bool has_nan = p_.kernels.count_rows(p_.reader.in_place(first, 0), static_cast<std::size_t>(columns),
-                                                       static_cast<std::size_t>(next - first), p_.tasks.targets + first,
-                                                       above + first, tied + first, nan);
-            if (!has_nan && !p_.filter) {  // as finish_.write, in vectors
-                for (std::int64_t task = first; p_.rules.ascending && task < next; ++task) {
-                    above[task] = columns - above[task] - tied[task];
-                }
-                std::fill_n(totals_.counts.candidates + first, next - first, columns);
-            } else {
-                for (std::int64_t task = first; task < next; ++task) {
-                    RowCounts counts{{above[task], tied[task]}, nan[task - first], columns};
-                    if (p_.filter) counts = counts - finish_.count_filtered(worker, task);
-                    finish_.write(worker, task, counts);
-                }
+            std::int64_t* const above = is_partial ? above_of_part : totals_.counts.above + first;
+            std::int64_t* const tied = is_partial ? tied_of_part : totals_.counts.tied + first;
+            const T* const given = is_partial ? reinterpret_cast<const T*>(p_.tasks.true_scores) + first : nullptr;
+            const bool has_nan = p_.kernels.count_rows(
+                p_.reader.in_place(p_.row(first), 0), static_cast<std::size_t>(columns),
+                static_cast<std::size_t>(next - first), static_cast<std::size_t>(p_.scores.row_stride) / sizeof(T),
+                p_.tasks.targets + first, given, above, tied, nan);
+            bool is_plain = !has_nan && !p_.filter;  // and, in part of a matrix, has no target
+            for (std::int64_t task = first; is_partial && task < next; ++task) is_plain &= !p_.has_target(task);
+            for (std::int64_t i = 0; !is_plain && i < next - first; ++i) {
+                RowCounts counts{{above[i], tied[i]}, nan[i], columns};
+                if (p_.filter) counts = counts - finish_.count_filtered(worker, first + i);
+                finish_.write(worker, first + i, counts);
             }
-            find_masked(worker, first, next);
+            if (is_plain) finish_.write_plain(first, next, above, tied);
+            if (!is_partial) find_masked(worker, first, next);
         }
     }
     void find_masked(RankWorker<T>& worker, std::int64_t first, std::int64_t last) const {
@@ -201,10 +208,13 @@ class RowCounting {
     void hand_on(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::span<const RowCounts> counts) {
         for (std::int64_t g = first; g < last; ++g) {
             const RowCounts& row_counts = counts[static_cast<std::size_t>(g - first)];
-            if (is_final()) {
-                finish_.write(worker, p_.group(g)[0], row_counts);
+            const std::int64_t task = p_.group(g)[0];
+            if (!is_final()) {
+                totals_.add(task, row_counts.counts, row_counts.nan, plan_.whole_rows());
+            } else if (!increments_.empty() && increments_[static_cast<std::size_t>(p_.target_column(task))] == 0) {
+                finish_.fail(worker, Fault::Kind::not_a_candidate, task);
             } else {
-                totals_.add(p_.group(g)[0], row_counts.counts, row_counts.nan, plan_.whole_rows());
+                finish_.write(worker, task, row_counts);
             }
         }
         if (plan_.whole_rows() && !is_final()) finish_.finish_groups(worker, first, last);
@@ -214,18 +224,29 @@ class RowCounting {
                             std::span<RowCounts> counts) const {
         for (std::size_t i = 0; g < stop; ++g, ++i) {
             if (worker.stopped(rows.end - rows.begin)) return false;
-            counts[i] = {.candidates = p_.scores.columns};
+            counts[i] = {.candidates = candidate_count_};
             const T true_score = worker.single_true_scores.empty()
                                      ? p_.true_score_of(p_.group(g)[0])
                                      : worker.single_true_scores[static_cast<std::size_t>(g - rows.first)];
             if (rows.apart) {
                 count_apart_row(true_score, g, rows, counts[i]);
             } else {
-                p_.count(p_.reader.in_place(p_.row(p_.group(g)[0]), rows.begin), rows.end - rows.begin, true_score,
-                         /*more_follow=*/true, counts[i]);
+                count(g, rows.begin, rows.end, true_score, /*more_follow=*/true, counts[i]);
             }
         }
         return true;
+    }
+    // Counts some columns, in place, for the single task of a group.
+    void count(std::int64_t g, std::int64_t begin, std::int64_t end, T true_score, bool more_follow,
+               RowCounts& row_counts) const {
+        const T* const scores = p_.reader.in_place(p_.row(p_.group(g)[0]), begin);
+        if (increments_.empty()) return p_.count(scores, end - begin, true_score, more_follow, row_counts);
+        PartialCounts more;
+        row_counts.nan += p_.kernels.count_some(scores, increments_.data() + begin,
+                                                static_cast<std::size_t>(end - begin), true_score, more_follow, &more);
+        if (p_.is_nan(true_score)) return;
+        row_counts.counts.above += more.above;
+        row_counts.counts.tied += more.tied;
     }
     // Reads the true scores of a chunk: read one by one, each from somewhere ahead in its row, they break the stream
     // (an eighth slower). Where rows are shorter than a page, they are near enough to it, and to read them first costs
@@ -249,8 +270,7 @@ class RowCounting {
         for (std::int64_t from = rows.begin; from < rows.end; from += columns_at_once) {
             const std::int64_t to = std::min(rows.end, from + columns_at_once);
             if (later >= 0) prefetch_scores(later, from, to, row_bytes <= measured::kNarrowBytes);
-            p_.count(p_.reader.in_place(p_.row(p_.group(g)[0]), from), to - from, true_score,
-                     /*more_follow=*/false, row_counts);
+            count(g, from, to, true_score, /*more_follow=*/false, row_counts);
         }
     }
     // Prefetches scores of a row.
@@ -315,6 +335,8 @@ class RowCounting {
     const Plan& plan_;
     RowTotals<T>& totals_;
     RowFinish<T>& finish_;
+    const std::int64_t candidate_count_ = p_.candidates_of(0);  // of tasks that share them
+    std::vector<std::uint8_t> increments_;                      // of columns: 1 for candidates, where these are marked
 };
 
 }  // namespace truerank

@@ -51,8 +51,9 @@ class RowFinish {
         take_out_target(task, true_score, filtered);
         return filtered;
     }
-    // Applies the rules to what was counted in a whole row, in descending order, and writes the counts of its task.
+    // Applies the rules to what was counted in a whole row, in descending order, and writes it; adds that of a part.
     void write(RankWorker<T>& worker, std::int64_t task, const RowCounts& row) const {
+        if (p_.tasks.is_partial()) return add_partial(worker, task, row);
         auto [above, tied] = row.counts;
         std::int64_t candidates = row.candidates;
         if (p_.rules.ascending) above = candidates - row.nan - above - tied;
@@ -68,6 +69,38 @@ class RowFinish {
         totals_.counts.above[task] = above;
         totals_.counts.tied[task] = tied;
         totals_.counts.candidates[task] = candidates;
+    }
+    // Adds a part's counts without the target's column, whatever its score: the true score is counted at the end.
+    void add_partial(RankWorker<T>& worker, std::int64_t task, RowCounts row) const {
+        const Counts& counts = totals_.counts;
+        RowCounts removed;
+        if (p_.has_target(task)) remove_target(worker, task, removed);
+        row = row - removed;
+        if (row.nan > 0 && p_.rules.nan == NanRule::raise) return fail(worker, Fault::Kind::nan_score, task);
+        counts.above[task] += row.counts.above;
+        counts.tied[task] += row.counts.tied;
+        counts.candidates[task] += row.candidates;
+        counts.nan[task] += row.nan;
+        if (p_.audit) counts.add_best(task, totals_.best[static_cast<std::size_t>(task)], p_.rules.ascending);
+    }
+    // The same for some tasks, in vectors, where nothing is NaN or filtered, nor a target of part of a matrix.
+    void write_plain(std::int64_t first, std::int64_t last, const std::int64_t* above, const std::int64_t* tied) const {
+        const Counts& counts = totals_.counts;
+        const std::int64_t n = last - first, columns = p_.scores.columns;
+        for (std::int64_t i = 0; p_.tasks.is_partial() && i < n; ++i) {
+            counts.above[first + i] += above[i];
+            counts.tied[first + i] += tied[i];
+            counts.candidates[first + i] += columns;
+        }
+        if (p_.tasks.is_partial()) return;
+        for (std::int64_t task = first; p_.rules.ascending && task < last; ++task) {
+            counts.above[task] = columns - counts.above[task] - counts.tied[task];
+        }
+        std::fill_n(counts.candidates + first, n, columns);
+    }
+    // Notes a fault, unless its kind is none.
+    void fail(RankWorker<T>& worker, Fault::Kind kind, std::int64_t task) const {
+        worker.fault.take({.kind = kind, .task = task, .row = p_.row(task)});
     }
 
   private:
@@ -115,10 +148,11 @@ class RowFinish {
         if (p_.candidates && p_.has_target(task) && !p_.candidates.task_has(task, p_.tasks.targets[task])) {
             return fail(worker, Fault::Kind::not_a_candidate, task);
         }
-        if (p_.tasks.is_partial()) return finish_partial(worker, task, filtered);
         const Counts& counts = totals_.counts;
-        const RowCounts all{{counts.above[task], counts.tied[task]}, totals_.nan_of(task), p_.candidates_of(task)};
-        const RowCounts row = all - filtered;
+        RowCounts row = RowCounts{{}, totals_.nan_of(task), p_.candidates_of(task)} - filtered;
+        if (p_.tasks.is_partial()) return add_partial(worker, task, row);
+        row.counts.above += counts.above[task];
+        row.counts.tied += counts.tied[task];
         if (p_.audit) {
             counts.nan[task] = row.nan;
             counts.at_best[task] = totals_.best[static_cast<std::size_t>(task)].count;
@@ -146,24 +180,7 @@ class RowFinish {
         }
         return {worker.common_columns, {0, std::ssize(worker.common_columns)}, p_.scores.columns};
     }
-    // Notes a fault, unless its kind is none.
-    void fail(RankWorker<T>& worker, Fault::Kind kind, std::int64_t task) const {
-        worker.fault.take({.kind = kind, .task = task, .row = p_.row(task)});
-    }
-    // Adds a part's counts without what is removed: the filtered columns, and the target's own column, whatever its
-    // score there. The true score is counted once, when all parts are together.
-    void finish_partial(RankWorker<T>& worker, std::int64_t task, RowCounts removed) {
-        const Counts& counts = totals_.counts;
-        if (p_.has_target(task)) remove_target(worker, task, removed);
-        const std::int64_t nan = totals_.nan_of(task) - removed.nan;
-        if (nan > 0 && p_.rules.nan == NanRule::raise) return fail(worker, Fault::Kind::nan_score, task);
-        counts.above[task] -= removed.counts.above;
-        counts.tied[task] -= removed.counts.tied;
-        counts.candidates[task] += p_.candidates_of(task) - removed.candidates;
-        counts.nan[task] += nan;
-        if (p_.audit) counts.add_best(task, totals_.best[static_cast<std::size_t>(task)], p_.rules.ascending);
-    }
-    void remove_target(RankWorker<T>& worker, std::int64_t task, RowCounts& removed) {
+    void remove_target(RankWorker<T>& worker, std::int64_t task, RowCounts& removed) const {
         const Counts& counts = totals_.counts;
         const Key<T> true_score_key = p_.order.key(p_.true_score_of(task));
         const Key<T> target_key = p_.order.key(p_.reader.load(p_.row(task), p_.target_column(task)));

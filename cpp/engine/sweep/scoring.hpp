@@ -46,6 +46,11 @@ struct Scoring {
         const auto most = has_bytes() ? measured::kFewQueriesOfBytes : static_cast<std::int64_t>(kFewQueries);
         return n <= most && !packing().squares && !are_bounds_forced();
     }
+    // Whether bytes of one dtype are their own levels, so that sums of levels are exact.
+    bool has_byte_levels() const {
+        return candidates.has_bytes() && queries.dtype() == candidates.dtype() && !normalises(similarity) &&
+               !embeddings.has_tokens();
+    }
     // Whether sums are made of bytes.
     bool has_bytes() const { return queries.has_bytes() && candidates.has_bytes() && sums_bytes(similarity); }
 };

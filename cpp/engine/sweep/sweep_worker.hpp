@@ -147,11 +147,17 @@ class SweepWorker {
     }
     void sum_bytes_in_place(const Panel& panel) {
         const bool is_signed = scoring_.candidates.dtype() == DType::int8;
-        for (std::int64_t i = 0; i < panel.width; ++i) {
+        const std::int64_t at_once = scoring_.candidates.has_bytes_in_place() ? panel.width : 1;  // a copy
+        byte_vectors_.resize(static_cast<std::size_t>(at_once));
+        for (std::int64_t first = 0; first < panel.width; first += at_once) {
+            for (std::int64_t i = 0; i < at_once; ++i) {
+                byte_vectors_[static_cast<std::size_t>(i)] =
+                    scoring_.candidates.bytes(panel.columns[first + i], byte_buffer_);
+            }
             row_kernels<C>().accumulate_bytes(scoring_.similarity, byte_queries_.data(), query_rows_.size(),
-                                              scoring_.candidates.bytes(panel.columns[i], byte_buffer_), is_signed,
+                                              byte_vectors_.data(), byte_vectors_.size(), is_signed,
                                               static_cast<std::size_t>(scoring_.depth()), scoring_.kernels.lanes,
-                                              sums_.data() + i);
+                                              sums_.data() + first);
         }
     }
     void sum_in_place(const Panel& panel) {
@@ -229,6 +235,7 @@ class SweepWorker {
     std::vector<C> queries_;
     std::vector<std::int16_t> byte_queries_;  // of few
     std::vector<std::uint8_t> byte_buffer_;
+    std::vector<const std::uint8_t*> byte_vectors_;
 
     // A panel: its candidates, packed or where they lie, what finishes their sums, and these.
     std::vector<std::int64_t> columns_;

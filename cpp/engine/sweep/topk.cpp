@@ -337,8 +337,7 @@ Fault topk_as(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, 
     using List = TopK<E, C>;
     typename TopKSink<C, E>::Shared shared{tasks.filter, sorted, static_cast<std::size_t>(k), nan, {}};
     shared.topk.resize(static_cast<std::size_t>(tasks.size));
-    // Bytes of one dtype are their own levels.
-    shared.are_bounds_exact = scoring.candidates.has_bytes() && scoring.queries.dtype() == scoring.candidates.dtype();
+    shared.are_bounds_exact = scoring.has_byte_levels();
     const std::int64_t max_entries =
         2 * std::min(k, embeddings.entity_count()) + static_cast<std::int64_t>(List::kSlack);
     sweep<C>(scoring, sorted, execution, max_entries * static_cast<std::int64_t>(sizeof(E)),

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/rows/reader.hpp"
 #include "engine/sweep/embeddings.hpp"
 #include "kernels/similarity.hpp"
 
@@ -41,6 +42,7 @@ class Vectors {
     }
     // The components of a vector, where they are bytes: in place, or in `buffer`.
     const std::uint8_t* bytes(std::int64_t id, std::vector<std::uint8_t>& buffer) const;
+    bool has_bytes_in_place() const { return Reader<std::uint8_t>(matrix_).contiguous_rows(); }
     bool has_bytes() const { return matrix_.dtype == DType::int8 || matrix_.dtype == DType::uint8; }
     DType dtype() const { return matrix_.dtype; }
     // Whether they are in place.

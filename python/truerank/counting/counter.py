@@ -156,7 +156,8 @@ class RankCounter:
         self._is_dtype_given = rules.dtype is not None
         # Partial counts, and the set of columns that they are of. Both are replaced as a whole, so
         # that an interrupted call has counted all of a block or nothing.
-        self._total = (partial_counts.zero_counts(tasks, rules), 0)
+        self._no_counts = partial_counts.zero_counts(tasks, rules)
+        self._total = (self._no_counts, 0)
         self._lock = threading.RLock()
 
     # -- counting --------------------------------------------------------------------------------
@@ -276,7 +277,9 @@ class RankCounter:
     def _add(self, counts: dict[str, IntArray], columns: int) -> None:
         """Add counts of other columns, to new arrays that become the total."""
         before, columns_before = self._total
-        partial_counts.add_counts(counts, before, self._job.rules)
+        # The first counts are added to nothing: zeros of many tasks take as long as a block.
+        old_counts = {} if before is self._no_counts else before
+        partial_counts.add_counts(counts, old_counts, self._job.rules)
         self._total = (counts, columns_before | columns)
 
     def _refuse_counted(self, name: str, columns: int) -> None:

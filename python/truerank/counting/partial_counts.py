@@ -49,6 +49,13 @@ def are_nan(scores: Scores) -> Flags:
     return np.not_equal(array, array)
 
 
+def may_be_infinite(scores: Scores) -> bool:
+    """Whether any score may be infinite; of floats that numpy has, whether one is."""
+    if scores.dtype == "bfloat16":
+        return True
+    return scores.array.dtype.kind == "f" and bool(np.isinf(scores.array).any())
+
+
 def first_forbidden_nan(true_scores: Scores, rule: str) -> int:
     """Return the task of the first true score that is NaN; -1 without one, or if it is allowed."""
     if rule == "worst":
@@ -128,12 +135,14 @@ def final_counts(
     if rules.nan == "omit":
         candidates = n_numbers
     final: dict[str, Any] = {"above": above, "tied": tied, "candidates": candidates}
-    keys, lowest, highest, are_floats = true_scores.keys()
-    worst = highest if rules.is_ascending else lowest
-    is_masked = are_floats & (keys == worst)
-    if is_masked.any():
-        final["masked"] = is_masked
+    if may_be_infinite(true_scores):
+        keys, lowest, highest, are_floats = true_scores.keys()
+        worst = highest if rules.is_ascending else lowest
+        is_masked = are_floats & (keys == worst)
+        if is_masked.any():
+            final["masked"] = is_masked
     if rules.audit:
+        keys, lowest, highest, are_floats = true_scores.keys()
         audit = {name: counts[name].copy() for name in ("differing", "nan", *ODD_FIELDS)}
         is_nan = are_nan(true_scores)
         is_infinite = are_floats & ((keys == lowest) | (keys == highest))
