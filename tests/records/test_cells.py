@@ -188,18 +188,6 @@ def test_lists_of_documents_may_repeat(clicks: Any) -> None:
 # -- ways out --------------------------------------------------------------------------------------
 
 
-def test_rows_as_dicts_are_made_a_table() -> None:
-    rows = [{"query": "q", "document": "d1"}]
-    facts = [{"head": "a", "relation": "r", "tail": "b"}]
-    task = Task({"q": ["d1"]}, entities=DOCUMENTS)
-    fact = "a list of dicts; a table has a row for each"
-    assert refusal_of(Task, rows, entities=DOCUMENTS).endswith(fact)
-    assert refusal_of(task.evaluate_lists, rows).endswith(fact)
-    assert refusal_of(tr.link_prediction.Task, facts, {}).endswith(fact)
-    assert len(Task(pd.DataFrame(rows), entities=DOCUMENTS)) == 1
-    assert len(tr.link_prediction.Task(pd.DataFrame(facts), {})) == 1
-
-
 def test_an_index_is_refused() -> None:
     x = np.array([[0, 1], [1, 2]])
     assert refusal_of(Task, x, entities=3).endswith("got ndarray of shape (2, 2)")

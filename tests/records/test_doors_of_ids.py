@@ -351,13 +351,6 @@ FACTS: list[tuple[Callable[..., Any], Any, str, str]] = [
     (qrels_of, BY_QUERY["document"], "qrels", "got Series of shape (2,)"),
     (evaluate_two, TOP, "ids", "or TopK(ids, scores)"),
     (qrels_of, TRUTH, "qrels", "{query: [documents]}, a tuple of columns"),
-    (
-        evaluate_two,
-        {0: [{"id": "a", "score": 1.5}]},
-        "ids",
-        "(a dict with keys 'id', 'score'; a ta",
-    ),
-    (evaluate_two, {0: [("a", 0.5)]}, "ids", "(a pair; a table has a row for each, a mapping has"),
     (evaluate_two, {0: [object()]}, "ids", "(of type object)"),
 ]
 
