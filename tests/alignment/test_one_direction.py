@@ -11,17 +11,9 @@ import truerank as tr
 from truerank import alignment, link_prediction
 
 LEFT = [f"l{i}" for i in range(12)]
-
-
 RIGHT = [f"r{i}" for i in range(14)]
-
-
 PAIRS = [(f"l{i}", f"r{(5 * i + 8) % 14}") for i in range(8)] + [("l0", "r9")]
-
-
 KNOWN = {"train": [(f"l{i}", f"r{(5 * i + 8) % 14}") for i in range(8, 12)] + [("l1", "r3")]}
-
-
 DIRECTIONS = ("left_to_right", "right_to_left")
 
 

@@ -11,17 +11,9 @@ import truerank as tr
 from support.refusals import refusal
 
 pytestmark = [pytest.mark.python_only, pytest.mark.filterwarnings("error")]
-
-
 TRUE = np.array([0.9, 0.2, 0.8])
-
-
 NEGATIVES = np.array([[0.5, 0.95], [0.1, 0.15], [0.3, 0.4]])
-
-
 SCORES = np.array([[0.1, 0.9, 0.5], [0.7, 0.2, 0.2]])
-
-
 TARGETS = [1, 0]
 
 

@@ -18,7 +18,7 @@ from oracles.counting import count
 from oracles.embeddings import SIMILARITIES, same_bits, scored_by
 from strategies.embeddings import tenths, vectors_of
 from support.problems import FLOATS, Array, assert_same, host_tensor, unaligned
-from support.refusals import refusal, refused
+from support.refusals import T, V, refusal, refused
 from truerank import alignment, link_prediction, retrieval
 from truerank.embeddings.vectors import Embeddings
 from truerank.stores import open_scores
@@ -232,9 +232,6 @@ RAW = vectors_of("bfloat16 in V2").entities
 COMPLEX = {name: vectors + 0j for name, vectors in VECTORS.items()}
 INTEGERS = {name: vectors.astype(np.int8) for name, vectors in VECTORS.items()}
 HALVES = MODULI | {"layout": "halves"}
-V = ValueError
-T = TypeError
-
 
 CALLS: list[Callable[..., object]] = [
     lambda **given: tr.rank_embeddings(**given, targets=[0] * 7),

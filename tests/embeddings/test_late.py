@@ -31,7 +31,7 @@ from strategies.embeddings import (
 from support.examples import examples
 from support.outcomes import Problem
 from support.problems import Array, assert_same, csr, host_tensor
-from support.refusals import refusal, refused
+from support.refusals import T, V, refusal, refused
 from truerank import link_prediction, retrieval
 from truerank.embeddings.vectors import Embeddings
 from truerank.inputs.rules import VectorSimilarity
@@ -411,8 +411,6 @@ def test_sides_share_their_entities() -> None:
 
 # --- what is refused
 
-V = ValueError
-T = TypeError
 VECTORS, INDPTR = QUERIES
 WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "a matrix": (VECTORS, T, r"vectors \(tokens, d\) .* got shape \(\d+, 8\)$"),

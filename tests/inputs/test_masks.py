@@ -11,11 +11,7 @@ import truerank as tr
 from support.refusals import refusal
 
 pytestmark = [pytest.mark.python_only, pytest.mark.filterwarnings("error")]
-
-
 SCORES = np.array([[0.1, 0.9, 0.5], [0.7, 0.2, 0.2]])
-
-
 TARGETS = [1, 0]
 
 
@@ -24,8 +20,6 @@ def mrr(ranks: tr.Ranks) -> float:
 
 
 EMPTY = np.zeros(0, np.int64)
-
-
 NONE = np.zeros((0, 3))
 
 
@@ -59,14 +53,8 @@ def test_pairs_of_task_and_column_and_padded_lists_are_no_selection() -> None:
 
 
 OF_MASKS = np.array([[0.9, 0.1, 0.5, 0.3], [0.2, 0.7, 0.8, 0.1]])
-
-
 TARGETS_OF_MASKS = [2, 1]
-
-
 ROWS_OF_BITS = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
-
-
 rank = partial(tr.rank, OF_MASKS, TARGETS_OF_MASKS)
 
 

@@ -14,8 +14,6 @@ from support.refusals import refusal_message
 from truerank.retrieval import Task
 
 pytestmark = pytest.mark.python_only
-
-
 DOCUMENTS = ["d1", "d2"]
 
 
@@ -74,8 +72,6 @@ def test_lists_are_columns_whatever_their_length() -> None:
 
 
 CELLS: dict[str, list[str]] = {"q1": ["1"], "q2": ["34;78"], "q3": ["5, 6"]}
-
-
 OF_CELLS = {"q1": ["1"], "q2": ["34", "78"], "q3": ["5", "6"]}
 
 
@@ -145,8 +141,6 @@ def test_blanks_between_ids_are_a_finding() -> None:
 
 
 ROWS = {0: [0, 0, 1], 1: [0, 1, 0]}
-
-
 SCORES = [[1, 2, 9.0], [1, 9, 3.0]]
 
 

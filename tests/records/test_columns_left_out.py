@@ -12,11 +12,7 @@ from support.refusals import proposed_columns, refusal_message
 from truerank.retrieval import Task
 
 pytestmark = pytest.mark.python_only
-
-
 DOCUMENTS = ["d1", "d2"]
-
-
 NAMES: dict[str, Any] = {"query": "query_id", "document": "doc_id"}
 
 
@@ -25,8 +21,6 @@ def frame(rows: list[list[Any]], names: str) -> Any:
 
 
 QRELS = frame([["q", "d1", 0], ["q", "d2", 2]], "query_id doc_id relevance")
-
-
 RUN = frame([["q", "d2", 0.2], ["q", "d1", 0.9]], "query_id doc_id score")
 
 
@@ -123,11 +117,7 @@ def test_left_out_columns_are_findings() -> None:
 
 
 LABELLED = pd.DataFrame({"qid": ["q"] * 5, "docno": list("abcde"), "label": [0, 2, 0, 0, 1]})
-
-
 ROLES = {"query": "qid", "document": "docno"}
-
-
 PLACES = {"query": 0, "document": 1}
 
 

@@ -163,7 +163,6 @@ TEXT_DOORS: dict[str, tuple[str, Door]] = {
     ),
 }
 
-
 NAMES = st.sampled_from(["a", "b", "c d", "02", "7", "2", "-1", "0", "z", "a ", np.str_("a")])
 INTS = st.sampled_from([0, 1, 2, 3, 7, -1, np.int32(1), np.uint8(7), np.int64(0)])
 NO_IDS = st.sampled_from(

@@ -16,11 +16,7 @@ from support.examples import examples
 from truerank import alignment, link_prediction, retrieval
 
 NAMES = ["a", "b", "c"]
-
-
 ORDERS = st.sampled_from(["descending", "ascending"])
-
-
 SCORES = st.sampled_from([0.0, -0.0, 0.25, 0.5, 2.0, -1.0, np.inf, -np.inf, np.nan])
 
 

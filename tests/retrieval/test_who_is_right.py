@@ -96,8 +96,6 @@ def test_scores_of_facts_may_be_left_out() -> None:
 
 
 LABELS = np.array([0, 0, 1, 1])
-
-
 VECTORS = np.array([[2.0, 0], [0, 1], [1.5, 0], [0, 3]])
 
 

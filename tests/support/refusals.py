@@ -12,6 +12,8 @@ from truerank import InputTypeError, InputValueError
 from truerank.errors import InputError
 from truerank.metrics import UnknownKeyError
 
+V = ValueError
+T = TypeError
 OWN = {ValueError: InputValueError, TypeError: InputTypeError, KeyError: UnknownKeyError}
 
 

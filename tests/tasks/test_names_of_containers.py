@@ -13,20 +13,10 @@ from support.refusals import refusal
 from truerank.link_prediction import Task
 
 Array = npt.NDArray[Any]
-
-
 pytestmark = [pytest.mark.python_only, pytest.mark.filterwarnings("error")]
-
-
 TARGETS = [1, 0]
-
-
 N = 60
-
-
 RNG = np.random.default_rng(0)
-
-
 FACTS = np.unique(RNG.integers(0, (12, 2, 12), (150, 3)), axis=0)
 
 
@@ -97,8 +87,6 @@ def test_where_order_says_nothing_an_index_may_be_any() -> None:
 
 
 NAMES = ("b", "a", "c")
-
-
 VALUES = np.array([[0.1, 0.9, 0.5], [0.7, 0.2, 0.3]])
 
 
