@@ -188,5 +188,3 @@ def test_a_right_answer_that_is_no_candidate_is_refused() -> None:
         message = refusal_message(Task, {"q": ["d1"]}, entities=DOCUMENTS, candidates=each)
         assert "not among" in message
         assert "'d1'" in message
-    refused = refusal_message(tr.rank, [[0.5, 0.9]], [0], candidates=[[1]])
-    assert refused.endswith("is not among its candidates")

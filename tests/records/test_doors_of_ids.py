@@ -122,7 +122,6 @@ BY_QUERY = pd.DataFrame({"query": list("uuv"), "document": list("abb")}).groupby
 TRUTH = np.array([[1], [0, 2]], dtype=object)
 triples_of_digits = partial(read_triples, entities=["1", "2", "3"])
 qrels_of = partial(tr.retrieval.Task, entities=3)
-rank_zeros = partial(tr.rank, np.zeros((2, 3)))
 TOP = np.array([[0.9, 0.5], [0.8, 0.1]]), np.array([[0, 2], [1, 0]])  # values, indices
 
 
