@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +20,7 @@ from doors.good_calls import good_calls
 from oracles.counting import count
 from oracles.embeddings import same_bits, sums_of_maxima
 from strategies.embeddings import (
+    CALLS_OF_VECTORS,
     TokenLists,
     check,
     check_pairs,
@@ -36,16 +36,9 @@ from truerank import link_prediction, retrieval
 from truerank.embeddings.vectors import Embeddings
 from truerank.inputs.rules import VectorSimilarity
 
+pytestmark = pytest.mark.usefixtures("reports_at_once")
 LATE: dict[str, Any] = {"similarity": "maxsim"}
 Lists = tuple[Array, Array]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def reports_at_once() -> Iterator[None]:
-    """Let calls report whenever they look for Ctrl-C, not only ten times a second."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("truerank.embeddings.vectors.SECONDS_BETWEEN_REPORTS", 0.0)
-        yield
 
 
 # What has been held against the oracle of products, so that long lists can be drawn.
@@ -434,11 +427,6 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "complex": ((VECTORS + 0j, INDPTR), T, "got dtype complex64$"),
     "integers": ((VECTORS.astype(int), INDPTR), T, "expected one of float16"),
 }
-CALLS: list[Callable[..., object]] = [
-    lambda **given: tr.rank_embeddings(**given, targets=[0] * 7),
-    lambda **given: tr.score_embeddings(**given),
-    lambda **given: tr.topk_embeddings(**given, k=2),
-]
 
 
 @pytest.mark.parametrize("name", ["queries", "entities"])
@@ -446,7 +434,7 @@ CALLS: list[Callable[..., object]] = [
 def test_forms_that_are_refused(form: str, name: str) -> None:
     value, kind, words = WRONG[form]
     pair: dict[str, Any] = {"queries": QUERIES, "entities": DOCUMENTS, name: value}
-    for call in CALLS:
+    for call in CALLS_OF_VECTORS:
         assert refusal(kind, words, call, **pair, **LATE).startswith(f"{name}: ")
 
 
@@ -499,7 +487,7 @@ def test_what_lists_do_not_go_with() -> None:
         ({"dtype": "float64"}, T, "queries"),
     ]
     for wrong, kind, argument in given:
-        for call in CALLS:
+        for call in CALLS_OF_VECTORS:
             refused(kind, argument, call, **pair | wrong)
     rank = partial(tr.rank_embeddings, **pair)
     refusal(V, r"^targets: .* from 0 to 39 \(40 candidates\)", rank, targets=[40] * 7)
