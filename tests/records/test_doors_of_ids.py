@@ -1,4 +1,4 @@
-"""One rule for ids at every door, against the rule in plain Python."""
+"""One rule for ids at every door: containers, vocabularies, positions; what names nothing."""
 
 from __future__ import annotations
 
