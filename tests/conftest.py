@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -80,6 +81,14 @@ def sided() -> Ranks:
 def grouped(sided: Ranks) -> Report:
     """Return the report of the sided ranks, by relation."""
     return report(sided, by="relation")
+
+
+@pytest.fixture(scope="module")
+def reports_at_once() -> Iterator[None]:
+    """Let calls report whenever they look for Ctrl-C, not only ten times a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("truerank.embeddings.vectors.SECONDS_BETWEEN_REPORTS", 0.0)
+        yield
 
 
 @pytest.fixture(scope="session")

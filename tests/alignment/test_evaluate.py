@@ -27,7 +27,7 @@ from support.environment import Run
 from support.examples import examples
 from support.outcomes import quietly
 from support.problems import FAITHFUL, LAYOUTS, assert_same, in_blocks
-from support.refusals import refusal
+from support.refusals import T, V, refusal
 from truerank.alignment import Task, csls_means, infer
 from truerank.alignment import task as task_module
 from truerank.counting import driver
@@ -305,8 +305,6 @@ def test_what_is_stored_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told[-1].done == told[-1].total == scores.nbytes
 
 
-T = TypeError
-V = ValueError
 VECTORS = task_of().evaluate_embeddings
 SCORES = task_of().evaluate_scores
 MEANS = csls_means(LEFT, RIGHT, 1)

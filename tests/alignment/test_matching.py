@@ -18,7 +18,7 @@ from strategies.alignments import matrices
 from support.environment import Run
 from support.examples import examples
 from support.problems import as_dtype
-from support.refusals import refusal, refused
+from support.refusals import T, V, refusal, refused
 from truerank.alignment import CSLS, csls_means, infer, matching
 from truerank.embeddings.vectors import Embeddings
 from truerank.inputs.rules import PLAIN
@@ -211,8 +211,6 @@ def test_nan_is_refused_with_its_entities() -> None:
 ALONE = {"right": None}
 TOTAL: dict[str, Any] = {"method": "optimal", **ALONE}
 INFINITE = np.array([[0.5, 0.5, np.inf], [0.5, 0.5, np.inf]])
-T = TypeError
-V = ValueError
 
 
 @pytest.mark.parametrize(

@@ -8,20 +8,12 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank import alignment, link_prediction
+from truerank import alignment
 
 LEFT = [f"l{i}" for i in range(12)]
-
-
 RIGHT = [f"r{i}" for i in range(14)]
-
-
 PAIRS = [(f"l{i}", f"r{(5 * i + 8) % 14}") for i in range(8)] + [("l0", "r9")]
-
-
 KNOWN = {"train": [(f"l{i}", f"r{(5 * i + 8) % 14}") for i in range(8, 12)] + [("l1", "r3")]}
-
-
 DIRECTIONS = ("left_to_right", "right_to_left")
 
 
@@ -107,10 +99,3 @@ def test_known_pairs_of_other_entities_are_usual(candidates: str) -> None:
         pairs[:50], left=250, right=250, candidates=candidates, known={"train": pairs[50:]}
     )
     assert "train: 0 of 200 pairs share a query with test" in map(str, task.audit)
-
-
-def test_known_facts_that_meet_no_query_are_warned_of() -> None:
-    """The twin of link prediction, where some always do."""
-    known = [(i, 1, i + 1) for i in range(100)]
-    with pytest.warns(UserWarning, match="^train: it has no fact with a query of the test"):
-        link_prediction.Task([(0, 0, 1)], {"train": known}, entities=101, relations=2)

@@ -16,7 +16,7 @@ from hypothesis import given
 import truerank as tr
 from strategies.alignments import Alignment, alignments
 from support.outcomes import quietly
-from support.refusals import refusal
+from support.refusals import T, V, refusal
 from truerank.alignment import Task
 from truerank.link_prediction import Sampled
 from truerank.naming import format_count
@@ -28,8 +28,6 @@ TEST = [("a", "x"), ("b", "y"), ("b", "z")]
 TRAIN = [("c", "w"), ("a", "w")]
 LEFT = ("a", "b", "c", "d")
 RIGHT = ("w", "x", "y", "z")
-
-
 TWICE = TEST + TEST[:1]
 LEAKED = TEST + TRAIN[:1]
 IDS = np.array([[0, 1], [1, 2], [1, 3]])
@@ -111,8 +109,6 @@ def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:
         assert each.evaluate_scores(np.eye(4)).ranks == task.evaluate_scores(np.eye(4)).ranks
 
 
-T = TypeError
-V = ValueError
 ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (V, "test: ", [], {}),
     (V, "test: ", [(0, 0), (4, 0)], {}),

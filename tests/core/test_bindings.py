@@ -91,8 +91,6 @@ CALLS: dict[str, Callable[..., Any]] = {
     ),
 }
 rank = CALLS["rank"]
-
-
 ROWS = (ZEROS + 3, ZEROS - 1, SQUARE, ZEROS[:2])
 IDS = (np.array([3]), np.array([-1]), np.array([1, 0]), SQUARE, ZEROS[:0])
 LISTS: list[Any] = [RANGES, {"indptr": [0, 2, 1, 3]}, {"indptr": ZEROS[:0]}, {"indptr": SQUARE}]

@@ -23,15 +23,13 @@ from support.examples import examples
 from support.interruptions import interrupted
 from support.outcomes import Problem, assert_outcome, attempt, defined, quietly
 from support.problems import FAITHFUL, LAYOUTS, Array, as_dtype
-from support.refusals import refusal, refused
+from support.refusals import T, V, refusal, refused
 from truerank.counting import counter as counters
 from truerank.counting import partial_counts
 
 SCORES = np.array([[0.1, 0.9, 0.5, 0.5], [0.7, 0.2, 0.2, 0.3]])
 TARGETS = np.array([2, 1])
 TRUE = SCORES[[0, 1], TARGETS]
-T = TypeError
-V = ValueError
 
 
 def counter(**keywords: Any) -> tr.RankCounter:

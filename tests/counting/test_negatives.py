@@ -9,18 +9,8 @@ import truerank as tr
 from support.refusals import refusal
 
 pytestmark = [pytest.mark.python_only, pytest.mark.filterwarnings("error")]
-
-
 TRUE = np.array([0.9, 0.2, 0.8])
-
-
 NEGATIVES = np.array([[0.5, 0.95], [0.1, 0.15], [0.3, 0.4]])
-
-
-SCORES = np.array([[0.1, 0.9, 0.5], [0.7, 0.2, 0.2]])
-
-
-TARGETS = [1, 0]
 
 
 def mrr(ranks: tr.Ranks) -> float:
@@ -51,13 +41,3 @@ def test_negatives_that_say_whose_they_are_go_on() -> None:
     assert len(tr.rank_against([], [])) == 0
     found = tr.compat.report(TRUE, others=NEGATIVES.reshape(1, 6), preset="ogb")
     assert found["mrr_list"] == pytest.approx(0.4)
-
-
-def test_negatives_without_the_right_answer_are_refused() -> None:
-    negatives = np.array([[0, 2], [1, 2]])
-    lists = list(negatives)
-    refusal(ValueError, "is not among its", tr.rank, SCORES, TARGETS, candidates=lists)
-    with_target = list(np.column_stack([negatives, TARGETS]))
-    assert tr.rank(SCORES, TARGETS, candidates=with_target) == tr.rank(
-        SCORES, TARGETS, candidates=[[0, 1, 2]] * 2
-    )

@@ -241,9 +241,10 @@ def of_right_answers(good: Any, *, is_copy: bool = False) -> Any:
 
 
 def keyed_by_roles(good: Any) -> Any:
-    """Return columns by role, in place of a mapping by query."""
+    """Return columns by role, in place of rows or of a mapping by query."""
     if not isinstance(good, dict):
-        return None
+        table = as_table(good)
+        return table if table is None else table.to_dict("list")
     key = next(iter(good))
     if isinstance(key, tuple):
         return {"head": ["a", "b"], "relation": ["likes", "likes"], "tail": ["b", "c"]}
@@ -391,7 +392,12 @@ RULES += [
         of_right_answers,
         partial(of_right_answers, is_copy=True),
     ),
-    Rule("roles are no keys", ("qrels", "lists"), "DataFrame|key", keyed_by_roles),
+    Rule(
+        "roles are no keys",
+        ("link_prediction.Task.test", "alignment.Task.pairs", "qrels", "lists"),
+        "which a table has; keys are queries$",
+        keyed_by_roles,
+    ),
     Rule(
         "grades are named or left out",
         ("qrels",),

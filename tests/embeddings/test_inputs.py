@@ -16,9 +16,9 @@ import pytest
 import truerank as tr
 from oracles.counting import count
 from oracles.embeddings import SIMILARITIES, same_bits, scored_by
-from strategies.embeddings import tenths, vectors_of
+from strategies.embeddings import CALLS_OF_VECTORS, tenths, vectors_of
 from support.problems import FLOATS, Array, assert_same, host_tensor, unaligned
-from support.refusals import refusal, refused
+from support.refusals import T, V, refusal, refused
 from truerank import alignment, link_prediction, retrieval
 from truerank.embeddings.vectors import Embeddings
 from truerank.stores import open_scores
@@ -232,15 +232,7 @@ RAW = vectors_of("bfloat16 in V2").entities
 COMPLEX = {name: vectors + 0j for name, vectors in VECTORS.items()}
 INTEGERS = {name: vectors.astype(np.int8) for name, vectors in VECTORS.items()}
 HALVES = MODULI | {"layout": "halves"}
-V = ValueError
-T = TypeError
 
-
-CALLS: list[Callable[..., object]] = [
-    lambda **given: tr.rank_embeddings(**given, targets=[0] * 7),
-    lambda **given: tr.score_embeddings(**given),
-    lambda **given: tr.topk_embeddings(**given, k=2),
-]
 # Of any call on vectors: what is given in place of good arguments, the error, what it names.
 WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"entities": ONE[:, 1:]}, V, "entities"),
@@ -279,7 +271,7 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
 def test_what_is_wrong_in_any_call(
     given: dict[str, Any], kind: type[Exception], argument: str
 ) -> None:
-    for call in CALLS:
+    for call in CALLS_OF_VECTORS:
         refused(kind, argument, call, **{**VECTORS, **given})
 
 
@@ -323,7 +315,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     for name in COMPLEX:
         for file in ("text.npy", "cube.npy", ""):
             given = {**VECTORS, name: tmp_path / file}
-            for call in CALLS:
+            for call in CALLS_OF_VECTORS:
                 assert file in refusal(ValueError, f"^{name}: ", call, **given)
     refusal(FileNotFoundError, "absent", tr.score_embeddings, GOOD.queries, tmp_path / "absent.npy")
 

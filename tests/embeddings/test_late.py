@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +20,7 @@ from doors.good_calls import good_calls
 from oracles.counting import count
 from oracles.embeddings import same_bits, sums_of_maxima
 from strategies.embeddings import (
+    CALLS_OF_VECTORS,
     TokenLists,
     check,
     check_pairs,
@@ -31,21 +31,14 @@ from strategies.embeddings import (
 from support.examples import examples
 from support.outcomes import Problem
 from support.problems import Array, assert_same, csr, host_tensor
-from support.refusals import refusal, refused
+from support.refusals import T, V, refusal, refused
 from truerank import link_prediction, retrieval
 from truerank.embeddings.vectors import Embeddings
 from truerank.inputs.rules import VectorSimilarity
 
+pytestmark = pytest.mark.usefixtures("reports_at_once")
 LATE: dict[str, Any] = {"similarity": "maxsim"}
 Lists = tuple[Array, Array]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def reports_at_once() -> Iterator[None]:
-    """Let calls report whenever they look for Ctrl-C, not only ten times a second."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("truerank.embeddings.vectors.SECONDS_BETWEEN_REPORTS", 0.0)
-        yield
 
 
 # What has been held against the oracle of products, so that long lists can be drawn.
@@ -411,8 +404,6 @@ def test_sides_share_their_entities() -> None:
 
 # --- what is refused
 
-V = ValueError
-T = TypeError
 VECTORS, INDPTR = QUERIES
 WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "a matrix": (VECTORS, T, r"vectors \(tokens, d\) .* got shape \(\d+, 8\)$"),
@@ -436,11 +427,6 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "complex": ((VECTORS + 0j, INDPTR), T, "got dtype complex64$"),
     "integers": ((VECTORS.astype(int), INDPTR), T, "expected one of float16"),
 }
-CALLS: list[Callable[..., object]] = [
-    lambda **given: tr.rank_embeddings(**given, targets=[0] * 7),
-    lambda **given: tr.score_embeddings(**given),
-    lambda **given: tr.topk_embeddings(**given, k=2),
-]
 
 
 @pytest.mark.parametrize("name", ["queries", "entities"])
@@ -448,35 +434,24 @@ CALLS: list[Callable[..., object]] = [
 def test_forms_that_are_refused(form: str, name: str) -> None:
     value, kind, words = WRONG[form]
     pair: dict[str, Any] = {"queries": QUERIES, "entities": DOCUMENTS, name: value}
-    for call in CALLS:
+    for call in CALLS_OF_VECTORS:
         assert refusal(kind, words, call, **pair, **LATE).startswith(f"{name}: ")
 
 
 PADDED = np.array([[[0.5, 0.5], [0, 0]], [[1, 0], [0, 0.4]], [[0.5, -1], [-0.0, 0]]])
 ASKED = (np.array([[1.0, 0], [0, 2]]), [0, 2])
-DOCUMENTS_OF_PADDED: dict[str, Any] = {
-    "rank": lambda given: tr.rank_embeddings(ASKED, given, [2], **LATE).above[0],
-    "score": lambda given: tr.score_embeddings(ASKED, given, **LATE).argmin(),
-    "top k": lambda given: tr.topk_embeddings(ASKED, given, 3, **LATE).ids[0, 2],
-    "retrieval": lambda given: (
-        retrieval.Task({0: [2]}, entities=list("abc") if len(given[1]) > 9 else 3)
-        .evaluate_embeddings(ASKED, given, **LATE)
-        .ranks.above[0]
-    ),
-}
 
 
-@pytest.mark.parametrize("door", DOCUMENTS_OF_PADDED)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_tokens_of_zeros_are_padding(door: str, dtype: str) -> None:
+def test_tokens_of_zeros_are_padding(dtype: str) -> None:
     """The third document, the last one, would have 0 for the query's second token, not -2."""
-    call = DOCUMENTS_OF_PADDED[door]
+    call = partial(tr.score_embeddings, ASKED, **LATE)
     lists = list(PADDED.astype(dtype))
     joined = np.concatenate(lists), np.cumsum([0, *map(len, lists)])
     words = r"^entities: list 0: .* got zeros at token 1$"
     refusal(V, words, call, joined)
     mask = PADDED.any(axis=2)
-    assert call((PADDED[mask].astype(dtype), np.cumsum([0, *mask.sum(1)]))) == 2
+    assert call((PADDED[mask].astype(dtype), np.cumsum([0, *mask.sum(1)]))).argmin() == 2
     negative = np.array([[1.0, 0], [0, 1], [-0.0, 0]], dtype), [0, 1, 2, 3]
     refusal(V, "^entities: list 2: .* got zeros at token 0", call, negative)
 
@@ -512,7 +487,7 @@ def test_what_lists_do_not_go_with() -> None:
         ({"dtype": "float64"}, T, "queries"),
     ]
     for wrong, kind, argument in given:
-        for call in CALLS:
+        for call in CALLS_OF_VECTORS:
             refused(kind, argument, call, **pair | wrong)
     rank = partial(tr.rank_embeddings, **pair)
     refusal(V, r"^targets: .* from 0 to 39 \(40 candidates\)", rank, targets=[40] * 7)

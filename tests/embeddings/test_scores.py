@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,8 @@ from support.outcomes import Problem
 from support.problems import LAYOUTS, Array, assert_same, csr, in_blocks, unaligned
 from truerank import _core
 from truerank.alignment import CSLS
+
+pytestmark = pytest.mark.usefixtures("reports_at_once")
 
 
 def test_every_similarity_has_an_oracle() -> None:
@@ -189,14 +191,6 @@ def test_mapped_entities_are_not_copied(run_python: Run, tmp_path: Path, sanitiz
     np.save(path, np.zeros((500_000, 16), np.float32))  # 32 MB
     assert run_python(LIMITED, path, env={"OMP_NUM_THREADS": "1"}).strip() == "done"
     os.unlink(path)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def reports_at_once() -> Iterator[None]:
-    """Let calls report whenever they look for Ctrl-C, not only ten times a second."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("truerank.embeddings.vectors.SECONDS_BETWEEN_REPORTS", 0.0)
-        yield
 
 
 @pytest.mark.smoke

@@ -11,20 +11,10 @@ import truerank as tr
 from support.refusals import refusal
 
 pytestmark = [pytest.mark.python_only, pytest.mark.filterwarnings("error")]
-
-
 TARGETS = [1, 0]
-
-
 VALUES = np.array([[0.1, 0.9, 0.5], [0.7, 0.2, 0.3]])
-
-
 FLOATS = ("Float64", "Float32", "double[pyarrow]", "float32[pyarrow]")
-
-
 INTEGERS = ("Int64", "UInt8", "int32[pyarrow]")
-
-
 BOOLS = ("boolean", "bool[pyarrow]")
 
 

@@ -104,7 +104,6 @@ def doors_of_graphs() -> Iterator[tuple[str, Door]]:
 
 COUNTS: dict[str, Any] = {"above": [0, 3, 1, 0], "tied": [1, 1, 1, 1], "candidates": 9}
 RANKS = tr.Ranks(**COUNTS)
-ONES = [1] * SIZE
 TARGETS = np.array([3, 0, 2, 1])
 MASK = np.array([True, False, True, True])
 WORDS = np.array(["u", "v", "w", "u"], object)
@@ -112,29 +111,16 @@ SHARES = np.array([0.5, 2.0, 0.25, 1.0])
 LISTS = np.empty(SIZE, object)
 LISTS[:] = [[1], [2, 3], [], [0]]
 PLACES = np.array([[1, 0], [2, 3], [2, 1], [3, 0]])
-# What is only numbered: tasks, candidates, and dimensions of vectors.
+# What is only numbered: tasks, candidates, and dimensions of vectors. Rules ask the other doors.
 NUMBERED: dict[str, Door] = {
     "scores": Door(lambda x: tr.rank(x, TARGETS)),
     "columns": Door(lambda x: tr.rank(x, TARGETS), axis=1),
     "one row of scores": Door(lambda x: tr.rank(x, TARGETS), MATRIX[0]),
-    "targets": Door(lambda x: tr.rank(MATRIX, x), TARGETS),
-    "rows": Door(lambda x: tr.rank(MATRIX, TARGETS, rows=x), TARGETS),
-    "rows of a mask": Door(lambda x: tr.rank(MATRIX, TARGETS, filter=x), MATRIX > 4),
     "columns of a mask": Door(lambda x: tr.rank(MATRIX, TARGETS, filter=x), MATRIX > 4, axis=1),
     "lists": Door(lambda x: tr.rank(MATRIX, TARGETS, filter=x), LISTS),
-    "candidates by a mask": Door(lambda x: tr.rank(MATRIX, [0, 2, 3, 0], candidates=x), MASK),
-    "true scores": Door(lambda x: tr.rank_against(x, MATRIX), MATRIX[0]),
     "ids of lists": Door(lambda x: tr.rank_lists(x, None, TARGETS, candidates=SIZE), PLACES),
-    "bias": Door(lambda x: tr.rank_embeddings(MATRIX, MATRIX, TARGETS, bias=x), SHARES),
     "dimensions": Door(lambda x: tr.rank_embeddings(x, MATRIX, TARGETS), MATRIX.T.copy(), axis=1),
-    "counts": Door(lambda x: tr.Ranks(x, ONES, 9), TARGETS),
-    "sizes": Door(lambda x: tr.Ranks(COUNTS["above"], ONES, x), TARGETS + 9),
-    "listed": Door(lambda x: tr.Ranks(**COUNTS, listed=x), MASK),
-    "weights": Door(RANKS.with_weights, SHARES),
     "weights of a report": Door(lambda x: tr.report(RANKS, weights=x)["mr"], SHARES),
-    "labels": Door(lambda x: RANKS.with_labels(kind=x), WORDS),
-    "ids as labels": Door(lambda x: RANKS.with_labels(kind=x), TARGETS),
-    "by": Door(lambda x: tr.report(RANKS, by=x).group_values("mr"), WORDS),
     "tasks by a mask": Door(RANKS.__getitem__, MASK),
     "cells": Door(lambda x: tr.Table({"model": WORDS, "mrr": x}).to_csv(), SHARES),
 }

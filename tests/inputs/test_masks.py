@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,11 +11,7 @@ import truerank as tr
 from support.refusals import refusal
 
 pytestmark = [pytest.mark.python_only, pytest.mark.filterwarnings("error")]
-
-
 SCORES = np.array([[0.1, 0.9, 0.5], [0.7, 0.2, 0.2]])
-
-
 TARGETS = [1, 0]
 
 
@@ -24,8 +20,6 @@ def mrr(ranks: tr.Ranks) -> float:
 
 
 EMPTY = np.zeros(0, np.int64)
-
-
 NONE = np.zeros((0, 3))
 
 
@@ -58,63 +52,20 @@ def test_pairs_of_task_and_column_and_padded_lists_are_no_selection() -> None:
         refusal(TypeError, words, tr.rank, np.eye(3), [0, 1, 0], filter=np.array(numbers))
 
 
-def counter(**options: Any) -> tr.Ranks:
-    counted = tr.RankCounter([0.5, 0.7], TARGETS_OF_MASKS, candidates=4, **options)
-    counted.update(OF_MASKS)
-    return counted.ranks()
-
-
 OF_MASKS = np.array([[0.9, 0.1, 0.5, 0.3], [0.2, 0.7, 0.8, 0.1]])
-
-
 TARGETS_OF_MASKS = [2, 1]
-
-
-LISTED: dict[str, Any] = {"ids": [[0, 2, 3], [2, 1, 3]], "scores": None}
-
-
-VECTORS_OF_MASKS: dict[str, Any] = {"queries": np.eye(2), "entities": OF_MASKS.T}
-
-
-# What takes a filter, and what takes candidates, of two tasks and four columns.
-SELECTING: dict[str, tuple[Any, tuple[str, ...]]] = {
-    "rank": (lambda **x: tr.rank(OF_MASKS, TARGETS_OF_MASKS, **x), ("filter", "candidates")),
-    "evaluate": (
-        lambda **x: tr.evaluate(OF_MASKS, TARGETS_OF_MASKS, **x),
-        ("filter", "candidates"),
-    ),
-    "counter": (counter, ("filter",)),
-    "lists": (
-        lambda **x: tr.rank_lists(**LISTED, targets=TARGETS_OF_MASKS, **{"candidates": 4, **x}),
-        ("filter",),
-    ),
-    "vectors": (
-        lambda **x: tr.rank_embeddings(**VECTORS_OF_MASKS, targets=TARGETS_OF_MASKS, **x),
-        ("filter", "candidates"),
-    ),
-    "top k": (
-        lambda **x: tr.topk_embeddings(**VECTORS_OF_MASKS, k=2, **x),
-        ("filter", "candidates"),
-    ),
-}
-
-
-CELLS = [(door, name) for door, (_, names) in SELECTING.items() for name in names]
-
-
 ROWS_OF_BITS = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+rank = partial(tr.rank, OF_MASKS, TARGETS_OF_MASKS)
 
 
-@pytest.mark.parametrize(("door", "name"), CELLS)
-def test_rows_of_0_and_1_are_no_lists(door: str, name: str) -> None:
+@pytest.mark.parametrize("name", ["filter", "candidates"])
+def test_rows_of_0_and_1_are_no_lists(name: str) -> None:
     """As lists they would be those of columns 0 and 1."""
-    call, _ = SELECTING[door]
     words = f"^{name}: list 0: expected indices, or a mask of bool, got a mask of integers"
-    for rows in (ROWS_OF_BITS.tolist(), list(ROWS_OF_BITS), tuple(ROWS_OF_BITS.tolist())):
-        if not isinstance(rows, tuple):
-            refusal(ValueError, words, call, **{name: rows})
-    call(**{name: ROWS_OF_BITS.astype(bool)})
-    call(**{name: [[0, 1, 2], [1, 0]]})
+    for rows in (ROWS_OF_BITS.tolist(), list(ROWS_OF_BITS)):
+        refusal(ValueError, words, rank, **{name: rows})
+    rank(**{name: ROWS_OF_BITS.astype(bool)})
+    rank(**{name: [[0, 1, 2], [1, 0]]})
 
 
 def test_a_mask_of_bool_is_what_rows_of_0_and_1_mean() -> None:
@@ -133,20 +84,17 @@ def test_lists_of_0_and_1_that_are_no_rows_go_on() -> None:
     assert tr.rank([[0.1, 0.2]], 0, filter=[[0, 1]]).above.tolist() == [0]
 
 
-@pytest.mark.parametrize("door", SELECTING)
-def test_a_filter_that_is_true_at_what_may_be_ranked_is_refused(door: str) -> None:
+def test_a_filter_that_is_true_at_what_may_be_ranked_is_refused() -> None:
     """As the mask `strict_negative_mask` of ULTRA and NBFNet is, which has no true candidate."""
-    call, names = SELECTING[door]
     may_be_ranked = np.array([[True, True, False, True], [True, False, False, True]])
     words = (
         "^filter: expected a mask that is True where a candidate is left out; .* got True for 2.5 "
     )
-    refusal(ValueError, f"{words}of 4 candidates on average$", call, filter=may_be_ranked)
-    call(filter=~may_be_ranked)
-    call(filter=[[0, 1, 3], [0, 1, 3]])  # Lists may leave out most, as where users know most.
-    call(filter=may_be_ranked & [True, True, False, False])  # half of all
-    if "candidates" in names and door != "top k":
-        refusal(ValueError, "is not among its candidates", call, candidates=may_be_ranked)
+    refusal(ValueError, f"{words}of 4 candidates on average$", rank, filter=may_be_ranked)
+    rank(filter=~may_be_ranked)
+    rank(filter=[[0, 1, 3], [0, 1, 3]])  # Lists may leave out most, as where users know most.
+    rank(filter=may_be_ranked & [True, True, False, False])  # half of all
+    refusal(ValueError, "is not among its candidates", rank, candidates=may_be_ranked)
 
 
 def test_a_negated_mask_and_one_of_candidates_have_the_right_number() -> None:

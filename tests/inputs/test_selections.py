@@ -19,8 +19,6 @@ from truerank.inputs.selection import parsed_selection
 
 SCORES = np.arange(20, dtype=np.float32).reshape(4, 5)
 FOUR = [0, 1, 2, 3]
-
-
 INDPTR = np.arange(5)
 INDICES = np.arange(4)
 ENDS = [[0, 1, 2, 3], [0, 1, 2, 3, 4, 4], [0, 2, 1, 3, 4], [0, 1, 2, 3, 5], [0, 1, 2, 3, 2**33]]

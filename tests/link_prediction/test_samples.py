@@ -18,11 +18,7 @@ from truerank.link_prediction import Task
 
 
 WHOLE = [(0, 0, 1), (0, 0, 2), (0, 0, 3), (1, 1, 0)]
-
-
 TRAIN = [(2, 0, 2), (3, 1, 0), (0, 0, 0)]
-
-
 SCORES = np.array([[0, 0.5, 0.9, 0.8]])
 
 

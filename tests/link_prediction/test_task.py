@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from strategies.triples import WORDS, Given, given_tasks, lists_of
 from support.examples import examples
-from support.refusals import refusal
+from support.refusals import T, V, refusal
 from truerank.link_prediction import Sampled, Task, sides
 from truerank.naming import format_count
 from truerank.tasks import candidates
@@ -298,8 +298,6 @@ INTS = np.array([[0, 0, 1]])
 KNOWN: dict[str, Any] = {"known": [INTS]}
 REPEATED, LEAK, UNSEEN = (TEST + rows for rows in (TEST[:1], TRAIN[:1], [("e", "likes", "b")]))
 BEYOND = {"known": [INTS, np.array([[0, 0, 1], [0, 0, 2]])], "entities": 2}
-V = ValueError
-T = TypeError
 ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (V, "test", [], {}),
     (V, "test", -INTS, {}),

@@ -11,14 +11,8 @@ import truerank as tr
 from support.refusals import refusal
 
 pytestmark = [pytest.mark.python_only, pytest.mark.filterwarnings("error")]
-
-
 SCORES = np.array([[0.1, 0.9, 0.5], [0.7, 0.2, 0.2]])
-
-
 TARGETS = [1, 0]
-
-
 QRELS: Any = {"q": {"a": 1, "b": 2}, "p": {"b": 1}}
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from support.example_ranks import any_ranks, everything, query_report
-from support.refusals import refusal
+from support.refusals import T, V, refusal
 from truerank import Protocol, Ranks, concatenate, load, rank, rank_lists, report
 from truerank.ranks import Audit, Origin, storage
 from truerank.ranks.labels import LABEL_ALIASES
@@ -46,8 +46,6 @@ def test_any_integer_dtype_is_copied_to_read_only_int64(dtype: str) -> None:
         assert not np.shares_memory(array, before)
 
 
-T = TypeError
-V = ValueError
 WRONG: list[tuple[type[Exception], str, dict[str, Any]]] = [
     (T, "above", {"above": [1.0, 0.0]}),
     (V, "above", {"above": [[1]]}),

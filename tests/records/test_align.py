@@ -131,16 +131,31 @@ def test_elements_name_what_each_of_them_names(
             assert ids == [nothing if one == "unknown" else one for one in each]
 
 
-@given(
-    vocabularies(), st.lists(st.sampled_from(WORDS), max_size=6) | st.lists(st.sampled_from(INTS))
-)
+NO_IDS = [True, np.True_, 1.0, float("nan"), np.float32(2), None, b"a", (1,)]
+NAMES = [*WORDS, np.str_("a")]
+NUMBERS = [*INTS, np.int32(1), np.uint8(7), np.int64(0)]
+KINDS = (NAMES, NUMBERS, NAMES + NUMBERS + NO_IDS, NUMBERS + NO_IDS)
+
+
+@given(vocabularies(), st.sampled_from(KINDS).map(st.sampled_from).flatmap(st.lists))
+@examples(200)
 def test_elements_in_a_list_are_a_column(vocabulary: Vocabulary, elements: list[Any]) -> None:
-    kind = "label" if elements and isinstance(elements[0], str) else "int"
-    expected = align_plainly(elements, vocabulary, kind)
+    """Other elements than labels alone or integers alone are refused."""
+    kind = "int"
+    if elements and isinstance(elements[0], str):
+        kind = "label"
+    plain = [int(x) if isinstance(x, np.integer) else x for x in elements]
+    expected = align_plainly(plain, vocabulary, kind)
+    wanted = str if kind == "label" else (int, np.integer)
+    are_wrong = [isinstance(x, bool) or not isinstance(x, wanted) for x in elements]
+    if any(are_wrong):
+        expected = InputTypeError, are_wrong.index(True)
     try:
         outcome: Any = align("ids", elements, vocabulary, "at {}".format).tolist()
     except (InputTypeError, InputValueError) as error:
-        outcome = type(error), int(str(error.got).rpartition(" at ")[2])
+        place = re.search(r" at (\d+)", str(error.got))
+        assert place is not None
+        outcome = type(error), int(place[1])
     assert outcome == expected
 
 

@@ -10,24 +10,15 @@ import pandas as pd
 import pytest
 
 import truerank as tr
-from truerank.errors import InputError
+from support.refusals import refusal_message
 from truerank.retrieval import Task
 
 pytestmark = pytest.mark.python_only
-
-
 DOCUMENTS = ["d1", "d2"]
 
 
 def frame(rows: list[list[Any]], names: str) -> Any:
     return pd.DataFrame(rows, columns=names.split())
-
-
-def refusal_of(function: Any, *args: Any, **options: Any) -> str:
-    """Return the message of the refusal of a call."""
-    with pytest.raises(InputError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 # -- tuples that may be rows or columns ------------------------------------------------------------
@@ -38,27 +29,27 @@ SQUARE = ((0, 0, 1), (2, 1, 3), (1, 0, 2))
 
 def test_as_many_tuples_as_they_have_places_are_refused() -> None:
     facts = tr.link_prediction.Task
-    message = refusal_of(facts, [(0, 0, 1)], {"train": SQUARE})
+    message = refusal_message(facts, [(0, 0, 1)], {"train": SQUARE})
     assert message == (
         'known["train"]: expected rows as a list of tuples, columns as a tuple of lists, or a '
         "table, got 3 tuples of 3, which may be rows or columns"
     )
-    assert refusal_of(facts, SQUARE, {}).startswith("test: expected rows as a list")
+    assert refusal_message(facts, SQUARE, {}).startswith("test: expected rows as a list")
     assert facts(list(SQUARE), {}).test.tolist() == list(map(list, SQUARE))
     columns = tuple(map(list, zip(*SQUARE, strict=True)))
     assert facts(columns, {}).test.tolist() == list(map(list, SQUARE))
     names = tuple(tuple(map("abcd".__getitem__, row)) for row in SQUARE)
-    refusal_of(facts, names, {})
-    refusal_of(tr.alignment.Task, ((0, 1), (2, 3)), left=4, right=4)
+    refusal_message(facts, names, {})
+    refusal_message(tr.alignment.Task, ((0, 1), (2, 3)), left=4, right=4)
     assert len(tr.alignment.Task([(0, 1), (2, 3)], left=4, right=4).pairs) == 2
     qrels = (("q", "p"), ("a", "b"))
-    refusal_of(Task, qrels, entities=["a", "b", "q", "p"])
+    refusal_message(Task, qrels, entities=["a", "b", "q", "p"])
     as_rows = pd.DataFrame(qrels, columns=["query", "document"])
     assert len(Task(as_rows, entities=["a", "b", "q", "p"])) == 2
     assert len(Task(tuple(map(list, qrels)), entities=["a", "b"])) == 2
     task = facts([(0, 0, 1), (2, 1, 3)], {}, entities=4, sides=["tail"])
     scores = np.eye(2, 4)
-    refusal_of(task.evaluate_scores, scores, row_queries={"tail": ((0, 0), (2, 1))})
+    refusal_message(task.evaluate_scores, scores, row_queries={"tail": ((0, 0), (2, 1))})
 
 
 @pytest.mark.parametrize("number", [1, 2, 4, 5])
@@ -81,8 +72,6 @@ def test_lists_are_columns_whatever_their_length() -> None:
 
 
 CELLS: dict[str, list[str]] = {"q1": ["1"], "q2": ["34;78"], "q3": ["5, 6"]}
-
-
 OF_CELLS = {"q1": ["1"], "q2": ["34", "78"], "q3": ["5", "6"]}
 
 
@@ -101,9 +90,9 @@ def test_a_cell_of_several_ids_is_refused(form: str, are_named: bool, tmp_path: 
     qrels = joined_cells(form, tmp_path)
     options: Any = {"entities": names if are_named else 100}
     if are_named:
-        message = refusal_of(Task, qrels, **options)
+        message = refusal_message(Task, qrels, **options)
     else:
-        message = refusal_of(Task(qrels, **options).evaluate_lists, OF_CELLS)
+        message = refusal_message(Task(qrels, **options).evaluate_lists, OF_CELLS)
     assert "'34;78'" in message
     assert "(2 that are known, joined: a row has one)" in message
     assert Task(OF_CELLS, **options).evaluate_lists(OF_CELLS)["mrr"] == 1.0
@@ -112,13 +101,13 @@ def test_a_cell_of_several_ids_is_refused(form: str, are_named: bool, tmp_path: 
 def test_cells_of_several_ids_are_refused_in_lists_and_facts(tmp_path: Path) -> None:
     task = Task({"q1": ["a"], "q2": ["b"]}, entities=9)
     joined = " (2 that are known, joined: a row has one)"
-    message = refusal_of(task.evaluate_lists, {"q1": ["a,b"], "q2": ["b"]})
+    message = refusal_message(task.evaluate_lists, {"q1": ["a,b"], "q2": ["b"]})
     assert message.startswith("ids: expected one id in each cell, or labels of all entities")
     assert message.endswith(f"'a,b'{joined}")
     facts = [("a", "r", "b;c")]
-    assert joined in refusal_of(tr.link_prediction.Task, facts, {}, entities=list("abc"))
+    assert joined in refusal_message(tr.link_prediction.Task, facts, {}, entities=list("abc"))
     path = joined_cells("csv", tmp_path)
-    assert joined in refusal_of(Task, path, entities=range(100))
+    assert joined in refusal_message(Task, path, entities=range(100))
 
 
 @pytest.mark.parametrize("separator", [",", ";", ", "])
@@ -152,21 +141,19 @@ def test_blanks_between_ids_are_a_finding() -> None:
 
 
 ROWS = {0: [0, 0, 1], 1: [0, 1, 0]}
-
-
 SCORES = [[1, 2, 9.0], [1, 9, 3.0]]
 
 
 def test_rows_of_labels_are_no_lists_of_documents() -> None:
     rows = ROWS
-    message = refusal_of(Task, rows, entities=3)
+    message = refusal_message(Task, rows, entities=3)
     assert "expected a list of ids, or {id: grade}, for each key, got lists of 3" in message
     qrels = {key: dict(enumerate(row)) for key, row in rows.items()}
     assert Task(qrels, entities=3).evaluate_scores(SCORES)["mrr"] == 1.0
     known = {query: np.array(row) for query, row in rows.items()}
-    assert refusal_of(Task, {0: [2]}, entities=3, known=known).startswith("known: ")
-    assert refusal_of(Task, {0: [2]}, entities=3, known={"train": known}).startswith("known[")
-    assert refusal_of(Task, {0: [2]}, entities=3, candidates={0: [0, 1, 1]}).startswith(
+    assert refusal_message(Task, {0: [2]}, entities=3, known=known).startswith("known: ")
+    assert refusal_message(Task, {0: [2]}, entities=3, known={"train": known}).startswith("known[")
+    assert refusal_message(Task, {0: [2]}, entities=3, candidates={0: [0, 1, 1]}).startswith(
         "candidates: expected indices, or a mask of bool"
     )
 
@@ -188,30 +175,16 @@ def test_lists_of_documents_may_repeat(clicks: Any) -> None:
 # -- ways out --------------------------------------------------------------------------------------
 
 
-def test_rows_as_dicts_are_made_a_table() -> None:
-    rows = [{"query": "q", "document": "d1"}]
-    facts = [{"head": "a", "relation": "r", "tail": "b"}]
-    task = Task({"q": ["d1"]}, entities=DOCUMENTS)
-    fact = "a list of dicts; a table has a row for each"
-    assert refusal_of(Task, rows, entities=DOCUMENTS).endswith(fact)
-    assert refusal_of(task.evaluate_lists, rows).endswith(fact)
-    assert refusal_of(tr.link_prediction.Task, facts, {}).endswith(fact)
-    assert len(Task(pd.DataFrame(rows), entities=DOCUMENTS)) == 1
-    assert len(tr.link_prediction.Task(pd.DataFrame(facts), {})) == 1
-
-
 def test_an_index_is_refused() -> None:
     x = np.array([[0, 1], [1, 2]])
-    assert refusal_of(Task, x, entities=3).endswith("got ndarray of shape (2, 2)")
+    assert refusal_message(Task, x, entities=3).endswith("got ndarray of shape (2, 2)")
     assert len(Task(tuple(x.T), entities=3)) == 2
-    assert refusal_of(Task, {0: [1]}, entities=3, known=x).endswith("ndarray of shape (2, 2)")
+    assert refusal_message(Task, {0: [1]}, entities=3, known=x).endswith("ndarray of shape (2, 2)")
 
 
 def test_a_right_answer_that_is_no_candidate_is_refused() -> None:
     candidates: list[Any] = [{"q": ["d2"]}, ["d2"]]
     for each in candidates:
-        message = refusal_of(Task, {"q": ["d1"]}, entities=DOCUMENTS, candidates=each)
+        message = refusal_message(Task, {"q": ["d1"]}, entities=DOCUMENTS, candidates=each)
         assert "not among" in message
         assert "'d1'" in message
-    refused = refusal_of(tr.rank, [[0.5, 0.9]], [0], candidates=[[1]])
-    assert refused.endswith("is not among its candidates")

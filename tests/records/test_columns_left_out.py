@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from truerank.errors import InputError
+from support.refusals import proposed_columns, refusal_message
 from truerank.retrieval import Task
 
 pytestmark = pytest.mark.python_only
-
-
 DOCUMENTS = ["d1", "d2"]
-
-
 NAMES: dict[str, Any] = {"query": "query_id", "document": "doc_id"}
 
 
@@ -26,44 +21,28 @@ def frame(rows: list[list[Any]], names: str) -> Any:
 
 
 QRELS = frame([["q", "d1", 0], ["q", "d2", 2]], "query_id doc_id relevance")
-
-
 RUN = frame([["q", "d2", 0.2], ["q", "d1", 0.9]], "query_id doc_id score")
-
-
-def refusal_of(function: Any, *args: Any, **options: Any) -> str:
-    """Return the message of the refusal of a call."""
-    with pytest.raises(InputError) as caught:
-        function(*args, **options)
-    return str(caught.value)
-
-
-def proposed_columns(message: str) -> Any:
-    """Return the `columns` that a message proposes first, as somebody who copies it would."""
-    match = re.search(r"columns=(\{.*?\})", message)
-    assert match is not None, message
-    return eval(match[1])
 
 
 # -- numbers that columns= does not name -----------------------------------------------------------
 
 
 def test_numbers_of_a_table_are_named_or_refused() -> None:
-    message = refusal_of(Task, QRELS, entities=DOCUMENTS, columns=NAMES)
+    message = refusal_message(Task, QRELS, entities=DOCUMENTS, columns=NAMES)
     task = Task(QRELS, entities=DOCUMENTS, columns=proposed_columns(message))
-    message = refusal_of(task.evaluate_lists, RUN, columns=NAMES)
+    message = refusal_message(task.evaluate_lists, RUN, columns=NAMES)
     assert task.evaluate_lists(RUN, columns=proposed_columns(message))["mrr"] == 0.5
     assert not task.audit
 
 
 def test_what_the_first_refusal_proposes_has_the_numbers() -> None:
-    message = refusal_of(Task, QRELS, entities=DOCUMENTS)
+    message = refusal_message(Task, QRELS, entities=DOCUMENTS)
     assert list(proposed_columns(message)) == ["query", "document", "relevance"]
-    message = refusal_of(
+    message = refusal_message(
         Task(QRELS, entities=2, columns={**NAMES, "relevance": 2}).evaluate_lists, RUN
     )
     assert list(proposed_columns(message)) == ["query", "document", "score"]
-    message = refusal_of(Task, QRELS[["query_id", "doc_id"]], entities=DOCUMENTS)
+    message = refusal_message(Task, QRELS[["query_id", "doc_id"]], entities=DOCUMENTS)
     assert list(proposed_columns(message)) == ["query", "document"]
 
 
@@ -79,23 +58,23 @@ def test_a_named_number_leaves_the_others_out() -> None:
     task = Task(QRELS, entities=DOCUMENTS, columns={**NAMES, "relevance": "relevance"})
     assert task.evaluate_lists(both, columns={**NAMES, "score": "score"})["mrr"] == 0.5
     assert task.evaluate_lists(both, columns={**NAMES, "rank": "rank"})["mrr"] == 1.0
-    message = refusal_of(task.evaluate_lists, both, columns=NAMES)
+    message = refusal_message(task.evaluate_lists, both, columns=NAMES)
     assert proposed_columns(message) == {**NAMES, "score": "score"}
     one_table = QRELS.merge(both)
     task = Task(one_table, entities=DOCUMENTS, columns={**NAMES, "relevance": "relevance"})
     assert task.evaluate_lists(one_table, columns={**NAMES, "score": "score"})["mrr"] == 0.5
-    message = refusal_of(Task, one_table, entities=DOCUMENTS, columns=NAMES)
+    message = refusal_message(Task, one_table, entities=DOCUMENTS, columns=NAMES)
     assert proposed_columns(message) == {**NAMES, "relevance": "relevance"}
 
 
 def test_numbers_of_another_table_are_no_order_and_no_grades() -> None:
     """Qrels as lists would be right in any order, and a run as qrels would be all right."""
     task = Task(QRELS, entities=DOCUMENTS, columns={**NAMES, "relevance": "relevance"})
-    assert refusal_of(task.evaluate_lists, QRELS, columns=NAMES).startswith(
+    assert refusal_message(task.evaluate_lists, QRELS, columns=NAMES).startswith(
         "ids: expected a table without column 'relevance', got"
     )
     ranks = RUN.drop(columns="score").assign(rank=[1, 2])
-    assert refusal_of(Task, ranks, entities=DOCUMENTS, columns=NAMES).startswith(
+    assert refusal_message(Task, ranks, entities=DOCUMENTS, columns=NAMES).startswith(
         "qrels: expected a table without column 'rank', got"
     )
 
@@ -109,9 +88,9 @@ def test_places_of_trec_are_named_or_refused(is_file: bool, tmp_path: Path) -> N
     run.write_text("q Q0 d2 2 .2 t\nq Q0 d1 1 .9 t\n")
     if not is_file:
         qrels, run = (pd.read_csv(path, sep=" ", header=None) for path in (qrels, run))
-    message = refusal_of(Task, qrels, entities=DOCUMENTS, columns=places)
+    message = refusal_message(Task, qrels, entities=DOCUMENTS, columns=places)
     task = Task(qrels, entities=DOCUMENTS, columns=proposed_columns(message))
-    message = refusal_of(task.evaluate_lists, run, columns=places)
+    message = refusal_message(task.evaluate_lists, run, columns=places)
     assert task.evaluate_lists(run, columns=proposed_columns(message))["mrr"] == 0.5
     assert proposed_columns(message) == {**places, "score": 4}
 
@@ -138,11 +117,7 @@ def test_left_out_columns_are_findings() -> None:
 
 
 LABELLED = pd.DataFrame({"qid": ["q"] * 5, "docno": list("abcde"), "label": [0, 2, 0, 0, 1]})
-
-
 ROLES = {"query": "qid", "document": "docno"}
-
-
 PLACES = {"query": 0, "document": 1}
 
 
@@ -178,13 +153,15 @@ def test_grades_of_any_name_are_named_or_refused(name: str, form: str, tmp_path:
     forms = as_forms(table, tmp_path)
     forms["tuple"] = tuple(table[column].tolist() for column in table), PLACES
     qrels, columns = forms[form]
-    message = refusal_of(Task, qrels, entities=list("abcde"), columns=columns)
+    message = refusal_message(Task, qrels, entities=list("abcde"), columns=columns)
     assert message.endswith("got one that is left out, of small integers, like grades")
     named = with_role(columns, "relevance", name)
     task = Task(qrels, entities=list("abcde"), columns=named)
     assert task.evaluate_lists({"q": ["a", "b", "c"]})["mrr"] == 0.5
     known = {"train": qrels}
-    words = refusal_of(Task, {"q": ["a"]}, entities=list("abcde"), known=known, columns=columns)
+    words = refusal_message(
+        Task, {"q": ["a"]}, entities=list("abcde"), known=known, columns=columns
+    )
     assert words.startswith('known["train"]: ')
 
 
@@ -193,12 +170,12 @@ def test_bools_are_named_or_refused(form: str, tmp_path: Path) -> None:
     """In text they are no grades either, before they are made numbers."""
     table = LABELLED.assign(label=LABELLED.label > 0)
     qrels, columns = as_forms(table, tmp_path)[form]
-    message = refusal_of(Task, qrels, entities=list("abcde"), columns=columns)
+    message = refusal_message(Task, qrels, entities=list("abcde"), columns=columns)
     assert "got one that is left out" in message
     assert "columns=" not in message
     named = with_role(columns, "relevance", "label")
     if form in ("csv", "numbered"):
-        words = refusal_of(Task, qrels, entities=list("abcde"), columns=named)
+        words = refusal_message(Task, qrels, entities=list("abcde"), columns=named)
         assert "expected a number as the relevance" in words
         qrels, _ = as_forms(table.astype({"label": int}), tmp_path)[form]
     task = Task(qrels, entities=list("abcde"), columns=named)
@@ -233,7 +210,7 @@ def test_fractions_of_lists_are_named_or_refused(form: str, tmp_path: Path) -> N
     table = LABELLED.rename(columns={"label": "sim"}).assign(sim=[0.1, 0.2, 0.9, 1.0, 0.3])
     lists, columns = as_forms(table, tmp_path)[form]
     task = Task({"q": ["d"]}, entities=list("abcde"))
-    message = refusal_of(task.evaluate_lists, lists, columns=columns)
+    message = refusal_message(task.evaluate_lists, lists, columns=columns)
     assert message.endswith("got one that is left out, of fractions, like scores")
     named = with_role(columns, "score", "sim")
     assert task.evaluate_lists(lists, columns=named)["mrr"] == 1.0
@@ -260,11 +237,11 @@ def test_fractions_under_the_name_of_scores_are_no_grades(is_file: bool, tmp_pat
     run = beir([0.9, 0.5])
     path = tmp_path / "qrels.tsv"
     run.to_csv(path, sep="\t", index=False)
-    message = refusal_of(Task, path if is_file else run, entities=DOCUMENTS)
+    message = refusal_message(Task, path if is_file else run, entities=DOCUMENTS)
     task = Task(run, entities=DOCUMENTS, columns=proposed_columns(message))
     assert task.gains is not None
     assert task.gains.tolist() == [0.9, 0.5]
-    assert refusal_of(Task, {"q": ["d1"]}, entities=DOCUMENTS, known={"train": run})
+    assert refusal_message(Task, {"q": ["d1"]}, entities=DOCUMENTS, known={"train": run})
 
 
 @pytest.mark.parametrize("scores", [[1.0, 2.0], [1, 2], pd.array([1, 2], dtype="Int64")])

@@ -1,4 +1,4 @@
-"""One rule for ids at every door, against the rule in plain Python."""
+"""One rule for ids at every door: containers, vocabularies, positions; what names nothing."""
 
 from __future__ import annotations
 
@@ -7,146 +7,31 @@ import uuid
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import truerank as tr
-from support.examples import examples
 from support.refusals import refusal, refused
-from truerank import alignment
 from truerank.link_prediction import Task, read_triples
 
-# -- the rule, in plain Python ---------------------------------------------------------------------
+# -- containers, vocabularies and positions --------------------------------------------------------
 
-# three things by each kind of vocabulary
-VOCABULARIES: dict[str, Any] = {
-    "str": ("a", "b", "c d"),
-    "str like int": ("a", "02", "7"),
-    "int": (7, 2, -1),
-    "count": 3,
-}
+ORDER = ("a", "b", "c d")
 
 
-def place_of(order: Any, element: Any) -> int:
-    """Return the position of what an element of Python names."""
-    is_int = isinstance(element, (int, np.integer)) and not isinstance(element, (bool, np.bool_))
-    if not is_int and not isinstance(element, str):
-        raise TypeError(element)
-    if isinstance(order, tuple) and isinstance(order[0], str):
-        if isinstance(element, str):
-            return order.index(element)
-        if any(re.fullmatch("[+-]?[0-9]+", label) for label in order):
-            raise TypeError(element)
-        return range(len(order)).index(element)
-    if isinstance(element, str):
-        raise TypeError(element)
-    if isinstance(order, tuple):
-        return order.index(element)
-    return range(order).index(element)
-
-
-def places_of(order: Any, elements: list[Any]) -> list[int]:
-    """Return the positions of elements, which are all str or all int."""
-    if len({isinstance(element, str) for element in elements}) > 1:
-        raise TypeError(elements)
-    places: list[int] = []
-    unknown = None
-    for element in elements:  # a wrong type is told before an unknown name
-        try:
-            places.append(place_of(order, element))
-        except ValueError as error:
-            unknown = error
-    if unknown is not None:
-        raise unknown
-    return places
-
-
-def places_in_text(order: Any, fields: list[str]) -> list[int]:
-    """Return the positions of what fields of text name."""
-    places = []
-    for field in fields:
-        bare = field.strip(" ")
-        if isinstance(order, tuple) and isinstance(order[0], str):
-            places.append(order.index(bare))
-        else:
-            if not re.fullmatch("0|-?[1-9][0-9]*", bare):
-                raise ValueError(field)
-            places.append(place_of(order, int(bare)))
-    return places
-
-
-class Door(NamedTuple):
-    """A way in: what it makes of elements, and what it makes of their positions."""
-
-    read: Callable[[Any, Any], Any]
-    expect: Callable[[list[int]], Any]
-
-
-def first(order: Any) -> Any:
-    """Return an element that names what is at position 0."""
-    if isinstance(order, tuple):
-        return order[0]
-    return 0
-
-
-def candidates(places: list[int]) -> Any:
-    """Expect the set, in which the right answer, which is at position 0, must be."""
-    if 0 not in places:
-        raise ValueError(places)
-    return sorted(set(places))
-
-
-def listed(places: list[int]) -> Any:
-    """Expect the place of position 0 in a list without repeats, or 0 tied with all others."""
-    if len(set(places)) < len(places):
-        raise ValueError(places)
-    if 0 in places:
-        return [places.index(0), 1]
-    return [len(places), 3 - len(places)]
-
-
-def counted(ranks: Any) -> list[int]:
-    return [int(ranks.above[0]), int(ranks.tied[0])]
-
-
-def task_of(order: Any, **options: Any) -> Task:
-    test = [(first(order), "r", first(order))]
-    return Task(test, {}, entities=order, relations=["r"], sides=["tail"], **options)
-
-
-def facts_in(rows: Any, column: int, **orders: Any) -> Any:
-    return read_triples(rows, **orders).ids[:, column].tolist()
-
-
-def paired(pairs: Any, column: int, order: Any) -> Any:
-    task = alignment.Task(pairs, left=order, right=order, duplicates="drop")
-    return task.pairs[:, column].tolist()
-
-
-def once(places: list[int]) -> Any:
-    """Expect each in the order in which it comes first."""
-    return list(dict.fromkeys(places))
-
-
-def tails(order: Any, x: Any) -> Any:
-    return [(first(order), "r", e) for e in x]
-
-
-def lists_of_tails(order: Any, x: Any) -> Any:
-    return task_of(order).evaluate_lists({(first(order), "r"): list(x)})
-
-
-PYTHON_DOORS: dict[str, Door] = {
-    "facts": Door(lambda o, x: facts_in(tails(o, x), 2, entities=o), list),
-    "candidates": Door(lambda o, x: task_of(o, candidates=x).tail.candidates.tolist(), candidates),
-    "lists": Door(lambda o, x: counted(lists_of_tails(o, x).ranks), listed),
-    "aligned pairs: left": Door(lambda o, x: paired([(e, first(o)) for e in x], 0, o), once),
-}
+def among(candidates: Any) -> list[int]:
+    task = Task(
+        [("a", "r", "a")],
+        {},
+        entities=ORDER,
+        relations=["r"],
+        sides=["tail"],
+        candidates=candidates,
+    )
+    return task.tail.candidates.tolist()
 
 
 def in_file(folder: Path, text: str) -> Path:
@@ -155,101 +40,11 @@ def in_file(folder: Path, text: str) -> Path:
     return path
 
 
-TEXT_DOORS: dict[str, tuple[str, Door]] = {
-    "text: relations": ("a\t{0}\ta", Door(lambda o, x: facts_in(x, 1, relations=o), list)),
-    "text: lists": (
-        "{1}\tr\t{0}",
-        Door(lambda o, x: counted(task_of(o).evaluate_lists(x).ranks), listed),
-    ),
-}
-
-
-NAMES = st.sampled_from(["a", "b", "c d", "02", "7", "2", "-1", "0", "z", "a ", np.str_("a")])
-INTS = st.sampled_from([0, 1, 2, 3, 7, -1, np.int32(1), np.uint8(7), np.int64(0)])
-NO_IDS = st.sampled_from(
-    [True, False, np.True_, 1.0, float("nan"), np.float32(2), None, b"a", (1,)]
-)
-ELEMENTS = st.one_of(
-    st.lists(NAMES, min_size=1, max_size=4),
-    st.lists(INTS, min_size=1, max_size=4),
-    st.lists(st.one_of(NAMES, INTS, NO_IDS), min_size=1, max_size=4),
-    st.lists(st.one_of(INTS, NO_IDS), min_size=1, max_size=4),
-)
-
-
-def outcome(call: Callable[[], Any]) -> Any:
-    """Return a result, or the kind of its error."""
-    try:
-        return call()
-    except tr.InputTypeError:
-        return TypeError
-    except tr.InputValueError:
-        return ValueError
-
-
-def places_at(door: str, order: Any, elements: list[Any]) -> list[int]:
-    """Return positions; a mask of integers is refused where a set of ids is asked for."""
-    are_names = all(isinstance(one, str) for one in elements)
-    are_ints = all(isinstance(one, (int, np.integer)) for one in elements) and not any(
-        isinstance(one, bool) for one in elements
-    )
-    if door.startswith("lists") and (are_names or are_ints) and len(set(elements)) < len(elements):
-        raise ValueError(elements)  # repeats are looked for first
-    places = places_of(order, elements)
-    is_of_integers = len(elements) == 3 and not any(isinstance(one, str) for one in elements)
-    if door == "candidates" and is_of_integers and set(elements) <= {0, 1}:
-        raise ValueError(elements)
-    return places
-
-
-def expected(places: Callable[[], list[int]], expect: Callable[[list[int]], Any]) -> Any:
-    try:
-        return expect(places())
-    except (TypeError, ValueError) as error:
-        return type(error)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", VOCABULARIES)
-@pytest.mark.parametrize("door", PYTHON_DOORS)
-@examples(60)
-@given(ELEMENTS)
-def test_elements_of_python(door: str, kind: str, elements: list[Any]) -> None:
-    order = VOCABULARIES[kind]
-    read, expect = PYTHON_DOORS[door]
-    right = expected(lambda: places_at(door, order, elements), expect)
-    assert outcome(lambda: read(order, elements)) == right
-
-
-FIELDS = st.sampled_from(["a", "b", "c d", "02", "7", "2", "-1", "0", "1", "z", "+1", "1.0"])
-PADDED = st.tuples(st.sampled_from(["", " ", "  "]), FIELDS, st.sampled_from(["", " "]))
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", VOCABULARIES)
-@pytest.mark.parametrize("door", TEXT_DOORS)
-@examples(60)
-@given(st.lists(PADDED.map("".join), min_size=1, max_size=4))
-def test_fields_of_text(
-    door: str, kind: str, tmp_path_factory: pytest.TempPathFactory, fields: list[str]
-) -> None:
-    order = VOCABULARIES[kind]
-    form, (read, expect) = TEXT_DOORS[door]
-    text = "".join(form.format(field, first(order)) + "\n" for field in fields)
-    path = in_file(tmp_path_factory.mktemp("text"), text)
-    right = expected(lambda: places_in_text(order, fields), expect)
-    assert outcome(lambda: read(order, path)) == right
-
-
-# -- containers, vocabularies and positions --------------------------------------------------------
-
-
 def test_containers() -> None:
-    order = VOCABULARIES["str"]
     columns = pd.DataFrame({"h": ["b", "a"], "r": ["r", "r"], "t": ["a", "c d"]})
-    triples = read_triples(columns.astype("category"), entities=order)
+    triples = read_triples(columns.astype("category"), entities=ORDER)
     assert triples.ids.tolist() == [[1, 0, 0], [0, 0, 2]]
-    for among in (
+    for candidates in (
         pd.Categorical(["b", "a"]),
         np.array(["b", "a"]),
         np.array(["b", "a"], dtype=object),
@@ -258,7 +53,7 @@ def test_containers() -> None:
         range(2),
         np.array([1, 0], dtype=np.uint8),
     ):
-        assert task_of(order, candidates=among).tail.candidates.tolist() == [0, 1]
+        assert among(candidates) == [0, 1]
     ids = pd.DataFrame({"h": [0, 1], "r": [0, 0], "t": pd.array([1, 2], "Int64")})
     assert read_triples(ids).ids.tolist() == [[0, 0, 1], [1, 0, 2]]
 
@@ -327,7 +122,6 @@ BY_QUERY = pd.DataFrame({"query": list("uuv"), "document": list("abb")}).groupby
 TRUTH = np.array([[1], [0, 2]], dtype=object)
 triples_of_digits = partial(read_triples, entities=["1", "2", "3"])
 qrels_of = partial(tr.retrieval.Task, entities=3)
-rank_zeros = partial(tr.rank, np.zeros((2, 3)))
 TOP = np.array([[0.9, 0.5], [0.8, 0.1]]), np.array([[0, 2], [1, 0]])  # values, indices
 
 
@@ -351,13 +145,6 @@ FACTS: list[tuple[Callable[..., Any], Any, str, str]] = [
     (qrels_of, BY_QUERY["document"], "qrels", "got Series of shape (2,)"),
     (evaluate_two, TOP, "ids", "or TopK(ids, scores)"),
     (qrels_of, TRUTH, "qrels", "{query: [documents]}, a tuple of columns"),
-    (
-        evaluate_two,
-        {0: [{"id": "a", "score": 1.5}]},
-        "ids",
-        "(a dict with keys 'id', 'score'; a ta",
-    ),
-    (evaluate_two, {0: [("a", 0.5)]}, "ids", "(a pair; a table has a row for each, a mapping has"),
     (evaluate_two, {0: [object()]}, "ids", "(of type object)"),
 ]
 

@@ -76,11 +76,7 @@ def test_a_factory_of_pykeen_is_refused_its_rows_are_taken() -> None:
 
 
 CHAIN = [("x", "likes", "y"), *((f"a{i}", "r", f"a{i + 1}") for i in range(12))]
-
-
 ENTITIES = sorted({name for head, _, tail in CHAIN for name in (head, tail)})
-
-
 OF_HEADER = "^test: .* may be a header, as its fields occur nowhere else; .*header=True says"
 
 

@@ -24,8 +24,6 @@ RUN = {"q1": {"d7": 2.5, "d3": 1.5}, "q2": {"d3": 0.5}}
 ENTRIES = [("q2", "d3", 0.5), ("q1", "d7", 2.5), ("q1", "d3", 1.5)]
 JUDGED = [("q1", "d3", 1), ("q1", "d9", 0), ("q2", "d3", 2)]
 DOCUMENTS = ["d3", "d7", "d9"]
-
-
 lists_of = partial(read_lists, "lists")
 qrels_of = partial(read_judgements, "qrels")
 SCORES = st.floats() | st.floats().map(np.float64) | st.integers(-(2**60), 2**60) | st.booleans()

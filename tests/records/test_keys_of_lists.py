@@ -16,7 +16,6 @@ FACTS = pd.DataFrame(
     {"head": ["a", "a"], "relation": ["r", "r"], "tail": ["b", "c"], "time": ["t1", "t2"]}
 )
 
-
 ENTRIES = pd.DataFrame(
     {
         "time": ["t2", "t1", "t2", "t1"],

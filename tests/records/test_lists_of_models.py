@@ -63,7 +63,7 @@ def test_the_message_names_the_column_that_tells_lists_apart(rows: pd.DataFrame)
 
 
 def test_whatever_has_rows_of_several_models_is_told_so(tmp_path: Path) -> None:
-    """Ranks without scores, too; structured arrays; triples; and runs of TREC by their tags."""
+    """Ranks without scores, too; structured arrays; and runs of TREC by their tags."""
     tells = TELLS.format("'algorithm'")
     assert tells in refusal(BOTH.to_records(index=False))
     ranked = APART.assign(score=[1, 2] * 4).rename(columns={"score": "rank"})
@@ -72,12 +72,6 @@ def test_whatever_has_rows_of_several_models_is_told_so(tmp_path: Path) -> None:
     assert "has the rank 1 twice" in message
     assert tells in message
     assert evaluate(ranked[ranked["algorithm"] == "SVD"], columns=columns)["mrr"] == 1
-    links = tr.link_prediction.Task([("x", "r", "a")], {}, entities=[*ITEMS, "x"], sides=["tail"])
-    table = BOTH[BOTH["user"] == 1].rename(columns={"item": "tail"}).assign(head="x", relation="r")
-    names = {name: name for name in ("head", "relation", "tail", "score")}
-    with pytest.raises(tr.InputValueError, match=tells) as error:
-        links.evaluate_lists(table, columns=names)
-    assert "TopK" not in str(error.value)
     path = tmp_path / "both.run"
     lines = [f"{user} Q0 {item} 1 {score} {name}\n" for name, user, item, score in ROWS]
     path.write_text("".join(lines))

@@ -83,22 +83,11 @@ def test_lists_of_unknown_queries_are_refused_where_all_are_known() -> None:
 
 
 HITS = [{"corpus_id": "b", "score": 0.9}, {"corpus_id": "a", "score": 0.5}]
-
-
 ROWS = [("q", "b", 0.9), ("q", "a", 0.5)]
-
-
 PAIRS_OF_Q = [("b", 0.9), ("a", 0.5)]
-
-
 SERIES = pd.Series([0.9, 0.5], pd.MultiIndex.from_tuples([("q", "b"), ("q", "a")]))
-
-
 AS_TABLE = [{"query": "q", "document": name, "score": score} for _, name, score in ROWS]
-
-
 COLUMNS = ["query", "document", "score"]
-
 
 # What is refused, what its message says of it, and the same in a form that is taken.
 SHAPES = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pandas as pd
 import pytest
 
 import truerank as tr
-from truerank.errors import InputError
+from support.refusals import proposed_columns, refusal_message
 from truerank.retrieval import Task
 
 pytestmark = pytest.mark.python_only
@@ -18,20 +17,6 @@ pytestmark = pytest.mark.python_only
 
 def frame(rows: list[list[Any]], names: str) -> Any:
     return pd.DataFrame(rows, columns=names.split())
-
-
-def refusal_of(function: Any, *args: Any, **options: Any) -> str:
-    """Return the message of the refusal of a call."""
-    with pytest.raises(InputError) as caught:
-        function(*args, **options)
-    return str(caught.value)
-
-
-def proposed_columns(message: str) -> Any:
-    """Return the `columns` that a message proposes first, as somebody who copies it would."""
-    match = re.search(r"columns=(\{.*?\})", message)
-    assert match is not None, message
-    return eval(match[1])
 
 
 # -- judged documents that the corpus lacks --------------------------------------------------------
@@ -45,7 +30,7 @@ JUDGED = frame(
 
 def test_documents_that_the_corpus_lacks_are_counted() -> None:
     corpus = ["a", "b"]
-    message = refusal_of(Task, JUDGED, entities=corpus)
+    message = refusal_message(Task, JUDGED, entities=corpus)
     assert message == (
         "qrels: expected labels of entities, as 'a', or ids from 0 to 1, got 'y' in column 1 of "
         "row 2; 2 of 5 rows have others"
@@ -55,7 +40,7 @@ def test_documents_that_the_corpus_lacks_are_counted() -> None:
     assert rest.evaluate_lists({"q1": ["b", "a"]})["mrr"] == 0.5
     assert Task(JUDGED, entities=9).evaluate_lists(lists)["mrr"] == 0.5 / 3
     known = {"train": {"q1": ["y"]}}
-    message = refusal_of(Task, {"q1": ["a"]}, entities=corpus, known=known)
+    message = refusal_message(Task, {"q1": ["a"]}, entities=corpus, known=known)
     assert message.endswith("; 1 of 1 rows have others")
 
 
@@ -79,10 +64,10 @@ def test_numbers_of_lists_by_key_are_named_or_refused(names: str) -> None:
     rows: list[list[Any]] = [["a", "r", "x", 2], ["a", "r", "b", 1]]
     lists = frame(rows, names.replace("h", "source", 1))
     order = "ascending" if "score" in names else "descending"
-    message = refusal_of(task.evaluate_lists, tail=lists)
+    message = refusal_message(task.evaluate_lists, tail=lists)
     assert list(proposed_columns(message)) == ["head", "relation", "tail", "score"]
     columns = {"head": "source", "relation": "rel", "tail": "tail"}
-    message = refusal_of(task.evaluate_lists, tail=lists, columns=columns)
+    message = refusal_message(task.evaluate_lists, tail=lists, columns=columns)
     proposed = proposed_columns(message)
     assert task.evaluate_lists(tail=lists, columns=proposed, order=order)["mrr"] == 1.0
     in_order = lists.iloc[:, :3]
@@ -94,7 +79,7 @@ def test_numbers_of_lists_in_alignment_are_named_or_refused() -> None:
     lists = frame([["a", "B", 0.1], ["a", "A", 0.9]], "source right score")
     columns = {"left": "source", "right": "right"}
     of_sides = {"left_to_right": lists, "right_to_left": lists[1:]}
-    message = refusal_of(task.evaluate_lists, **of_sides, columns=columns)
+    message = refusal_message(task.evaluate_lists, **of_sides, columns=columns)
     proposed = proposed_columns(message)
     assert task.evaluate_lists(**of_sides, columns=proposed)["mrr"] == 1.0
 
@@ -111,8 +96,6 @@ def test_scores_of_facts_may_be_left_out() -> None:
 
 
 LABELS = np.array([0, 0, 1, 1])
-
-
 VECTORS = np.array([[2.0, 0], [0, 1], [1.5, 0], [0, 3]])
 
 
@@ -135,7 +118,7 @@ def test_a_query_that_is_its_only_answer_has_none() -> None:
     task = Task(qrels, entities=["a", "b", "c"], exclude="self")
     assert task.without_answers == 2
     assert task.evaluate_lists({"b": ["c"]})["mrr"] == 1.0
-    message = refusal_of(Task, {"a": ["a"]}, entities=["a", "b"], exclude="self")
+    message = refusal_message(Task, {"a": ["a"]}, entities=["a", "b"], exclude="self")
     assert message == "qrels: expected at least one right answer, got none"
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.refusals import refusal
+from support.refusals import T, V, refusal
 from support.store_files import npy, scores, touch
 from truerank.stores import open_scores, read_scores
 
@@ -30,9 +30,6 @@ def zipped(names: tuple[str, ...], compression: int = zipfile.ZIP_STORED) -> byt
 
 ARCHIVE = zipped(("a.npy",))
 
-
-V = ValueError
-T = TypeError
 # A file, its content, options, the error, and words of it that help. The corpus has damaged ones.
 FAULTS: list[tuple[str, bytes, dict[str, Any], type[Exception], str]] = [
     ("x.npy", npy(GOOD)[:-1], {}, V, "expected 248 bytes"),

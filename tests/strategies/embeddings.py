@@ -40,6 +40,13 @@ from support.problems import (
 )
 from truerank.alignment import CSLS
 
+# The calls on vectors, of seven queries.
+CALLS_OF_VECTORS: list[Callable[..., object]] = [
+    lambda **given: tr.rank_embeddings(**given, targets=[0] * 7),
+    lambda **given: tr.score_embeddings(**given),
+    lambda **given: tr.topk_embeddings(**given, k=2),
+]
+
 KINDS = (*FLOATS, *DISGUISES)
 # Around the widths and heights of tiles.
 ENTITIES = (1, 2, 5, 6, 7, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from truerank import InputTypeError, InputValueError
+from truerank.errors import InputError
 from truerank.metrics import UnknownKeyError
 
+V = ValueError
+T = TypeError
 OWN = {ValueError: InputValueError, TypeError: InputTypeError, KeyError: UnknownKeyError}
 
 
@@ -40,3 +44,17 @@ def refused(
     with pytest.raises(OWN[kind]) as error:
         call(*arguments, **keywords)
     assert error.value.argument.partition(": ")[0] == argument
+
+
+def refusal_message(call: Callable[..., object], /, *arguments: Any, **keywords: Any) -> str:
+    """Return the message with which a call is refused."""
+    with pytest.raises(InputError) as error:
+        call(*arguments, **keywords)
+    return str(error.value)
+
+
+def proposed_columns(message: str) -> Any:
+    """Return the `columns` that a message proposes first, as somebody who copies it would."""
+    match = re.search(r"columns=(\{.*?\})", message)
+    assert match is not None, message
+    return eval(match[1])

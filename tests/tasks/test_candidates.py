@@ -11,7 +11,7 @@ import pytest
 
 import truerank as tr
 from strategies.triples import lists_of
-from support.refusals import refusal
+from support.refusals import T, V, refusal
 from truerank import alignment, retrieval
 from truerank.link_prediction import Sampled, Task
 
@@ -117,8 +117,6 @@ def test_labels_and_ids_name_the_same_candidates() -> None:
     assert "selection of" in protocol.candidates
 
 
-T = TypeError
-V = ValueError
 FACT = [("a", "r", "b")]
 OF_TRAIN: dict[str, Any] = {"known": {"train": FACT}}
 IDS: dict[str, Any] = {"test": [(0, 0, 1)], "entities": 4, "sides": ("tail",)}

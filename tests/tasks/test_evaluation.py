@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import truerank as tr
-from support.refusals import refusal
+from support.refusals import T, V, refusal
 from truerank.link_prediction import Task
 
 TRIPLES = [(1, 0, 0), (0, 0, 1), (0, 0, 1)]
@@ -147,8 +147,6 @@ KEYED = {"row_queries": {"tail": list(BOTH)}}
 OTHERS = {"x": ["b"], "y": ["a"]}
 FORMS = r"tail: expected \{\(head, relation\): \{tail: score\}\}, or "
 POSITIONS = PERMUTED.tail.queries
-T = TypeError
-V = ValueError
 REFUSED: list[tuple[type[Exception], str, Any]] = [
     (T, FORMS, lambda: tails([["b"]])),
     (T, "tail: ", lambda: tails({("a", "r", "b"): ["b"]})),

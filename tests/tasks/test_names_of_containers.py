@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,20 +13,10 @@ from support.refusals import refusal
 from truerank.link_prediction import Task
 
 Array = npt.NDArray[Any]
-
-
 pytestmark = [pytest.mark.python_only, pytest.mark.filterwarnings("error")]
-
-
 TARGETS = [1, 0]
-
-
 N = 60
-
-
 RNG = np.random.default_rng(0)
-
-
 FACTS = np.unique(RNG.integers(0, (12, 2, 12), (150, 3)), axis=0)
 
 
@@ -39,49 +28,19 @@ def task() -> Task:
 # -- an index of its own ---------------------------------------------------------------------------
 
 
-def indexed_doors(path: Path) -> dict[str, tuple[str, Any]]:
-    """Return what takes labels by position: the argument, and a call with three of them."""
+def test_an_index_of_its_own_is_heeded_or_refused() -> None:
+    pandas = pytest.importorskip("pandas", reason="Series of pandas")
     qrels = {"a": ["x"], "b": ["y"], "c": ["z"]}
     scores = np.array([[0.9, 0.1, 0.2], [0.3, 0.8, 0.5], [0.4, 0.1, 0.7]])
-    facts = [("a", "r", "b"), ("b", "r", "c"), ("c", "r", "a")]
-    entities = ["x", "y", "z"]
-    top = tr.TopK([[0, 1], [1, 2], [2, 0]], [[2.0, 1.0]] * 3)
 
-    def of_rows(keys: Any) -> Any:
-        task = tr.retrieval.Task(qrels, entities=entities)
-        return task.evaluate_scores(scores, row_queries=keys)["mrr"]
-
-    def of_facts(labels: Any) -> Any:
-        task = Task(facts, {}, entities=labels, relations=["r"], sides=["tail"])
+    def call(queries: Any) -> Any:
+        task = tr.retrieval.Task(qrels, entities=["x", "y", "z"], queries=queries)
         return task.evaluate_scores(scores)["mrr"]
 
-    def of_run(**names: Any) -> str:
-        tr.write_run(path, top, **names)
-        return path.read_text()
-
-    return {
-        "entities": ("entities", of_facts),
-        "left": ("left", lambda x: tr.alignment.Task([("a", 0)], left=x, right=1).names["left"]),
-        "queries": (
-            "queries",
-            lambda x: tr.retrieval.Task(qrels, entities=entities, queries=x).evaluate_scores(
-                scores
-            )["mrr"],
-        ),
-        "row_queries": ("row_queries", of_rows),
-        "write_run, entities": ("entities", lambda x: of_run(entities=x)),
-        "write_run, queries": ("queries", lambda x: of_run(queries=x)),
-    }
-
-
-@pytest.mark.parametrize("door", indexed_doors(Path()))
-def test_an_index_of_its_own_is_heeded_or_refused(door: str, tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas", reason="Series of pandas")
-    argument, call = indexed_doors(tmp_path / "run.txt")[door]
     labels = ["a", "b", "c"]
     right = call(labels)
     moved = pandas.Series(["c", "a", "b"], index=[2, 0, 1])
-    words = f"^{argument}.*: expected an index numbered 0, 1, 2, ..., got 2 at position 0"
+    words = "^queries.*: expected an index numbered 0, 1, 2, ..., got 2 at position 0"
     refusal(ValueError, words, call, moved)
     assert call(moved.sort_index()) == right
     gaps = pandas.Series([*labels, "c"], index=range(4)).drop([1, 3])
@@ -128,8 +87,6 @@ def test_where_order_says_nothing_an_index_may_be_any() -> None:
 
 
 NAMES = ("b", "a", "c")
-
-
 VALUES = np.array([[0.1, 0.9, 0.5], [0.7, 0.2, 0.3]])
 
 

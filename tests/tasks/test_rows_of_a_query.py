@@ -12,22 +12,11 @@ import pytest
 from truerank.link_prediction import Task
 
 Array = npt.NDArray[Any]
-
-
 pytestmark = [pytest.mark.python_only, pytest.mark.filterwarnings("error")]
-
-
 N = 60
-
-
 RNG = np.random.default_rng(0)
-
-
 FACTS = np.unique(RNG.integers(0, (12, 2, 12), (150, 3)), axis=0)
-
-
 MODEL = RNG.normal(size=(N, 2, N))
-
 
 SWAPPED = (
     "(head|tail): in .* a query has scores that differ from its first row; row i belongs to test"

@@ -19,7 +19,7 @@ import truerank as tr
 from oracles import link_prediction as oracle
 from strategies.triples import Given, given_tasks, lists_of
 from support.examples import examples
-from support.refusals import refusal
+from support.refusals import T, V, refusal
 from truerank.embeddings import vectors
 from truerank.link_prediction import Sampled, Task
 from truerank.stores import store
@@ -313,8 +313,6 @@ def first_are_nan(queries: Array) -> Array:
     return NAN[queries[:, 0] // 2]
 
 
-V = ValueError
-T = TypeError
 TWO: dict[str, Any] = {"tail": WIDE, "head": WIDE}
 VECTORS = TWO | {"entities": np.zeros((5, 5))}
 ROWS: dict[str, Any] = {"row_queries": {"head": [(0, 1), (0, 2), (1, 0)]}}

@@ -32,7 +32,6 @@ MODULES = {
     "truerank.page": "a page of results",
 }
 
-
 # The value of each metric, over the ranks r of the tasks and their weights.
 VALUES = {
     "mr": "mean of $r$",
