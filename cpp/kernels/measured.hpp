@@ -31,17 +31,16 @@ namespace truerank::measured {
 //   1.24 times as fast as 256 bytes did, with one thread and with two. In short rows the hardware finds its stream anew
 //   too often: on Sapphire Rapids 2 KB read rows of 400, 1,200 and 3,600 bytes faster than 512 bytes by 5 to 12 %, rows
 //   of 12,000 and 60,000 faster than 256 bytes by 8 and 4 %, and 1.5 to 3 KB by no less.
-// - Any other with AVX-512 (Zen 5, say, which nobody measured): short rows as Intel's, long ones as Zen 4's.
+// - Any other with AVX-512: short rows as Intel's, long ones as Zen 4's (Zen 5: 2 and 4 KB took 0.95 to 1.04 of that).
 // - Any other with AVX2: on Zen 3, 2 KB read long rows at 0.94 of the rate of a read pass and rows of 1,200 bytes at
 //   0.85, where 256 and 512 bytes read 0.81 and 0.63, and 1.5, 3 and 4 KB were slower than 2.
 //
 // So a processor that was not measured gets what was best on all but one of those that were: with too short a distance
-// these lost up to a quarter, Zen 4 with too long a one at most a fifth. True scores of short rows that are prefetched
-// 1 to 6 rows ahead gain nothing.
+// these lost up to a quarter, Zen 4 with too long a one at most a fifth. Prefetched true scores gain nothing.
 //
 // Whether AVX-512 compares floats with several true scores, or AVX2 (bench/cases/test_tasks.py -k per_row). With 2 to
-// 20 true scores AVX-512 took 0.80 to 0.84 of AVX2's time on Emerald Rapids, and 1.2 to 1.5 times as long on Zen 4.
-// Other types AVX2 compares everywhere: on Emerald Rapids AVX-512 took 1.2 to 1.36 times as long with 10 or more
+// 20 true scores AVX-512 took 0.80 to 0.84 of AVX2's time on Emerald Rapids, 0.73 to 0.92 on Zen 5, 1.2 to 1.5 on Zen
+// 4. Other types AVX2 compares everywhere: on Emerald Rapids AVX-512 took 1.2 to 1.36 times as long with 10 or more
 // doubles (0.9 with up to 3), and 1.29 times as long with bytes.
 struct AheadBytes {
     std::size_t of_long_rows, of_rows, of_short_rows;
@@ -56,8 +55,9 @@ struct Processor {
 };
 inline constexpr Processor kProcessors[] = {
     {"AuthenticAMD", 25, 64, 0, {256, 384, 512}, false},  {"AuthenticAMD", 23, 0, 32, {1024, 1024, 2048}, false},
-    {"GenuineIntel", 0, 0, 64, {2048, 2048, 2048}, true}, {nullptr, 0, 0, 64, {256, 2048, 2048}, false},
-    {nullptr, 0, 0, 32, {2048, 2048, 2048}, false},       {nullptr, 0, 0, 0, {256, 512, 512}, false},
+    {"AuthenticAMD", 26, 0, 64, {256, 2048, 2048}, true}, {"GenuineIntel", 0, 0, 64, {2048, 2048, 2048}, true},
+    {nullptr, 0, 0, 64, {256, 2048, 2048}, false},        {nullptr, 0, 0, 32, {2048, 2048, 2048}, false},
+    {nullptr, 0, 0, 0, {256, 512, 512}, false},
 };
 inline constexpr std::size_t kLongBytes = 65536;
 // The NaN among so many bytes of scores are sought by one sum; in rows shorter than kLeastSummedBytes by what is
