@@ -417,7 +417,8 @@ Residues quantise(const float* x, std::size_t depth, const LevelGrid& grid, cons
     return quantise_as<std::uint8_t, 8>(x, depth, grid, form.zero, end, stride, to);
 }
 
-// As quantise_as() has them: a vector of levels at a time.
+// Writes the levels of bytes in the units of quantise_as(), a vector of levels at a time, and returns their sums. The
+// level of a byte is what it is with its bits flipped by `flip`, and is stored as level + zero. Behind `depth` are 0s.
 template <class Level, std::size_t Unit>
 TRUERANK_INLINE ByteLevels take_bytes_as(const std::uint8_t* x, std::size_t depth, std::uint8_t flip, int zero,
                                          std::size_t groups, std::size_t stride, unsigned char* to) {

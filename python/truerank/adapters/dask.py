@@ -334,10 +334,10 @@ def rank(
     >>> ranks.optimistic, ranks.pessimistic
     (array([2, 3]), array([3, 4]))
     """
-    scores_seen = _seen("scores", scores, "truerank.rank")
+    placeholder = _make_placeholder("scores", scores, "truerank.rank")
     RankCounter([], **options | UNCHECKED)  # It checks the options.
     raw = options.get("dtype")
-    dtype = open_scores(scores_seen, dtype=raw).dtype
+    dtype = open_scores(placeholder, dtype=raw).dtype
     job = prepare_job(scores.shape, targets, rows=rows, filter=filter, candidates=candidates)
     scores = da.atleast_2d(scores)
     arrays = [[(block,) for block in blocks] for blocks in scores.to_delayed()]
@@ -410,16 +410,17 @@ def rank_embeddings(
     if similarity == "maxsim":
         expected = "the similarity of two vectors: a chunk has no lists of them"
         raise InputValueError("similarity", expected=expected, got=repr(similarity))
-    entities_seen = _seen("entities", entities, "truerank.rank_embeddings")
+    placeholder = _make_placeholder("entities", entities, "truerank.rank_embeddings")
     if "order" in options:
         raise InputTypeError("order", expected="none: higher similarities are better")
-    RankCounter([], **options | UNCHECKED)
+    RankCounter([], **options | UNCHECKED)  # It checks the options.
+    # Chunks of unknown sizes are refused before any is computed.
     for name, value in (("queries", queries), ("bias", bias)):
         if isinstance(value, da.Array):
-            _seen(name, value)
+            _make_placeholder(name, value)
     queries, bias = dask.compute(queries, bias, traverse=False)
     raw = options.get("dtype")
-    embeddings = Embeddings(queries, entities_seen, similarity, bias, raw, layout=layout)
+    embeddings = Embeddings(queries, placeholder, similarity, bias, raw, layout=layout)
     job = embeddings.job(targets, rows, filter, candidates, PLAIN)
     # Workers may not have a file, and numpy has no word for bfloat16.
     vectors = embeddings.queries.array
@@ -440,7 +441,7 @@ def rank_embeddings(
     return rank_chunks(chunks, job, options).with_protocol(similarity=similarity)
 
 
-def _seen(name: str, value: Any, instead: str = "") -> Any:
+def _make_placeholder(name: str, value: Any, instead: str = "") -> Any:
     """Return an array of the shape and dtype of a Dask array that takes no memory, for checks.
 
     Any other is refused, as another function takes it `instead`.

@@ -78,8 +78,8 @@ class RankEvaluator(recbole.Collector):
         self._names = [name.lower() for name in config["metrics"]]
         others = set(self._names) - set(KEYS)
         self._others = {name: recbole.metrics_dict[name](config) for name in others}
-        self._ranked = any(map(self.register.need, SORTED))
-        for need in SORTED:
+        self._needs_ranks = any(map(self.register.need, SORTED))
+        for need in SORTED:  # Ranks replace these: RecBole has nothing to sort.
             setattr(self.register, need, False)
         self._parts: list[Ranks] = []
         self._rows_before = 0
@@ -95,7 +95,7 @@ class RankEvaluator(recbole.Collector):
             As `truerank.rank` does, for a NaN among others.
         """
         super().eval_batch_collect(scores_tensor, interaction, positive_u, positive_i)
-        if not self._ranked:
+        if not self._needs_ranks:
             return
         height, width = scores_tensor.shape
         cells = torch.unique(positive_u * width + positive_i).cpu().numpy()

@@ -303,6 +303,7 @@ class Task(SidedTask):
         given = {"queries": left, "entities": right, "similarity": similarity}
         vectors, _ = self._open_vectors(side, "left", order, rules, **given)
         offset = copy_offset(vectors)
+        # Of a pair (i, j) right i + offset has the vector of left i, and left j - offset that of j.
         if offset is not None and self._are_candidates(self.pairs + np.array([offset, -offset])):
             words = f"{COPIES}, which is not a candidate if candidates are only of the other graph"
             warn_user("left, right", words)
@@ -570,6 +571,7 @@ def _rank_jointly(
     forward, backward = sides.values()
     forward_job, backward_job = _jobs_of(sides, rules)
     grid = _core.Grid(vectors.core(), _candidate_ids(backward), _candidate_ids(forward))
+    # The side that is predicted has the targets: from right to left these are left entities.
     left_entities = backward_job.targets
     right_entities = forward_job.targets
     counts = _core.rank_grid(

@@ -371,6 +371,7 @@ def _compare(
     levels = is_nan * np.int8(nan_level)
     true_levels = true_is_nan * np.int8(true_nan_level)
     is_compared = levels == true_levels
+    # As low <= high, the bounds of two scores are crosswise equal only if all four are one number.
     equal = is_same | ((low == true_high) & (high == true_low)) | (is_nan & true_is_nan)
     if convention.rtol or convention.atol:
         distance = np.abs(low - true_low)
@@ -406,7 +407,8 @@ def counts_by_convention(
         irrelevant_fields |= {"nan": EXACT.nan, "candidates": EXACT.candidates}
     if not (exact.tied > 1).any():
         irrelevant_fields["rank"] = EXACT.rank
-    exact_counts = np.stack([exact.above, exact.tied, exact.candidates, np.zeros_like(exact.above)])
+    unsettled = np.zeros_like(exact.above)
+    exact_counts = np.stack([exact.above, exact.tied, exact.candidates, unsettled])  # as of `count`
     counts = {}
     counted_as = {}  # conventions that have the same counts
     block_counts: dict[Convention, list[IntArray]] = {}

@@ -237,19 +237,22 @@ class CompatReport(Mapping[str, float], AsTable):
             groups = [side.codes == code for code in np.unique(side.codes)]  # by numpy: few values
         steps: list[Step] = []
         first, last = places(counts[EXACT], EXACT)
-        bounds = {key: metric_under(key, counts[EXACT], EXACT, groups) for key in keys}
+        # Each is a value with its least and its greatest; they stay if the preset has no steps.
+        values_and_ends = {key: metric_under(key, counts[EXACT], EXACT, groups) for key in keys}
         for name, reached in preset.convention.steps():
             first_before, last_before = first, last
             first, last = places(counts[reached], reached)
             changed = int(np.count_nonzero((first != first_before) | (last != last_before)))
-            bounds = {key: metric_under(key, counts[reached], reached, groups) for key in keys}
-            values = {key: value for key, (value, _, _) in bounds.items()}
+            values_and_ends = {
+                key: metric_under(key, counts[reached], reached, groups) for key in keys
+            }
+            values = {key: value for key, (value, _, _) in values_and_ends.items()}
             steps.append(Step(name, reached.says(name), changed, values))
         self.steps = tuple(steps)
         self.first = first
         self.last = last
-        self.figures = {key: value for key, (value, _, _) in bounds.items()}
-        self.ends = {key: (least, most) for key, (_, least, most) in bounds.items()}
+        self.figures = {key: value for key, (value, _, _) in values_and_ends.items()}
+        self.ends = {key: (least, most) for key, (_, least, most) in values_and_ends.items()}
 
     @overload
     def __getitem__(self, name: str, /) -> float: ...

@@ -687,11 +687,12 @@ def gate(
     unasked = describe_unasked(runs[BASE][0], runs[NEW][0], (BASE, NEW)) if common else ""
     runs, unit, notes = keep_common(runs, unit, common)
     rules: dict[str, Any] = {"allow_unlike": allow_unlike, "may_lack": NEW}
-    # Whether the number of candidates counts, each metric is asked below.
+    # Unlike numbers of candidates are refused below, for the metrics that depend on them.
     paired_base, paired_new, _, _ = pair_ranks(
         runs[BASE][0], runs[NEW][0], (BASE, NEW), last=NEW, counts_candidates=False, **rules
     )
-    if not (unit is None or isinstance(unit, str)):  # Labels of new have the name "group" then.
+    # An array has the units of the tasks of base; those of new are in the same order now.
+    if not (unit is None or isinstance(unit, str)):
         paired_new = paired_new.with_ranks(paired_new.ranks.with_labels(group=unit))
         unit = "group"
     models = {BASE: paired_base, NEW: paired_new}

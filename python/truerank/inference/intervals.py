@@ -304,7 +304,8 @@ def run_units(
 ) -> tuple[list[IntArray], str]:
     """Return the unit of each task, for each fold, or once for all runs; and the name of a unit.
 
-    Of folds, which are units themselves, the tasks have units to check that they are labels.
+    Folds are units themselves: the units of their tasks serve only to add up each fold, and to
+    refuse a `unit` that is no label.
     """
     units = [unit_codes(run.ranks, unit) for run in (runs if are_folds else runs[:1])]
     return [codes for codes, _ in units], FOLD if are_folds else units[0][1]

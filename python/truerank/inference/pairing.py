@@ -280,11 +280,13 @@ def _joint_codes(
 ) -> tuple[IntArray, IntArray]:
     """Return codes of the tasks of two models: equal where their labels and Tasks are equal.
 
-    A Task that only one of the models has tells no tasks apart, nor does a data set where neither
-    model has a fact in several, as where those that they share were dropped.
+    A Task that only one of the models has counts as none. Data sets do not count if neither model
+    has a fact in several of them, as after repeats were dropped: the models may have kept the fact
+    in unlike ones.
     """
     names = [name for name in labels_a if name != DATASET]
     columns = [join_labels(name, (labels_a[name], labels_b[name])).codes for name in names]
+    # Where both models have Tasks of several orders of entities, one number may be several queries.
     scopes = _scopes(a), _scopes(b)
     if FACT not in labels_a and all(each.any() for each in scopes):
         columns.append(np.concatenate(scopes))

@@ -194,7 +194,8 @@ def watch_part(watch: None, sizes: Sequence[int], number: int) -> None: ...
 def watch_part(watch: Watch | None, sizes: Sequence[int], number: int) -> Watch | None:
     """Make a watch for one of several parts of some sizes, counted from 0.
 
-    It is told what is done of any total, by default of the size of the part.
+    It takes how much is done of the part, in units of which `total` are the whole part (by default
+    of its size), and tells the given watch what that is of all parts, those before it done.
 
     Examples
     --------

@@ -496,14 +496,14 @@ class Task(SidedTask):
         ----------
         tail, head, relation : array_like, or files
             The scores of each side, of shape (rows, columns). Row i belongs to ``test[i]`` as it
-            was given, or to the query ``row_queries["tail"][i]``. Rows of one query may differ. The
-            columns of a frame must be the labels in their order.
+            was given, where rows of one query may differ, or to the query
+            ``row_queries["tail"][i]``. The columns of a frame must be the labels in their order.
         row_queries : dict of str to keys, optional
             By side: the query of each row. ``{"tail": task.tail}``: rows are in the order of
             ``task.tail.queries``; a part takes the sides of the whole, too. Or keys, in any order:
             the columns of a triple without the one that is asked, with `keys` behind: (head,
             relation), (relation, tail) or (head, tail), as tuples, an array, or a table.
-            Each query of the side has one row; rows of others are counted in the audit.
+            Then each query of the side has one row; rows of others are counted in the audit.
 
         Examples
         --------

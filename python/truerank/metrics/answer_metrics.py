@@ -289,9 +289,10 @@ def first_reciprocals(
 
 
 def hit_chances(tied: IntArray, right: IntArray, within: IntArray) -> FloatArray:
-    """The probabilities that one of r right answers is among the first m places of a tie of t.
+    """The probabilities that any of r right answers is among the first m places of a tie of t.
 
-    They are 1 - C(t - r, m) / C(t, m), the product of 1 - r / (t - j) over j = 0, ..., m - 1.
+    They are 1 - C(t - r, m) / C(t, m), where the quotient of the binomial coefficients is the
+    product of 1 - r / (t - j) over j = 0, ..., m - 1.
 
     >>> hit_chances(np.array([4, 4]), np.array([1, 2]), np.array([1, 3])).tolist()
     [0.25, 1.0]
@@ -338,8 +339,10 @@ def _legendre() -> tuple[FloatArray, FloatArray]:
 def _sum_far(above: IntArray, last: IntArray) -> FloatArray:
     """The sums of the discounts of places from above + 1 to last that are beyond the table.
 
-    That of f(x) = 1 / log x over x = p + 1 is its integral, half a place beyond both ends, less
-    1/24 of the difference of f' there (Euler and Maclaurin); v = log(x / low) makes it smooth.
+    The discount of place p is log(2) f(p + 1), with f(x) = 1 / log x. By Euler and Maclaurin a sum
+    of f is its integral from `low` to `high`, half a place before the first x and behind the last
+    one, less 1/24 of what f' rises between these. It is taken over v = log(x / low), where it is
+    smooth.
     """
     # `@` may round a column by what stands beside it: equal rows, computed once, have equal sums.
     rows = factorize(above, last)

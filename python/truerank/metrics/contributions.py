@@ -130,13 +130,14 @@ def contributions(model: Rankings, key: Key, codes: IntArray) -> Contributions:
             candidates = model.sample(key.side, key.kind).candidates[counted]
             chance_by_task = _chance_influences(key, value, chance[0], candidates, weights)
             tops -= sums_by_unit(units, chance_by_task)
-        elif key.row.is_binary and np.ptp(scale) == 0:  # What a miss and a hit count.
+        elif key.row.is_binary and np.ptp(scale) == 0:  # Adjusted misses and hits are two numbers.
             low, high = (float(np.min((hit - shift) / scale)) for hit in (0, 1))
         mean = float(tops.sum() / bases.sum())
     if not (math.isfinite(value) and math.isfinite(mean)):
         value = mean = math.nan
     elif key.row.average is variance and mean > 0:  # Its logarithm is nearer to normal.
         influences = mean_and_influences(tops, bases)[1]
+        # Of these tops the ratio is the logarithm, and so are its influences, by the chain rule.
         tops = math.log(mean) * bases + influences / mean * bases.sum()
         mean = math.log(mean)
     heaviest = float(sums_by_unit(units, weights).max(initial=0.0))

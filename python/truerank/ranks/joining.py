@@ -296,7 +296,7 @@ def _joined_protocol(parts: Sequence[Ranks]) -> Protocol:
 def _without_repeats(ranks: Ranks, rule: RepeatRule, *, are_apart: bool) -> Ranks:
     """Refuse tasks that come twice, or keep the first of each alone.
 
-    Data sets may have tasks of each other, unless they are apart.
+    Where data sets `are_apart`, a task that two of them share is no repeat.
     """
     identity = _identity(ranks)
     if identity and are_apart and DATASET in ranks._labels:
@@ -318,7 +318,7 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule, *, are_apart: bool) -> Rank
         names = []
         if ranks.answers is not None and is_listed_twice:
             names = [_NAMES]
-        elif ranks.answers is not None:  # Folds with the judgements of all are no data sets.
+        elif ranks.answers is not None:  # These are folds with the qrels of all, and no data sets.
             problem += "; no answer is in the lists of two parts"
         ways = [*names, *_ways_with_repeats(ranks, repeats)]
         raise InputValueError("parts", problem, remedies=ways)

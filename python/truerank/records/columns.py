@@ -163,9 +163,9 @@ LISTS = Door(
 def list_door(roles: Mapping[str, str]) -> Door:
     """Return the door of lists by key: `roles` are those of a key, and then that of what is listed.
 
-    Each has the name of its vocabulary. A further column has a number as its role. A table calls it
-    by that number or by the name of its vocabulary, as "3" or "time"; if the number is its only
-    name, it may also be the one column whose name is unknown.
+    They are mapped to the names of their vocabularies. The role of a further column is its number,
+    as "3": a table calls it so, or by the name of its vocabulary, as "time", unless another role
+    has that name. Without such a name it may also be the one column whose name is unknown.
 
     >>> list_door({"relation": "relations", "tail": "entities", "head": "entities"}).mappings
     '{(relation, tail): {head: score}}, or {(relation, tail): [head, ...], the best first}'
@@ -274,7 +274,7 @@ def find_columns(
     >>> find_columns("test", ["tail", "head", "relation"], 3, FACTS).places
     {'head': 1, 'relation': 2, 'tail': 0}
     """
-    # A number that is of the other table of a log, beside one of its own, stands for nothing.
+    # A log with the numbers of both qrels and lists is read as either: the other's have no role.
     of_other_table: set[str] = set()
     own_names = names
     is_log = door.kind in TREC and door.roles.keys() & set(NUMBERS).intersection(names or ())

@@ -259,8 +259,8 @@ def _name_splits(
     is_one = isinstance(known, Mapping) and is_one_split(known)
     splits = name_splits(split, qrels, None if is_one else known)
     if is_one:
-        splits["known_0"] = ("known", known)
-    splits[split] = ("qrels", qrels)
+        splits["known_0"] = ("known", known)  # as the first of a list, which has no names either
+    splits[split] = ("qrels", qrels)  # Messages call the first one by its argument.
     if exclude is not None and exclude in splits:
         expected = f"another name of a split, as {exclude!r} stands for the queries"
         raise InputValueError("known", expected=expected)

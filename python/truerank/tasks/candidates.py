@@ -219,11 +219,12 @@ def _skip_keys(
     pools: tuple[IntArray, IntArray, IntArray],
     width: int,
 ) -> tuple[IntArray, IntArray]:
-    """Return for each query a key for each place in its pool that is skipped, all keys ascending.
+    """Return keys of the places in its pool that each query skips: indptr, and keys, ascending.
 
-    A query skips the places p_0 < p_1 < ... of its known columns. Number r, counted from 0 among
-    the places that are left, is at place r plus the count of j with p_j - j <= r. A key is that
-    p_j - j, plus `width` times the query. Here query 0 skips places 1 and 3, and query 1 place 2:
+    `rows` has the query of each task, and a place is a position in a pool. A query skips the places
+    p_0 < p_1 < ... of its known columns. Of those that are left, counted from 0, number r is at
+    place r + c, where c is the count of all j with p_j - j <= r. So p_j has the key p_j - j, plus
+    `width` times the query. Here query 0 skips places 1 and 3, and query 1 place 2:
 
     >>> known = np.array([0, 2, 3]), np.array([11, 13, 12])
     >>> pools = np.array([0, 5]), np.arange(10, 15), np.array([0, 0])
