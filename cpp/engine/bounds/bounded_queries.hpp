@@ -268,7 +268,7 @@ class BoundedQueries {
             q_.float_thresholds({task.values.above - query.offset + slack, task.values.below - query.offset - slack});
         of_tasks_.above[t] = value_above;
         of_tasks_.below[t] = value_below;
-        // The roundings of thresholds on sums are a share of this size. None beyond this one is within reach of sums.
+        // Rounding moves a threshold on sums by a share of its size. No sum is as large as `most`, or larger.
         constexpr double most = Quantiser<C>::kLargestThreshold;
         const auto scale = static_cast<double>(value_rows_[task.query].scale);
         const double above = std::clamp(static_cast<double>(value_above) / scale, -most, most);

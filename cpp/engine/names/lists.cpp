@@ -176,7 +176,7 @@ ListFault find_listed(const Selection& lists, std::int64_t bound, const ListTask
         std::int64_t task = call.first_task_from(first);
         for (std::int64_t list = first; list < last; ++list) {
             const std::optional<ListFault> fault = enter_ids(lists, list, bound, worker.listed, stop, id == 0);
-            if (!fault) return;
+            if (!fault) return;  // it was stopped
             if (fault->place >= 0) {
                 faults[c] = *fault;
                 return lower_to(first_fault, chunk);
