@@ -221,8 +221,11 @@ def test_a_fact_of_two_folds_is_paired_within_its_fold() -> None:
         folds.append(tr.link_prediction.Task(triples, {}, entities=9, sides=["tail"]))
     worse = [fold.evaluate(tail=lambda q: np.arange(9.0)[None]).ranks for fold in folds]
     better = [fold.evaluate(tail=lambda q: -np.arange(9.0)[None]).ranks for fold in folds]
-    one = join(worse[0], better[1], repeats="keep")
-    two = join(better[1], worse[0], repeats="keep")
+    words = "do not know each other's"
+    with pytest.warns(tr.InputWarning, match=words):
+        one = join(worse[0], better[1], repeats="keep")
+    with pytest.warns(tr.InputWarning, match=words):
+        two = join(better[1], worse[0], repeats="keep")
     found = tr.compare(one, two, metric="mrr")
     assert (found.units, found.wins, found.ties, found.losses) == (4, 0, 4, 0)
 
