@@ -240,6 +240,13 @@ def test_queries_of_one_model_alone_are_no_pairs() -> None:
         refusal(tr.InputValueError, words, tr.compare, *reports, metric="map")
 
 
+def test_ranks_of_several_answers_are_compared_by_their_reports() -> None:
+    ranks = ranks_of({"1": ["a", "b"]}, {"1": ["a", "b"]})
+    words = r"a: expected .*, or their Report \(truerank.report\(ranks\) makes one\), got ranks of"
+    refusal(tr.InputValueError, words, tr.compare, ranks, ranks, metric="map")
+    assert tr.compare(tr.report(ranks), tr.report(ranks), metric="map").ties == 1
+
+
 # -- what may not be joined ------------------------------------------------------------------------
 
 LANGUAGES = (
