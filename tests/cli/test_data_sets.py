@@ -168,6 +168,12 @@ def test_every_kind_in_both_orders(run: Run, kind: str, way: str) -> None:
 def test_a_list_of_several_tests_is_refused_with_both_forms(run: Run) -> None:
     message = refusal(tr.InputValueError, "parts: number 1", tr.concatenate, [ENGLISH, OTHER])
     assert 'concatenate({"en": a, "de": b}) joins data sets' in message
+    # Folds of each user's items share queries; chunks that share one would count it twice.
+    assert "several tasks have right answers of query " in message
+    assert "repeats='refuse' joins folds, which count that query apart" in message
+    alone = ranks_of({"8": ["a"]}, {"8": ["h", "a"]})
+    message = refusal(tr.InputValueError, "parts: number 1", tr.concatenate, [ENGLISH, alone])
+    assert "several tasks" not in message
     assert "repeats='refuse' joins folds or chunks of one test" in message
     refusal(tr.InputValueError, "parts: x: number 1", tr.concatenate, {"x": [ENGLISH, OTHER]})
     named = [tr.concatenate({"x": each}) for each in (ENGLISH, OTHER)]
@@ -362,8 +368,10 @@ def test_chunks_that_leave_answers_of_each_other_unfiltered(join: Any) -> None:
     words = "known answers count as wrong in .* tasks, as Tasks that were made apart do not know"
     with pytest.raises(tr.InputValueError, match=words) as refused:
         tr.concatenate(alone)
-    assert [way.name for way in refused.value.remedies] == ["parts"]
-    report = tr.report(join(alone))
+    assert str(refused.value).endswith("the parts p::n of one Task do")
+    assert refused.value.remedies == ()
+    with pytest.warns(tr.InputWarning, match="^parts: known answers count as wrong in"):
+        report = tr.report(join(alone))
     assert report["mrr"] < 1
     (finding,) = report.audit("unfiltered")
     assert finding.message.endswith("Tasks that were made apart do not know each other's")

@@ -62,6 +62,29 @@ def test_many_ranks_that_rise_with_scores_are_refused(shape: tuple[int, int]) ->
     assert both.evaluate_lists(pd.concat([lists, other]))["mr"] == (shape[1] + 1) / 2
 
 
+@pytest.mark.parametrize("name", ["distance", "_distance", "Distances", "dist"])
+@pytest.mark.parametrize("form", ["frame", "header"])
+def test_a_column_of_distances_is_refused_in_any_order(
+    tmp_path: Path, name: str, form: str
+) -> None:
+    """Its rows came from a database, unsorted: the worst document was taken for the best."""
+    rows = {"query": ["q"] * 3, "document": ["b", "a", "c"], name: [0.5, 0.25, 0.75]}
+    lists: Any = pd.DataFrame(rows)
+    if form == "header":
+        lists.to_csv(tmp_path / "hits.csv", index=False)
+        lists = tmp_path / "hits.csv"
+    task = retrieval.Task({"q": ["a"]})
+    options = {"columns": {"query": "query", "document": "document", "score": name}}
+    words = f"scores are of a column '{name}'; order='ascending' says that lower scores are better"
+    with pytest.raises(tr.InputValueError, match=words):
+        task.evaluate_lists(lists, **options)
+    assert task.evaluate_lists(lists, order="ascending", **options)["mr"] == 1
+    assert task.evaluate_lists(lists, order="descending", **options)["mr"] == 3
+    similar = pd.DataFrame(rows).rename(columns={name: f"1 - {name}"})
+    options["columns"]["score"] = f"1 - {name}"
+    assert task.evaluate_lists(similar, **options)["mr"] == 3
+
+
 def test_few_entries_that_rise_among_many_that_tie_are_taken() -> None:
     """One list of two entries says nothing, however many others have equal scores."""
     ties = reranked(5, 4).assign(score=1.0)

@@ -221,8 +221,11 @@ def test_a_fact_of_two_folds_is_paired_within_its_fold() -> None:
         folds.append(tr.link_prediction.Task(triples, {}, entities=9, sides=["tail"]))
     worse = [fold.evaluate(tail=lambda q: np.arange(9.0)[None]).ranks for fold in folds]
     better = [fold.evaluate(tail=lambda q: -np.arange(9.0)[None]).ranks for fold in folds]
-    one = join(worse[0], better[1], repeats="keep")
-    two = join(better[1], worse[0], repeats="keep")
+    words = "do not know each other's"
+    with pytest.warns(tr.InputWarning, match=words):
+        one = join(worse[0], better[1], repeats="keep")
+    with pytest.warns(tr.InputWarning, match=words):
+        two = join(better[1], worse[0], repeats="keep")
     found = tr.compare(one, two, metric="mrr")
     assert (found.units, found.wins, found.ties, found.losses) == (4, 0, 4, 0)
 
@@ -235,6 +238,13 @@ def test_queries_of_one_model_alone_are_no_pairs() -> None:
     for models in ((folds, whole), (whole, folds)):
         reports = map(tr.report, models)
         refusal(tr.InputValueError, words, tr.compare, *reports, metric="map")
+
+
+def test_ranks_of_several_answers_are_compared_by_their_reports() -> None:
+    ranks = ranks_of({"1": ["a", "b"]}, {"1": ["a", "b"]})
+    words = r"a: expected .*, or their Report \(truerank.report\(ranks\) makes one\), got ranks of"
+    refusal(tr.InputValueError, words, tr.compare, ranks, ranks, metric="map")
+    assert tr.compare(tr.report(ranks), tr.report(ranks), metric="map").ties == 1
 
 
 # -- what may not be joined ------------------------------------------------------------------------

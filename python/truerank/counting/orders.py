@@ -113,7 +113,7 @@ def refuse_doubtful_lists(
     """Refuse scores of lists, in one dimension, that rise in all of them, or that are places.
 
     List i has the scores ``indptr[i]:indptr[i + 1]``. `contradiction` is what ranks beside the
-    scores say against them, as `describe_rising_ranks` says it.
+    scores say against them, as `describe_rising_ranks` says it, or the name of their column.
     """
     if contradiction:
         raise InputValueError(argument, contradiction, remedies=RISE)

@@ -111,7 +111,8 @@ def weighted_ranks(name: str, model: Any) -> Ranks:
         raise InputValueError(name, expected=expected, got=got)
     if ranks.answers is not None and (ranks.answers > 1).any():
         got = "ranks of retrieval, several for a query"
-        expected = "ranks of tasks that count on their own"
+        expected = "ranks of tasks that count on their own, or their Report "
+        expected += "(truerank.report(ranks) makes one)"
         raise InputValueError(name, expected=expected, got=got)
     check_number(ranks.candidates.all(), name, "a metric of tasks, not queries,")
     if weights is ranks.weights:  # Ranks are then spared a copy.

@@ -20,7 +20,7 @@ from ..arrays.row_keys import (
     row_keys,
     without,
 )
-from ..errors import InputTypeError, InputValueError, Option, argument_names
+from ..errors import InputTypeError, InputValueError, Option, argument_names, warn_user
 from ..inputs.checks import choice, several
 from ..inputs.rules import REPEAT_RULES
 from ..inputs.selection import lengths_to_indptr
@@ -99,6 +99,12 @@ def concatenate(
     -------
     Ranks
 
+    Warns
+    -----
+    UserWarning
+        If known answers count as wrong, as Tasks of one test that were made apart do not know each
+        other's.
+
     Raises
     ------
     ValueError
@@ -143,6 +149,7 @@ def concatenate(
     if repeats != "keep":
         ranks = _without_repeats(ranks, repeats or "refuse", are_apart=not are_named)
     ranks = _with_part_sizes(ranks, parts)
+    _warn_of_unfiltered(ranks)
     if are_named or repeats == "keep" or not ranks.origins or not len(ranks):
         return ranks
     # Ranks of tasks come in the order of their whole: by data set, task, side and unit.
@@ -244,15 +251,51 @@ def _refuse_tasks_apart(parts: Sequence[Ranks], ranks: Ranks) -> None:
                 test = "test" if name is None else f"test of {name}"
                 problem = f"it belongs to another {test} than the parts before, and a fact may "
                 problem += "come twice"
-                way = Option("repeats", "refuse", "joins folds or chunks of one test")
+                shared = _describe_shared_query(ranks)
+                effect = "joins folds or chunks of one test"
+                if shared:  # A chunk has whole queries.
+                    problem += f"; {shared}"
+                    effect = "joins folds, which count that query apart"
+                way = Option("repeats", "refuse", effect)
                 again = _find_repeats(ranks, _identity(ranks))
                 ways = [way] if again is None else _ways_with_repeats(ranks, again)
-                n_unfiltered = count_unfiltered(ranks)
-                if n_unfiltered:
-                    problem += f"; known answers count as wrong in {n_unfiltered:,} tasks, as "
-                    problem += "Tasks that were made apart do not know each other's"
+                ways.insert(0, _NAMES)
+                unfiltered = _describe_unfiltered(ranks)
+                if unfiltered:  # They would be as wrong under names.
+                    problem += f"; {unfiltered}; the parts p::n of one Task do"
                     ways = []
-                raise InputValueError(f"parts: number {i}", problem, remedies=[_NAMES, *ways])
+                raise InputValueError(f"parts: number {i}", problem, remedies=ways)
+
+
+def _describe_shared_query(ranks: Ranks) -> str:
+    """Name a query of retrieval that has right answers in several tasks; nothing if none has."""
+    if ranks.answers is None:
+        return ""
+    queries = ranks._labels["queries"]
+    columns = [_data_set_codes(ranks)[0], queries.codes]
+    set_of_task, query_of_task, _ = distinct_rows([*columns, ranks._task_numbers()])
+    is_again = (np.diff(set_of_task) == 0) & (np.diff(query_of_task) == 0)
+    if not is_again.any():
+        return ""
+    query = query_of_task[int(is_again.argmax())]
+    task = describe_task({"queries": queries}, int((queries.codes == query).argmax()))
+    return f"several tasks have right answers of {task}"
+
+
+def _warn_of_unfiltered(ranks: Ranks) -> None:
+    """Warn of tasks that lack answers which other Tasks know."""
+    words = _describe_unfiltered(ranks)
+    if words:
+        warn_user("parts", words)
+
+
+def _describe_unfiltered(ranks: Ranks) -> str:
+    """Say how many tasks lack answers that other Tasks know; nothing if none does."""
+    n_unfiltered = count_unfiltered(ranks)
+    if not n_unfiltered:
+        return ""
+    words = f"known answers count as wrong in {n_unfiltered:,} tasks, as Tasks that were made "
+    return f"{words}apart do not know each other's"
 
 
 def count_unfiltered(ranks: Ranks) -> int:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 DUPLICATES = ("raise", "first")
 _ROLES = ("query", "document")
 _LONGEST_RANK = 18  # So many digits fit into an int64, whatever they are.
+_DISTANCES = {"dist", "distance", "distances"}  # columns of which the lower ones are better
 _LARGEST_WHOLE = 2.0**53  # From here on not every whole number is a float64.
 
 
@@ -318,7 +319,7 @@ class Lists(Mapping[Any, dict[Any, Any]]):
     source: str  # the file and its form, or what was left out
     file: tuple[int, ...]  # as that of an IdTable
     form: Form
-    contradiction: str = ""  # what ranks beside the scores say against them
+    contradiction: str = ""  # what ranks, or the name of their column, say against the scores
     pooled: str = ""  # which rows all lists have that may not be of one list
     has_greatest: bool = False  # Whether names that came twice have the greatest of their scores.
 
@@ -501,6 +502,9 @@ def read_lists(
     if scores is not None and ranks is not None:  # Scores order the lists.
         contradiction = describe_rising_ranks(queries.ids, scores, ranks)
         ranks = None
+    score_name = str(table.form.columns.get("score", ""))
+    if not contradiction and score_name.lower().strip("_") in _DISTANCES:
+        contradiction = f"scores are of a column {score_name!r}"
     orders = {"score": scores, "rank": ranks}
     values = {role: numbers for role, numbers in orders.items() if numbers is not None}
     table = replace(table, columns={"query": queries, "document": documents}, values=values)

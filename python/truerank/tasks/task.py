@@ -534,8 +534,9 @@ class Task:
             As `truerank.rank_lists` does, for a side without its lists, another number of lists
             than rows, unknown labels, lists that all belong to other queries, and listed entities
             that are no candidates of their query, unless they are known or right answers. Without
-            `order`, for scores that rise in all lists (a mapping has the order of insertion), or
-            that rise with the ranks beside them in nearly every query, and for places as scores.
+            `order`, for scores that rise in all lists (a mapping has the order of insertion), that
+            rise with the ranks beside them in nearly every query, or whose column is named
+            "distance", and for places as scores.
 
         Warns
         -----
