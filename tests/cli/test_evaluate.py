@@ -13,7 +13,7 @@ import pytest
 
 import truerank as tr
 from support.cli_files import INDICES, INDPTR, SCORES, TARGETS, Run, make_files
-from truerank.cli import evaluate as command
+from truerank.cli import output
 from truerank.counting import driver
 
 PAIR = {"filter": (INDPTR, INDICES)}
@@ -153,7 +153,7 @@ def test_a_stopped_count_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
     line = ["evaluate", "large.npy", "5", "--save", "ranks.npz"]
     with monkeypatch.context() as patch:
         interrupt = mock.Mock(side_effect=[None, None, KeyboardInterrupt])
-        patch.setattr(command, "bar", lambda: interrupt)
+        patch.setattr(output, "bar", lambda: interrupt)
         assert run(*line).code == 1
     partial = Path("ranks.npz.partial")
     assert not Path("ranks.npz").exists()

@@ -90,5 +90,4 @@ def align(values: Values) -> None:
         task = Task(**facts)
     told = [f"{source}: {task.audit[0].message}."]
     with called(left="LEFT", right="RIGHT"):
-        protocol = "Entity alignment"
-        show_task(task, kind, model, values, protocol, told=told, split_audit=task.audit)
+        show_task(task, kind, model, values, "Entity alignment", told=told, split_audit=task.audit)

@@ -21,8 +21,8 @@ from ..inputs.rules import suggest
 from ..metrics import METRICS
 from ..naming import printable
 from . import options
-from .options import PRINTING, Values, command, name_of, say
-from .output import show, table_of
+from .options import PRINTING, Values, command, say, typed_name
+from .output import lay_out, show
 
 # Options of other tools, and what they are called here.
 OF_OTHER_TOOLS = {"--run": ["--lists"], "--runs": ["--lists"], "-k": ["--top"], "--k": ["--top"]}
@@ -105,7 +105,7 @@ class Commands(click.Group):
             context = click.Context(command, ctx, name)
             _, _, given = command.make_parser(context).parse_args(list(words))  # the parameters
             singles = [parameter for parameter in given if not parameter.multiple]
-            twice = [name_of(parameter) for parameter in singles if singles.count(parameter) > 1]
+            twice = [typed_name(parameter) for parameter in singles if singles.count(parameter) > 1]
             if twice:
                 raise click.UsageError(f"{twice[0]} is given twice, but counts once", context)
         return name, command, words
@@ -179,4 +179,4 @@ def info(values: Values) -> None:
         "devices": named_devices or "none that torch knows",
         "compiler": _core.compiler,
     }
-    show(table_of(["fact", "value"], facts.items(), names=2), values, facts)
+    show(lay_out(["fact", "value"], facts.items(), names=2), values, facts)

@@ -24,7 +24,7 @@ from ..link_prediction import Task
 from ..tables import Column, Table
 from . import options
 from .options import Values, command, option, take
-from .output import show, table_of
+from .output import lay_out, show
 
 FOLDER = Path(__file__).parent / "data"
 METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10", "median", "amr", "amri")
@@ -124,7 +124,7 @@ def run(*, percent: bool = False) -> tuple[Table, list[str]]:
     wrong = disagreements(exact, figures)
     notes = [f"{len(figures) - len(wrong)} of {len(figures)} published figures agree."]
     notes += wrong
-    return table_of(columns, rows, notes, before=(line,)), wrong
+    return lay_out(columns, rows, notes, before=(line,)), wrong
 
 
 @command("demo", options.MEASURED)
@@ -163,10 +163,8 @@ def compare_conventions(values: Values) -> None:
     """
     printing = take(values, f"metrics {options.PRINTING}")
     values |= values.pop("labels", {})
-    if "preset" in values:
-        show(compat.report(**values), printing)
-    else:
-        show(compat.table(**values), printing)
+    convert = compat.report if "preset" in values else compat.table
+    show(convert(**values), printing)
 
 
 @command("adjust", options.PRINTING)

@@ -7,9 +7,10 @@ import glob
 import itertools
 import json
 import os
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import click
 import numpy as np
@@ -18,23 +19,8 @@ import truerank as tr
 from truerank import InputError, InputValueError
 
 from ..stores import check_order
-from . import options
+from . import options, output
 from .options import SAVED, TEXT, Values, called, command, option, take
-from .output import (
-    bar,
-    check_printing,
-    command_line,
-    open_store,
-    refuse_replaced,
-    show,
-    show_report,
-    unit_of,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from ..inference import Comparison, Comparisons
 
 RANKS = ("truerank.ranks", "ranks", "")  # What may be ranks.
 LABELS = {"side": "side", "relation": "relation", "query": "queries"}
@@ -47,23 +33,22 @@ REFUSED_CODE = 1
 # -- models ----------------------------------------------------------------------------------------
 
 
-def read_targets(text: str) -> Any:
-    """Read columns as `read_columns` does; other files in their place are refused."""
-    if not options.is_of_columns(text) and os.path.isfile(text):
-        raise options.wrong_file("TARGETS", text, "a .npy file, or a number")
-    return options.read_columns("TARGETS", text)
-
-
-def files_of_models(words: Sequence[str]) -> dict[str, list[str]]:
+def match_models(words: Sequence[str]) -> dict[str, list[str]]:
     """Return the files of each model by its name: a word is a file, or a pattern of runs."""
     names = [Path(word).stem for word in words]
     if len(set(names)) < len(names):
         names = list(words)
     files = {name: matching_files(word) for name, word in zip(names, words, strict=True)}
     every_file = list(itertools.chain.from_iterable(files.values()))
-    if len(files) < len(names) or options.is_one_file(*every_file):
+    if len(files) < len(names) or is_one_file(*every_file):
         raise click.UsageError("expected the ranks of different models, each once")
     return files
+
+
+def is_one_file(*paths: str) -> bool:
+    """Return whether two of some paths lead to one file."""
+    places = [(file.st_dev, file.st_ino) for file in map(os.stat, paths)]
+    return len(set(places)) < len(places)
 
 
 def matching_files(word: str) -> list[str]:
@@ -87,7 +72,9 @@ def read_models(files: Mapping[str, Sequence[str]], values: Values) -> dict[str,
         if kind not in RANKS:
             raise options.wrong_file("ranks", path, "saved ranks, or ranks in text")
         if kind != "truerank.ranks":
-            _, headers[path] = next(options.read_fields("ranks", path), (0, []))
+            from ..records import id_tables, text  # Saved ranks need neither.
+
+            _, headers[path] = next(text.read_fields("ranks", path), (0, []))
     candidates = values.pop("candidates", None) if headers else None
     lacking = [path for path in headers if "candidates" not in headers[path]]
 
@@ -96,7 +83,7 @@ def read_models(files: Mapping[str, Sequence[str]], values: Values) -> dict[str,
             return tr.load(path)
         # If no file lacks the column, the number is refused.
         number = candidates if path in (lacking or headers) else None
-        return options.read_ranks("ranks", path, number)
+        return id_tables.read_ranks("ranks", path, number)
 
     with called(path="ranks"):
         return {name: list(map(read, runs)) for name, runs in files.items()}
@@ -152,70 +139,65 @@ def evaluate(values: Values) -> None:
     if kind == "array":
         evaluate_scores(words, values)
         return
-    models = read_models(files_of_models(words), values)
+    models = read_models(match_models(words), values)
     if sum(map(len, models.values())) > 1:
         show_models(models, values)
         return
     [[ranks]] = models.values()
-    add_facts = read_facts(values, kind)
+    facts = take(values, "labels filtered_by")
 
     def read_known() -> tr.Ranks:
         options.note_file(words[0])  # Only now, as the same line may save ranks in it.
-        return add_facts(ranks)
+        return add_facts(ranks, facts, kind)
 
-    show_report(
-        read_known, values, SAVED if kind == "truerank.ranks" else TEXT, unit=unit_of(ranks)
-    )
+    what = SAVED if kind == "truerank.ranks" else TEXT
+    output.show_report(read_known, values, what, unit=output.counted_unit(ranks))
 
 
 def evaluate_scores(words: Sequence[str], values: Values) -> None:
     """Rank by scores and targets, and report the metrics."""
-    labels = {LABELS[name]: value for name, value in values.get("labels", {}).items()}
-    add_facts = read_facts(values, "array")
+    facts = take(values, "labels filtered_by")
+    arguments = rank_arguments(words, values, facts.get("labels", {}))
+    output.show_report(lambda: add_facts(tr.rank(**arguments), facts, "array"), values, "scores")
+    if "checkpoint" in arguments:
+        Path(arguments["checkpoint"]).unlink(missing_ok=True)
+
+
+def add_labels(ranks: tr.Ranks, labels: Values) -> tr.Ranks:
+    """Add the labels that were given to ranks."""
     with called(queries="--labels query"):
-        arguments = rank_arguments(words, values, labels)
-    checkpoint = arguments.get("checkpoint")
-    show_report(lambda: add_facts(tr.rank(**arguments)), values, "scores")
-    if checkpoint is not None:
-        Path(checkpoint).unlink(missing_ok=True)
+        return ranks.with_labels(**{LABELS[name]: value for name, value in labels.items()})
 
 
-def read_facts(values: Values, kind: str) -> Callable[[tr.Ranks], tr.Ranks]:
-    """Return what adds the labels that were given, and the splits of the filter, to ranks."""
-    labels = {LABELS[name]: value for name, value in values.pop("labels", {}).items()}
-    filtered_by = values.pop("filtered_by", None)
-
-    def add_facts(ranks: tr.Ranks) -> tr.Ranks:
-        if labels:
-            with called(queries="--labels query"):
-                ranks = ranks.with_labels(**labels)
-        if filtered_by is None:
-            return ranks
-        if not ranks.protocol.filter and kind in ("array", "truerank.ranks"):
-            raise InputValueError("--filtered-by", "these ranks are unfiltered")
-        return ranks.with_protocol(filter=filtered_by)
-
-    return add_facts
+def add_facts(ranks: tr.Ranks, facts: Values, kind: str) -> tr.Ranks:
+    """Add the labels that were given, and the splits of the filter, to ranks of a kind of file."""
+    if "labels" in facts:
+        ranks = add_labels(ranks, facts["labels"])
+    if "filtered_by" not in facts:
+        return ranks
+    if not ranks.protocol.filter and kind in ("array", "truerank.ranks"):
+        raise InputValueError("--filtered-by", "these ranks are unfiltered")
+    return ranks.with_protocol(filter=facts["filtered_by"])
 
 
 def show_models(models: Mapping[str, Sequence[tr.Ranks]], values: Values) -> None:
     """Print the table of several models, or of the runs of one."""
     printing = take(values, options.PRINTING)
     layout = take(values, "percent interval kinds metrics")
-    reports = reports_of_models(models, values, take(values, "by weights seed"))
+    reports = report_models(models, values, take(values, "by weights seed"))
     options.refuse(values, "several models")
-    check_printing(printing)
+    output.check_printing(printing)
     groups = next(iter(reports.values()))[0].by is not None
     with called(**{f"reports[{name!r}]": name for name in reports}):
-        show(tr.table(reports, groups=groups, **layout), printing)
+        output.show(tr.table(reports, groups=groups, **layout), printing)
 
 
-def reports_of_models(
+def report_models(
     models: Mapping[str, Sequence[tr.Ranks]], values: Values, grouping: Values
 ) -> dict[str, list[tr.Report]]:
     """Report the runs of each model, by a relevance level if it is given."""
     rules = take(values, "relevance_level")
-    if unit_of(next(iter(models.values()))[0]) == "task":
+    if output.counted_unit(next(iter(models.values()))[0]) == "task":
         options.refuse(rules, "ranks of tasks with one right answer each")
     return {
         name: [tr.report(run.with_protocol(**rules), **grouping) for run in runs]
@@ -230,9 +212,11 @@ def rank_arguments(words: Sequence[str], values: Values, labels: Values) -> Valu
     if len(words) > 2:
         raise click.UsageError(f"expected SCORES TARGETS, got {' '.join(words)}")
     path, word = words
-    targets = read_targets(word)
+    if not options.is_of_columns(word) and os.path.isfile(word):
+        raise options.wrong_file("TARGETS", word, "a .npy file, or a number")
+    targets = options.read_columns("TARGETS", word)
     has_columns = values.get("axis") == "columns"
-    store = open_store(path, **take(values, "member dtype io axis"))
+    store = output.open_store(path, **take(values, "member dtype io axis"))
     rules = take(values, "filter rows candidates order nan threads")
     rows, files = store.shape[0], len(store.files)
     rows_or_targets: Any = rules.get("rows", targets)
@@ -246,9 +230,9 @@ def rank_arguments(words: Sequence[str], values: Values, labels: Values) -> Valu
         )
     if labels or not values.keys().isdisjoint(("by", "weights")):
         blank = tr.Ranks(np.zeros(tasks, np.int64), np.ones(tasks, np.int64), 2)
-        blank = blank.with_labels(**labels)
-        tr.report(blank, by=values.get("by"), weights=values.get("weights"))
-    rules |= {"scores": store, "targets": targets, "audit": "audit" in values, "progress": bar()}
+        tr.report(add_labels(blank, labels), by=values.get("by"), weights=values.get("weights"))
+    rules |= {"scores": store, "targets": targets, "audit": "audit" in values}
+    rules["progress"] = output.bar()
     if "save" in values:
         rules["checkpoint"] = f"{values['save']}.partial"
     return rules
@@ -333,7 +317,7 @@ def compare_files(values: Values) -> None:
     Models are compared unit by unit: by the label "unit" of the ranks (test triples, aligned
     pairs, queries), or task by task without this label; --unit names another label.
     """
-    files = files_of_models(values.pop("ranks", ()))
+    files = match_models(values.pop("ranks", ()))
     if len(files) < 2:
         raise click.UsageError("expected the ranks of at least two models, each once")
     margin = values.pop("margin", None)
@@ -348,11 +332,11 @@ def compare_files(values: Values) -> None:
     page = values.pop("html", None)
     metrics = values.pop("metrics", ["mrr"])
     seed = values.pop("seed", 0)
-    check_printing(printing, html=page)
+    output.check_printing(printing, html=page)
     are_runs = "qrels" in values
     models: Any = _evaluate_runs(files, values) if are_runs else _read_ranks(files, values)
     grouping = {"seed": seed} | ({} if lists_losses else take(values, "by"))
-    models = reports_of_models(models, values, grouping)
+    models = report_models(models, values, grouping)
     if not has_runs:
         models = {name: run for name, [run] in models.items()}
     names = {"metric": "--metrics"}
@@ -361,12 +345,14 @@ def compare_files(values: Values) -> None:
     with called(**names):
         if margin is None and not lists_losses:
             pairs = tr.compare(models, metric=metrics, seed=seed, **values)
-            show_result: Callable[[], None] = partial(show, pairs, printing)
+            show_result: Callable[[], None] = partial(output.show, pairs, printing)
         else:
-            from ..inference.comparing import gate  # Other comparisons need none.
+            from ..inference import comparing  # Other comparisons need none.
 
             base, new = models.values()
-            pairs, verdicts, losses = gate(base, new, metrics, margin or 0.0, seed=seed, **values)
+            pairs, verdicts, losses = comparing.gate(
+                base, new, metrics, margin or 0.0, seed=seed, **values
+            )
             if margin is None:
                 verdicts = {name: text for name, text in verdicts.items() if name not in losses}
             by = values.get("by")
@@ -374,29 +360,29 @@ def compare_files(values: Values) -> None:
             models = {"base": base, "new": new}
             values["allow_unlike"] = True  # What forbids a comparison has been refused by now.
     if page is not None:
-        refuse_replaced("html", page, printing)
-        tr.page.save(page, models, metrics=pairs.metrics, command=command_line(), **values)
+        output.refuse_replaced("html", page, printing)
+        tr.page.save(page, models, metrics=pairs.metrics, command=output.command_line(), **values)
     show_result()
 
 
 def show_verdicts(
-    pairs: Comparisons,
+    pairs: tr.inference.Comparisons,
     verdicts: Mapping[str, str],
     losses: Mapping[str, Sequence[Values]],
     printing: Values,
     by: str | None,
 ) -> NoReturn:
     """Print what a gate says below a table of text, and else as a column; by a label all losses."""
-    from ..inference.comparing import gate_table, losses_table
+    from ..inference import comparing
 
-    has_verdicts = check_printing(printing) != "text"
+    has_verdicts = output.check_printing(printing) != "text"
     if by is None:
-        table = gate_table(pairs, verdicts, has_verdicts=has_verdicts)
+        table = comparing.gate_table(pairs, verdicts, has_verdicts=has_verdicts)
         content = json.loads(table.to_json())
         for row in content["rows"]:
             row["lost_most"] = losses.get(row["metric"], [])
     else:
-        table = losses_table(pairs, losses, by)
+        table = comparing.losses_table(pairs, losses, by)
         content = json.loads(table.to_json()) | {"verdicts": verdicts}
     pairs_by_metric = {pair.metric: pair for pair in pairs}
     lines = []
@@ -411,11 +397,11 @@ def show_verdicts(
         code = REFUSED_CODE
     if any(verdict.startswith("worse") for verdict in verdicts.values()):
         code = WORSE_CODE
-    show(table, printing, content, lines)
+    output.show(table, printing, content, lines)
     click.get_current_context().exit(code)
 
 
-def describe_losses(losses: Sequence[Values], pair: Comparison) -> str:
+def describe_losses(losses: Sequence[Values], pair: tr.inference.Comparison) -> str:
     """Name the units that lost most, with their values of base and of new, and what lists all."""
     parts = []
     for loss in losses:
@@ -446,16 +432,15 @@ def _evaluate_runs(files: Mapping[str, Sequence[str]], values: Values) -> dict[s
     """Rank the right answers of --qrels in the files of each model."""
     with called(entities="--candidates", ids="run"):
         facts = take(values, "qrels columns gain")
-        facts |= options.candidates_of_lists(values.pop("candidates", None))
+        facts |= output.list_candidates(values.pop("candidates", None))
         if values.pop("exclude", False):
             facts["exclude"] = "self"
-        list_columns = values.pop("list_columns", None)
         task = tr.retrieval.Task(**facts)
-        rules = take(values, "order nan duplicates") | {"progress": bar()}
+        rules = take(values, "order nan duplicates")
+        rules |= {"columns": values.pop("list_columns", None), "progress": output.bar()}
 
         def evaluate_lists(path: str) -> tr.Ranks:
-            path = options.open_text("run", path)
-            return task.evaluate_lists(path, columns=list_columns, **rules).ranks
+            return task.evaluate_lists(options.open_text("run", path), **rules).ranks
 
         with called(columns="--list-columns"):
             return {name: list(map(evaluate_lists, runs)) for name, runs in files.items()}
@@ -503,7 +488,7 @@ def merge(values: Values) -> None:
     """
     words = values.pop("parts", ())
     paths = [path for _, path in words]
-    if len(paths) < 2 or options.is_one_file(*paths):
+    if len(paths) < 2 or is_one_file(*paths):
         raise click.UsageError("expected the saved counts of at least two jobs, each once")
     kinds = [options.find_kind("parts", path) for path in paths]
     for path, kind in zip(paths, kinds, strict=True):
@@ -532,7 +517,7 @@ def merge(values: Values) -> None:
                 with called(other=path):
                     counter.merge(part)
             ranks = counter.ranks()
-    show_report(lambda: ranks, values, SAVED, unit=unit_of(ranks))
+    output.show_report(lambda: ranks, values, SAVED, unit=output.counted_unit(ranks))
 
 
 def joined_ranks(words: Sequence[tuple[str | None, str]], repeats: Any) -> tr.Ranks:

@@ -14,7 +14,7 @@ from ..tables import Column
 from ..tasks import topk_evaluation
 from . import options
 from .options import POSITIVE, PRINTING, Values, called, command, files_read, option, take
-from .output import bar, check_outputs, check_printing, refuse_replaced, show, table_of, write_last
+from .output import bar, check_outputs, check_printing, lay_out, refuse_replaced, show, write_last
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,9 +54,8 @@ def take_search(values: Values) -> Values:
     search: Values = take(values, f"queries entities {SEARCH}")
     if values.pop("exclude", False):
         if "filter" in search:
-            raise click.UsageError(
-                "--exclude-self, or --filter, whose lists may have the query's own row"
-            )
+            problem = "--exclude-self, or --filter, whose lists may have the query's own row"
+            raise click.UsageError(problem)
         check_first_entities_are_queries(search["queries"], search["entities"])
         count = len(search["queries"])
         search["filter"] = np.arange(count + 1), np.arange(count)
@@ -71,10 +70,8 @@ def check_first_entities_are_queries(queries: Any, entities: Any) -> None:
         block = queries[start : start + ROWS_AT_ONCE]
         is_unlike = (block != entities[start : start + len(block)]).any(axis=1)
         if is_unlike.any():
-            raise click.UsageError(
-                f"--exclude-self: query {start + is_unlike.argmax()} is not the entity of this "
-                "number"
-            )
+            row = start + is_unlike.argmax()
+            raise click.UsageError(f"--exclude-self: query {row} is not the entity of this number")
 
 
 # -- topk ------------------------------------------------------------------------------------------
@@ -256,7 +253,7 @@ def measure_recall(values: Values) -> None:
     if len(paths) == 1:  # There is no other file to compare it with.
         columns, rows = columns[:5], [row[:5] for row in rows]
     notes.insert(0, f"{shape[0]:,} queries, {shape[1]:,} entities, {search['similarity']}.")
-    show(table_of(columns, rows, notes if style == "json" else ()), printing, lines=notes)
+    show(lay_out(columns, rows, notes if style == "json" else ()), printing, lines=notes)
 
 
 def measure_files(

@@ -14,7 +14,6 @@ from .output import count_candidates, open_model, show_task
 
 # The candidates of each side.
 CANDIDATE_KIND = {"head": "entities", "tail": "entities", "relation": "relations"}
-KINDS = ("entities", "relations")
 SIDES = tuple(CANDIDATE_KIND)
 FILTERS = ("query", "triple", "fact", "none")
 NO_KNOWN = (
@@ -91,7 +90,7 @@ def parse_candidates(option: str, text: str) -> Any:
 )
 @option(
     "--labels",
-    options.Value(options.read_names, "kind=file", KINDS),
+    options.Value(options.read_names, "kind=file", ("entities", "relations")),
     "Names of the entities, or of the relations, in the triples: a line for each row of "
     "--entities, or lines of a name and its row. Default: sorted by name.",
 )
@@ -141,18 +140,16 @@ def predict_links(values: Values) -> None:
     if "test" not in values:
         raise click.UsageError("Missing option '--test'.")
     if "lists" in values:
-        kind, model = "lists", values.pop("lists")
+        kind = "lists"
+        model = {**values.pop("lists"), "columns": values.pop("list_columns", None)}
     else:
         kind, model = open_model(values, ("entities", "queries", "relations"), needs_all=False)
-    test = values.pop("test")
     facts = take(
-        values, "columns header sides split candidates keys filter duplicates leaks unseen ids"
+        values, "test columns header sides split candidates keys filter duplicates leaks unseen ids"
     )
-    if kind == "lists":
-        if facts.get("duplicates") == "first":  # It is of the lists.
-            values["duplicates"] = facts.pop("duplicates")
-        model = {**model, "columns": values.pop("list_columns", None)}
-    are_ids = facts.get("ids", is_npy(test))
+    if kind == "lists" and facts.get("duplicates") == "first":  # It is of the lists.
+        values["duplicates"] = facts.pop("duplicates")
+    are_ids = facts.get("ids", is_npy(facts["test"]))
     sizes = count_candidates(kind, model, CANDIDATE_KIND) if are_ids else {}
     candidates = facts.get("candidates")
     kind_or_split = getattr(candidates, "among", candidates)
@@ -163,7 +160,7 @@ def predict_links(values: Values) -> None:
     if isinstance(candidates, Sampled):
         facts["candidates"] = candidates._replace(seed=values.get("seed", 0))
     with called(**of_labels):
-        task = Task(test, known, **(sizes | labels), **facts)
+        task = Task(known=known, **(sizes | labels), **facts)
     if not known and task.protocol.filter:
         click.echo(NO_KNOWN, err=True)
     option_of_sides = "--queries" if kind == "vectors" else f"--{kind}"

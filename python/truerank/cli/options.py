@@ -13,6 +13,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ import click
 import numpy as np
 from click.shell_completion import CompletionItem
 
-from truerank import InputError, InputValueError, Ranks
+from truerank import InputError, InputValueError
 
 from .. import errors
 from ..arrays.input_files import read_npy
@@ -33,8 +34,7 @@ if TYPE_CHECKING:
 
 Values = dict[str, Any]
 Decorator = Callable[[Any], Any]
-# Under these names the context of a command has the files that it reads, and what its options are
-# called.
+# The context of a command has the files that it reads, and the names of its options, under these.
 _FILES = "truerank.files"
 _NAMES = "truerank.names"
 # What files hold, and the commands that take it, by the kind of an archive or of a row of text.
@@ -97,12 +97,6 @@ def files_read() -> list[str]:
     return list(click.get_current_context().meta.get(_FILES, ()))
 
 
-def is_one_file(*paths: str) -> bool:
-    """Return whether two of some paths lead to one file."""
-    places = [(file.st_dev, file.st_ino) for file in map(os.stat, paths)]
-    return len(set(places)) < len(places)
-
-
 def read_array(argument: str, path: str) -> NDArray[Any]:
     """Open a .npy file as a read-only memory map; pickled objects are refused."""
     return read_npy(argument, note_file(path), mapped=True)
@@ -141,26 +135,12 @@ def archive_kind(argument: str, path: str) -> str:
         raise InputValueError(argument, f"damaged header: {error}", place=path) from error
 
 
-def read_fields(argument: str, path: str, between: str = "") -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of each line of text, and its fields, as the reader of text does."""
-    from ..records import text  # Scores alone do not need it.
-
-    return text.read_fields(argument, path, between)
-
-
-def read_ranks(argument: str, path: str, candidates: int | None) -> Ranks:
-    """Read ranks in text, as the reader of text does."""
-    from ..records import id_tables
-
-    return id_tables.read_ranks(argument, path, candidates)
-
-
 def find_kind(argument: str, path: str) -> str:
     """Return what a file holds, as a key of `FILES`; "": it is text of another form."""
     kind = archive_kind(argument, path)
     if kind or path.lower().endswith((".npy", ".npz")):
         return kind or "array"
-    from ..records import text
+    from ..records import text  # Scores alone do not need it.
 
     return text.find_kind(argument, path)
 
@@ -284,13 +264,6 @@ def read_roles(option: str, text: str) -> dict[str, str | int]:
     return columns
 
 
-def candidates_of_lists(candidates: Any) -> Values:
-    """Return what a task of lists takes as its entities and its candidates: a number means all."""
-    if candidates is None or isinstance(candidates, str):
-        return {"candidates": candidates}
-    return {"entities": candidates, "candidates": "all"}
-
-
 def read_part(option: str, text: str) -> slice:
     """Read a slice as Python writes it, such as 2::8 or :500."""
     numbers = re.fullmatch("([0-9]{0,18}):([0-9]{0,18})(?::([1-9][0-9]{0,17}))?", text.strip())
@@ -306,7 +279,7 @@ def values_by_name(
     """Return the values of an option by the names before them, each of which stands there once."""
     keys = [key for key, _ in pairs]
     if len(set(keys)) < len(keys):
-        problem = f"{name_of(parameter)}: expected each name once, got {', '.join(keys)}"
+        problem = f"{typed_name(parameter)}: expected each name once, got {', '.join(keys)}"
         raise click.UsageError(problem, context)
     return dict(pairs)
 
@@ -324,6 +297,7 @@ def joined_words(
 # -- what options are -----------------------------------------------------------------------------
 
 
+@dataclass(eq=False)
 class Value(click.ParamType):  # type: ignore[type-arg]  # No generic class before 8.4.
     """What a function makes of a word, given the name of the option: mostly the content of a file.
 
@@ -332,15 +306,9 @@ class Value(click.ParamType):  # type: ignore[type-arg]  # No generic class befo
     may be given once for each name, and its value is a dict.
     """
 
-    def __init__(
-        self,
-        read: Callable[[str, str], Any],
-        name: str = "file",
-        keys: tuple[str, ...] | None = None,
-    ) -> None:
-        self.read = read
-        self.name = name
-        self.keys = keys
+    read: Callable[[str, str], Any]
+    name: str = "file"
+    keys: tuple[str, ...] | None = None
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the value of a word; where names stand before words, the name and the value."""
@@ -348,7 +316,7 @@ class Value(click.ParamType):  # type: ignore[type-arg]  # No generic class befo
             return value
         if not value.strip():
             self.fail("expected a word, got an empty one", param, ctx)
-        option = name_of(param)
+        option = typed_name(param)
         if self.keys is None:
             return self.read(option, value)
         key, _, word = value.partition("=")
@@ -383,10 +351,8 @@ AXES = {"rows": 0, "columns": 1}
 # How messages write what only the user has.
 FORMS = {"--candidates": "N", "--by": "LABEL", "--member": "NAME", "parts": "NAME=FILE"}
 SUSPECT_ROWS = ("keep", "drop", "raise")
-SIMILARITIES = (
-    *("dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare", "inverse_l1", "inverse_l2"),
-    "maxsim",
-)
+SIMILARITIES: tuple[str, ...] = ("dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare")
+SIMILARITIES += ("inverse_l1", "inverse_l2", "maxsim")
 
 # How a result may be written, and the ending of a file that chooses it.
 STYLES = {
@@ -526,7 +492,6 @@ OF_TASKS = f"known columns split part leaks similarity layout {COUNTING} io axis
 REPORTED = f"interval audit save html kinds {MEASURED}"
 REPORTING = f"by weights seed {REPORTED}"
 
-
 _FIRST = ("--dtype", "--io")  # Files of vectors are opened where they are named.
 _MOST_LETTERS = 60  # Choices of more letters stand in the text of the help, where lines break.
 _SHARED = {flags.split()[-1].lstrip("-"): flags for flags in OPTIONS}
@@ -583,7 +548,7 @@ def names_in_messages(values: Values) -> dict[str, str]:
     """
     parameters = click.get_current_context().command.params
     options = [each for each in parameters if isinstance(each, click.Option)]
-    names = {str(each.name): name_of(each) for each in options}
+    names = {str(each.name): typed_name(each) for each in options}
     for keyword, value in values.items():
         for key in value if isinstance(value, dict) else ():
             names[f'{keyword}["{key}"]'] = f"{names[keyword]} {key}"
@@ -664,7 +629,7 @@ def write_option(names: Mapping[str, str], option: errors.Option) -> str:
     return f"{flag} {','.join(map(str, value)) if isinstance(value, list) else value}"
 
 
-def name_of(parameter: click.Parameter) -> str:
+def typed_name(parameter: click.Parameter) -> str:
     """Return how users call an option or an argument."""
     if isinstance(parameter, click.Option):
         return parameter.opts[0]
@@ -679,6 +644,6 @@ def take(values: Values, keywords: str) -> Values:
 def refuse(values: Values, what: str) -> None:
     """Refuse values that nobody has taken."""
     parameters = click.get_current_context().command.params
-    names = [name_of(parameter) for parameter in parameters if parameter.name in values]
+    names = [typed_name(parameter) for parameter in parameters if parameter.name in values]
     if names:
         raise click.UsageError(f"{', '.join(names)} cannot apply to {what}")

@@ -71,9 +71,8 @@ def open_model(values: Values, names: Sequence[str], needs_all: bool = True) -> 
     number_needed = len(names) if needs_all else 1
     if len(vectors_by_option) < number_needed:
         ways = ", ".join(f"--{name}" for name in names)
-        raise click.UsageError(
-            f"expected the vectors of a model ({ways}), or its scores (--scores)"
-        )
+        expected = f"the vectors of a model ({ways}), or its scores (--scores)"
+        raise click.UsageError(f"expected {expected}")
     model: Values = {}  # An option may have the vectors of several sides.
     for option, value in vectors_by_option.items():
         model |= value if isinstance(value, dict) else {option: value}
@@ -81,6 +80,13 @@ def open_model(values: Values, names: Sequence[str], needs_all: bool = True) -> 
         if not isinstance(vectors, tuple) and vectors.ndim == 0:
             raise InputValueError(name, expected="a vector in each row", got="a single number")
     return "vectors", model
+
+
+def list_candidates(candidates: Any) -> Values:
+    """Return what a task of lists takes as its entities and its candidates: a number means all."""
+    if candidates is None or isinstance(candidates, str):
+        return {"candidates": candidates}
+    return {"entities": candidates, "candidates": "all"}
 
 
 def count_candidates(
@@ -135,7 +141,7 @@ def bar() -> Callable[[tr.Progress], None]:
 # -- reports ---------------------------------------------------------------------------------------
 
 
-def unit_of(ranks: tr.Ranks) -> str:
+def counted_unit(ranks: tr.Ranks) -> str:
     """Return what counts once in ranks: a "query" with several right answers, or a "task"."""
     return "task" if ranks.answers is None else "query"
 
@@ -192,7 +198,7 @@ def show_report(
         page |= {"reports": result, "metrics": keys or None}
         write_last("html", outputs["html"], printing, partial(tr.page.save, **page))
     if style == "json":
-        content = content_of(result, keys, has_intervals="interval" in outputs)
+        content = report_json(result, keys, has_intervals="interval" in outputs)
         if "audit" in outputs and split_audit:
             content["split_audit"] = list(map(vars, split_audit))
         show(result, printing, content)
@@ -214,7 +220,7 @@ def write_last(name: str, path: Path, printing: Values, save: Callable[[Path], o
     click.get_current_context().call_on_close(write)
 
 
-def content_of(result: tr.Report, keys: Sequence[str], *, has_intervals: bool) -> dict[str, Any]:
+def report_json(result: tr.Report, keys: Sequence[str], *, has_intervals: bool) -> dict[str, Any]:
     """Return the JSON object of a report, with the keys that were asked for or all it lists.
 
     The intervals are those of the keys, or of the metrics that tables show; and of groups the same.
@@ -224,18 +230,15 @@ def content_of(result: tr.Report, keys: Sequence[str], *, has_intervals: bool) -
         return content
     from ..inference.intervals import why_no_interval
 
-    content["intervals"] = {}
-    of_groups: dict[str, list[Any]] = {}
-    for key in keys or result.grammar.few:
-        if why_no_interval(result.read_key(key)):
-            continue
-        content["intervals"][key] = result.interval(key).to_dict()
-        of_groups[key] = []
-        if result.by is not None:
+    all_keys = keys or result.grammar.few
+    shown = [key for key in all_keys if not why_no_interval(result.read_key(key))]
+    content["intervals"] = {key: result.interval(key).to_dict() for key in shown}
+    if result.by is not None:
+        of_groups: dict[str, list[Any]] = {key: [] for key in shown}
+        for key, intervals in of_groups.items():
             for group in result.groups.values():
                 has_value = not math.isnan(group[key])
-                of_groups[key].append(group.interval(key).to_dict() if has_value else None)
-    if result.by is not None:
+                intervals.append(group.interval(key).to_dict() if has_value else None)
         content["groups"]["intervals"] = of_groups
     return content
 
@@ -243,7 +246,7 @@ def content_of(result: tr.Report, keys: Sequence[str], *, has_intervals: bool) -
 # -- printing --------------------------------------------------------------------------------------
 
 
-def table_of(columns: Any, rows: Any, notes: Sequence[str] = (), **layout: Any) -> tr.Table:
+def lay_out(columns: Any, rows: Any, notes: Sequence[str] = (), **layout: Any) -> tr.Table:
     """Make a table of some words or numbers, with a layout of its own."""
     return Layout(**layout).make(columns, rows, notes=notes)
 
@@ -354,6 +357,4 @@ def show(
 
 def command_line() -> str:
     """Return the command line as it was typed."""
-    words = ["truerank"]
-    words += click.get_current_context().find_root().obj
-    return shlex.join(words)
+    return shlex.join(["truerank", *click.get_current_context().find_root().obj])

@@ -8,24 +8,25 @@ import click
 
 from truerank import InputValueError
 
+from ..records import text
 from ..retrieval import Task
 from . import options
 from .options import Values, called, command, option, take
-from .output import count_candidates, open_model, show_task
+from .output import count_candidates, list_candidates, open_model, show_task
 
 MISSES = ("zero", "bounds", "expected")
 ANSWERLESS = ("omit", "zero")
 
 
-def read_groups(argument: str, text: str) -> str | dict[str, str]:
+def read_groups(argument: str, word: str) -> str | dict[str, str]:
     """Return a word as it is, or read lines of a name and its group from a file of text."""
-    if not (options.is_pipe(text) or os.path.exists(text)):
-        return text
+    if not (options.is_pipe(word) or os.path.exists(word)):
+        return word
     groups: dict[str, str] = {}
-    for number, fields in options.read_fields(argument, options.note_file(text), "tabs"):
-        place = f"{text}: line {number}"
+    expected = "a name and its group, with a tab between them"
+    for number, fields in text.read_fields(argument, options.note_file(word), "tabs"):
+        place = f"{word}: line {number}"
         if len(fields) != 2 or not all(fields):
-            expected = "a name and its group, with a tab between them"
             got = repr("\t".join(fields))
             raise InputValueError(argument, expected=expected, got=got, place=place)
         name, group = fields
@@ -33,8 +34,8 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
             got = f"{groups[name]!r} and {group!r} for {name!r}"
             raise InputValueError(argument, expected="one group", got=got, place=place)
     if not groups:
-        expected = "lines of a name and its group, with a tab between them"
-        raise InputValueError(argument, expected=expected, got="an empty file", place=text)
+        expected = f"lines of {expected}"
+        raise InputValueError(argument, expected=expected, got="an empty file", place=word)
     return groups
 
 
@@ -117,8 +118,7 @@ def retrieve(values: Values) -> None:
         --metrics auc,gauc
     """
     name_files(values)
-    facts = take(values, "qrels columns split leaks gain relevance_level")
-    facts["known"] = values.pop("known", {})
+    facts = take(values, "qrels known columns split leaks gain relevance_level")
     facts |= values.pop("labels", {})
     if values.pop("exclude", False):
         facts["exclude"] = "self"
@@ -129,8 +129,7 @@ def retrieve(values: Values) -> None:
     candidates = values.pop("candidates", None)
     if "lists" in values:
         kind = "lists"
-        model = {"ids": values.pop("lists")}
-        model["columns"] = values.pop("list_columns", None)
+        model = {"ids": values.pop("lists"), "columns": values.pop("list_columns", None)}
     else:
         kind, model = open_model(values, ("queries", "entities"))
         if candidates is None:
@@ -141,7 +140,7 @@ def retrieve(values: Values) -> None:
     names["groups"] = "--by"
     with called(**names):
         try:
-            task = Task(**facts, **options.candidates_of_lists(candidates))
+            task = Task(**facts, **list_candidates(candidates))
         except InputValueError as error:
             if not isinstance(candidates, range) or not error.argument.startswith("qrels"):
                 raise

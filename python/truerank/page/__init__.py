@@ -28,8 +28,7 @@ from ..inputs.checks import confidence, instance, several, unique_keys
 from ..metrics.contributions import UNIT
 from ..metrics.keys import ALL_SIDES, MACRO
 from ..naming import import_extra, number, public
-from ..plot import groups, hits_curve, rank_distribution
-from ..plot.drawing import COLOURS, read_reports
+from ..plot import drawing, groups, hits_curve, rank_distribution
 from ..reporting.model_table import table
 from ..reporting.report_table import AUTO, GROUPS_SHOWN, is_auto, sentence, table_of_report
 from ..reporting.reports import Report
@@ -85,7 +84,7 @@ FACTS = {
 SETTINGS: dict[str, Any] = {"svg.fonttype": "none", "font.size": 11, "figure.figsize": (5, 3.6)}
 # The style sheet has what changes between light and dark: the ink and the colours of the data.
 THEME = {"#000000": "currentColor"}
-THEME |= {colour: f"var(--data-{i}, {colour})" for i, colour in enumerate(COLOURS)}
+THEME |= {colour: f"var(--data-{i}, {colour})" for i, colour in enumerate(drawing.COLOURS)}
 
 _TAG = re.compile("<[^>]*>")  # Text between tags has no "<" of its own.
 _COLOUR = re.compile("#[0-9a-f]{6}")
@@ -155,7 +154,7 @@ def save(
     ...     path.read_text()[:15]
     '<!DOCTYPE html>'
     """
-    models = read_reports(reports)
+    models = drawing.read_reports(reports)
     lines = [instance("notes", line, str) for line in several("notes", notes, "lines")]
     for name, text in (("title", title), ("command", command)):
         if text is not None:
@@ -212,22 +211,14 @@ def _result_tables(
     tables: list[Any] = []
     if len(models) > 1 or keys is not None:
         models_by_name = {name or "all tasks": report for name, report in models.items()}
-        models_table = table(
-            models_by_name,
-            keys,
-            **options,
-            interval=_have_tasks(models),
-            kinds=None if is_auto(kinds) else kinds,
-            groups=has_groups,
-        )
-        tables.append(models_table)
+        layout = {**options, "interval": _have_tasks(models), "groups": has_groups}
+        if not is_auto(kinds):
+            layout["kinds"] = kinds
+        tables.append(table(models_by_name, keys, **layout))
     if len(models) == 1:
         [report] = models.values()
-        unit, level = options["unit"], options["level"]
-        report_table = table_of_report(
-            report, kinds=kinds, interval=True, level=level, unit=unit, all_intervals=False
-        )
-        tables.append(report_table)
+        interval = {"interval": True, "level": options["level"], "unit": options["unit"]}
+        tables.append(table_of_report(report, kinds=kinds, **interval, all_intervals=False))
     return tables
 
 
@@ -320,15 +311,12 @@ def _plots(models: Mapping[str, Any], keys: list[str] | None) -> str:
     is_one = len(models) == 1
     drawn: Any = first if is_one else models
     pictures = []
-    if _have_tasks(models):
-        hits = partial(hits_curve, drawn)
-        caption = "Tasks whose rank is at most k"
-        if first.model.answers is not None:
-            caption = "Queries with a right answer among the first k"
-        pictures.append(picture("hits", caption, hits))
-        if first.model.answers is None:
-            ranks = partial(rank_distribution, drawn)
-            pictures.append(picture("ranks", "How many tasks have which rank", ranks))
+    hits, ranks = partial(hits_curve, drawn), partial(rank_distribution, drawn)
+    if _have_tasks(models) and first.model.answers is not None:
+        pictures.append(picture("hits", "Queries with a right answer among the first k", hits))
+    elif _have_tasks(models):
+        pictures.append(picture("hits", "Tasks whose rank is at most k", hits))
+        pictures.append(picture("ranks", "How many tasks have which rank", ranks))
     if is_one and first.by is not None:
         shown = keys or _usual_keys(first)
         key = replace(first.read_key(shown[0]), macro=False)

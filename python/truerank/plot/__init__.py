@@ -20,35 +20,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputTypeError, InputValueError, UnknownKeyError
+from ..errors import InputTypeError, InputValueError
 from ..inference.intervals import why_no_interval
-from ..inputs.checks import choice, confidence, flag, positive_integer
-from ..metrics import METRICS
-from ..metrics.chance_model import group_tasks, task_moments
+from ..inputs.checks import choice, confidence, flag, instance, positive_integer
+from ..metrics import METRICS, chance_model, metric_table
 from ..metrics.keys import GROUPS, MACRO
-from ..metrics.metric_table import (
-    DEFAULT_KIND,
-    EXPECTED_KIND,
-    KINDS,
-    rescale_weights,
-    weighted_mean,
-)
 from ..metrics.values import Sample, values_of_tasks
 from ..naming import format_count, public
 from ..reporting.audit import describe_candidates
 from ..reporting.report_table import label_text
 from ..reporting.reports import NO_GROUPS, Report
-from .drawing import (
-    COLOURS,
-    MARKERS,
-    axes_for,
-    count_fitting,
-    draw_legend,
-    escape_formulas,
-    read_runs,
-    shorten,
-    unlike_protocols,
-)
+from . import drawing
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
@@ -62,8 +44,6 @@ def __dir__() -> list[str]:
     """Show what the module offers, and not what it imports."""
     return __all__
 
-
-ORDERS = ("tasks", "value")  # These are of groups.
 
 _ROW_HEIGHT = 0.27  # The unit is inches.
 DASHES = ("-", "--", "-.")  # They serve readers who see no colours.
@@ -89,7 +69,7 @@ def draw_steps(
     x: IntArray,
     label: str,
     models: Mapping[str, Steps],
-    note: str,
+    reports: Sequence[Report],
     ticks: Sequence[int],
     *,
     band: bool,
@@ -98,31 +78,32 @@ def draw_steps(
     """Draw the steps of each model from `x` on, its band, chance, the legend, and the log axis.
 
     A model without a name has the label. The title of the legend has the facts that all models
-    share, and the note. Models that share the last colour, the grey, share a line of the legend.
+    share, and in what protocols of the reports differ. Models that share the last colour, the
+    grey, share a line of the legend.
     """
     flag("band", band)
     flag("chance", chance)
     bands = []
     handles = []
     names = []
-    last = len(COLOURS) - 1
-    colours = [COLOURS[min(i, last)] for i in range(len(models))]
+    last = len(drawing.COLOURS) - 1
+    colours = [drawing.COLOURS[min(i, last)] for i in range(len(models))]
     have_equal_tasks = len({steps.tasks for steps in models.values()}) == 1
     for i, (name, steps) in enumerate(models.items()):
         style: dict[str, Any] = {"linestyle": DASHES[i % len(DASHES)], "drawstyle": "steps-post"}
         if i >= last:  # It stays behind the others.
             style |= {"linestyle": "-", "zorder": 1.5}
         elif len(models) > 1 and len(x) <= _MOST_MARKED:  # Outlines that cross are told apart.
-            style |= {"marker": MARKERS[i % len(MARKERS)], "markersize": 4}
+            style |= {"marker": drawing.MARKERS[i % len(drawing.MARKERS)], "markersize": 4}
         handles += ax.plot(x, steps.line, color=colours[i], **style)
         own_tasks = "" if have_equal_tasks else f" ({steps.tasks})"
-        names.append((shorten(name) or label) + own_tasks)
+        names.append((drawing.shorten(name) or label) + own_tasks)
         if band and (steps.high - steps.low > _MIN_BAND).any():
             filled = {"color": colours[i], "alpha": 0.2, "linewidth": 0}
             bands.append(ax.fill_between(x, steps.low, steps.high, step="post", **filled))
-    if len(names) > len(COLOURS):
+    if len(names) > len(drawing.COLOURS):
         names[last:] = [f"{len(names) - last} others"]
-        del handles[len(COLOURS) :]
+        del handles[len(drawing.COLOURS) :]
     if bands:
         handles.append(bands[0])
         names.append("from optimistic to pessimistic")
@@ -133,7 +114,8 @@ def draw_steps(
     ax.spines[["top", "right"]].set_visible(False)
     facts = [(steps.tasks, steps.candidates, steps.weighting) for steps in models.values()]
     shared_facts = [values[0] for values in zip(*facts, strict=True) if len(set(values)) == 1]
-    draw_legend(ax, handles, names, ", ".join(filter(None, [*shared_facts, note])))
+    unlike = drawing.unlike_protocols(reports)
+    drawing.draw_legend(ax, handles, names, ", ".join(filter(None, [*shared_facts, unlike])))
     ax.set_xscale("log")
     ax.set_xlim(1, x[-1])
     ax.set_xticks(ticks, [f"{k:,}" for k in ticks])
@@ -215,10 +197,10 @@ def rank_distribution(
     >>> ax.get_lines()[0].get_ydata()[:-1].tolist()
     [0.5, 0.25, 0.25, 0.0]
     """
-    models = read_runs(reports)
+    models = drawing.read_runs(reports)
     every = [report for runs in models.values() for report in runs]
-    choice("kind", kind, tuple(KINDS))
-    ax = axes_for("truerank.plot.rank_distribution", ax, height=3.5 + 0.17 * len(models))
+    choice("kind", kind, tuple(metric_table.KINDS))
+    ax = drawing.axes_for("truerank.plot.rank_distribution", ax, height=3.5 + 0.17 * len(models))
     most = _most_candidates(every, side)
     first_ranks = 2 ** np.arange(most.bit_length(), dtype=np.int64)  # of each interval
     edges = np.append(first_ranks, most + 1)
@@ -226,10 +208,9 @@ def rank_distribution(
     steps = {}  # One after the other, so that only one model's ranks are in memory.
     for name, runs in models.items():
         steps[name] = average_runs([_shares(run, side, kind, last_ranks) for run in runs])
-    note = unlike_protocols(every)
-    ticks_apart = math.ceil(len(first_ranks) / count_fitting(ax, f"{most:,}"))
+    ticks_apart = math.ceil(len(first_ranks) / drawing.count_fitting(ax, f"{most:,}"))
     ticks = first_ranks[::ticks_apart].tolist()
-    draw_steps(ax, edges, f"{kind} rank", steps, note, ticks, band=band, chance=chance)
+    draw_steps(ax, edges, f"{kind} rank", steps, every, ticks, band=band, chance=chance)
     ax.set_ylim(bottom=0)
     if not any(len(report.ranks) for report in every):
         ax.set_ylim(top=1)
@@ -283,12 +264,11 @@ def hits_curve(
     >>> dict(zip(line.get_xdata().tolist(), line.get_ydata().tolist()))[3]
     0.75
     """
-    models = read_runs(reports)
+    models = drawing.read_runs(reports)
     every = [report for runs in models.values() for report in runs]
-    choice("kind", kind, tuple(KINDS))
-    ax = axes_for("truerank.plot.hits_curve", ax, height=3.5 + 0.17 * len(models))
-    are_of_tasks = any(report.model.answers is None for report in every)
-    if are_of_tasks:
+    choice("kind", kind, tuple(metric_table.KINDS))
+    ax = drawing.axes_for("truerank.plot.hits_curve", ax, height=3.5 + 0.17 * len(models))
+    if any(report.model.answers is None for report in every):  # one right answer for each task
         most = max(_most_candidates(every, side), 2)
         compute = partial(_hits, side=side, kind=kind)
         label, y_label = f"{kind} rank", "Hits@k"
@@ -306,8 +286,7 @@ def hits_curve(
     ticks = [k for k in numbers if k <= most]
     if most >= 1000:
         ticks = ticks[::3]  # These are the powers of ten alone.
-    note = unlike_protocols(every)
-    draw_steps(ax, cutoffs, label, steps, note, ticks, band=band, chance=chance)
+    draw_steps(ax, cutoffs, label, steps, every, ticks, band=band, chance=chance)
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("k")
     ax.set_ylabel(y_label)
@@ -327,7 +306,7 @@ def average_runs(runs: Sequence[Steps]) -> Steps:
 def _success(report: Report, kind: str, cutoffs: IntArray) -> Steps:
     """Compute the steps of a report of retrieval."""
     # The mean over all orders of ties is what is called realistic here.
-    order: Any = EXPECTED_KIND if kind == DEFAULT_KIND else kind
+    order: Any = metric_table.EXPECTED_KIND if kind == metric_table.DEFAULT_KIND else kind
     answers: Any = report.model.answers
     chance = np.full(len(cutoffs), np.nan)
     if _has_candidates(report):
@@ -373,18 +352,11 @@ def _shares(report: Report, side: str | None, kind: str, cutoffs: IntArray) -> S
     intervals = np.where(is_within_one, intervals_of_best, left_out)
     sums, total = _sums_within(intervals, best.weights, len(cutoffs))
     reached = np.clip(hits.high - np.append(0.0, hits.low[:-1]), 0.0, 1.0)
-    return replace(
-        hits,
-        line=_with_end(np.diff(hits.line, prepend=0.0)),
-        low=_with_end(sums / total),
-        high=_with_end(reached),
-        chance=_with_end(np.diff(hits.chance, prepend=0.0)),
-    )
-
-
-def _with_end(shares: FloatArray) -> FloatArray:
-    """Repeat the last share, which ends its step."""
-    return np.append(shares, shares[-1:])
+    line = np.diff(hits.line, prepend=0.0)
+    chance = np.diff(hits.chance, prepend=0.0)
+    shares = np.array([line, sums / total, reached, chance])
+    line, low, high, chance = np.column_stack([shares, shares[:, -1]])
+    return replace(hits, line=line, low=low, high=high, chance=chance)
 
 
 def _has_candidates(report: Report) -> bool:
@@ -399,7 +371,7 @@ def _format_candidates(candidates: IntArray) -> str:
 
 
 def _most_candidates(reports: Sequence[Report], side: str | None) -> int:
-    samples = (ranks_to_draw(report, side, DEFAULT_KIND) for report in reports)
+    samples = (ranks_to_draw(report, side, metric_table.DEFAULT_KIND) for report in reports)
     return max(int(sample.candidates.max(initial=1)) for sample in samples)
 
 
@@ -418,7 +390,7 @@ def hits_at(sample: Sample, cutoffs: IntArray) -> FloatArray:
     """Return hits@k for all cutoffs k, which ascend: nan where no task has a weight above 0."""
     if sample.tied is not None:  # Each position of a tie has its share.
         shares = [values_of_tasks(METRICS["hits"], sample, k) for k in cutoffs.tolist()]
-        return np.array([weighted_mean(each, sample.weights) for each in shares])
+        return np.array([metric_table.weighted_mean(each, sample.weights) for each in shares])
     intervals = np.searchsorted(cutoffs, sample.ranks)
     sums, total = _sums_within(intervals, sample.weights, len(cutoffs))
     return np.cumsum(sums) / total  # The sums come first, so that it equals the report's value.
@@ -427,13 +399,14 @@ def hits_at(sample: Sample, cutoffs: IntArray) -> FloatArray:
 def chance_hits(sample: Sample, cutoffs: IntArray) -> FloatArray:
     """Return hits@k under chance for all cutoffs."""
     if sample.weights is None:
-        tasks = group_tasks(sample.candidates)
+        tasks = chance_model.group_tasks(sample.candidates)
     else:  # Chance is the same where tasks of one size all have their mean weight.
         sizes, codes, counts = np.unique(sample.candidates, return_inverse=True, return_counts=True)
-        weight_sums = np.bincount(codes, rescale_weights(sample.weights), minlength=len(sizes))
-        tasks = group_tasks((sizes, counts), weights=weight_sums / counts)
+        weights = metric_table.rescale_weights(sample.weights)
+        weight_sums = np.bincount(codes, weights, minlength=len(sizes))
+        tasks = chance_model.group_tasks((sizes, counts), weights=weight_sums / counts)
     hits = METRICS["hits"]
-    moments = [task_moments(hits, k, tasks) for k in cutoffs.tolist()]
+    moments = [chance_model.task_moments(hits, k, tasks) for k in cutoffs.tolist()]
     return np.array([mean for mean, _ in moments])
 
 
@@ -441,7 +414,7 @@ def _sums_within(
     intervals: IntArray, weights: FloatArray | None, m: int
 ) -> tuple[FloatArray, float]:
     """What the tasks in each of m intervals weigh, and all tasks, also those of an interval m."""
-    mass = np.ones(len(intervals)) if weights is None else rescale_weights(weights)
+    mass = np.ones(len(intervals)) if weights is None else metric_table.rescale_weights(weights)
     sums: FloatArray = np.bincount(intervals, mass, m + 1)[:m].astype(np.float64, copy=False)
     return sums, float(mass.sum()) or math.nan
 
@@ -503,12 +476,11 @@ def groups(
     >>> [float(bar.get_width()) for bar in ax.patches]
     [1.5, 4.0]
     """
-    if not isinstance(report, Report):
-        raise InputTypeError("report", expected="a Report", got=type(report).__name__)
+    instance("report", report, Report, "a Report")
     if report.by is None:
         raise InputValueError("report", NO_GROUPS, remedies=[GROUPS])
     positive_integer("most", most)
-    choice("order", order, ORDERS)
+    choice("order", order, ("tasks", "value"))
     key = report.read_key(metric)
     confidence(level)
     values = report.group_values(metric)
@@ -520,9 +492,9 @@ def groups(
         # Groups without a value come last, and those of equal values stay ordered by tasks.
         labels.sort(key=lambda label: (math.isnan(values[label]), sign * values[label]))
     shown = labels[:most]
-    ax = axes_for("truerank.plot.groups", ax, 1.5 + _ROW_HEIGHT * max(len(shown), 2))
+    ax = drawing.axes_for("truerank.plot.groups", ax, 1.5 + _ROW_HEIGHT * max(len(shown), 2))
     widths = np.array([values[label] for label in shown])
-    ax.barh(range(len(shown)), widths, height=0.68, color=COLOURS[5], zorder=1)
+    ax.barh(range(len(shown)), widths, height=0.68, color=drawing.COLOURS[5], zorder=1)
     for row in np.flatnonzero(np.isnan(widths)).tolist():
         ax.text(0, row, " no value", va="center", fontsize="small")
     handles, names = _draw_averages(ax, report, metric)
@@ -542,10 +514,10 @@ def groups(
     numbers = [f"{tasks[label]:\u2007>{digits},}" for label in shown]
     _write_rows(ax, list(map(label_text, shown)), numbers, report.grammar.units)
     ax.set_xlabel(key.title)
-    title = f"{format_count(len(labels), 'group')} by {escape_formulas(report.by)}"
+    title = f"{format_count(len(labels), 'group')} by {drawing.escape_formulas(report.by)}"
     if len(shown) < len(labels):
         title = f"{len(shown):,} of {title}"
-    draw_legend(ax, handles, names, title)
+    drawing.draw_legend(ax, handles, names, title)
     return ax
 
 
@@ -555,10 +527,7 @@ def _draw_averages(ax: Axes, report: Any, metric: str) -> tuple[list[Any], list[
     names = []
     decimals = report.read_key(metric).decimals
     for prefix, name, dash in (("", "micro", "--"), (f"{MACRO}.", MACRO, "-.")):
-        try:
-            value = report[prefix + metric]
-        except UnknownKeyError:  # z has no macro average.
-            continue
+        value = report.get(prefix + metric, math.nan)  # z has no macro average.
         if not math.isnan(value):
             handles.append(ax.axvline(value, color="black", linestyle=dash, linewidth=1))
             names.append(f"{name} {value:.{decimals}f}")
@@ -567,7 +536,7 @@ def _draw_averages(ax: Axes, report: Any, metric: str) -> tuple[list[Any], list[
 
 def _write_rows(ax: Axes, names: Sequence[str], cells: Sequence[str], heading: str) -> None:
     """Name rows from the top down, and write a cell on the right of each, under a heading."""
-    shown_names = [escape_formulas(shorten(name)) for name in names]
+    shown_names = [drawing.escape_formulas(drawing.shorten(name)) for name in names]
     ax.set_yticks(range(len(names)), shown_names, fontsize="small")
     ax.set_ylim(max(len(names) - 1, 0) + 0.6, -0.6)
     ax.tick_params(axis="y", length=0)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from ..errors import InputTypeError, InputValueError
+from ..inputs.checks import instance
 from ..naming import import_extra, printable
 from ..reporting.reports import Report
 
@@ -31,8 +32,8 @@ def axes_for(function: str, ax: Axes | None, height: float) -> Axes:
     figures = import_extra("matplotlib.figure", function, "plot")
     if ax is not None:
         # Others are a figure, the module pyplot, and the array that `subplots` returns.
-        if not isinstance(ax, import_extra("matplotlib.axes", function, "plot").Axes):
-            raise InputTypeError("ax", expected="matplotlib's Axes", got=type(ax).__name__)
+        axes = import_extra("matplotlib.axes", function, "plot")
+        instance("ax", ax, axes.Axes, "matplotlib's Axes")
         figure = ax.figure.figure  # That of a subfigure is the figure around it.
         if figure.get_layout_engine() is None:
             figure.set_layout_engine("constrained")
@@ -136,17 +137,10 @@ def draw_legend(ax: Axes, handles: Sequence[Any], names: Sequence[str], title: s
         letters = min(letters_of_axes, letters_beside_rows)
         columns = int(letters / (max(map(len, names)) + _HANDLE_WIDTH))
         place["ncols"] = max(1, min(columns, len(names)))
-    legend = ax.legend(
-        handles,
-        [" "] * len(names),  # matplotlib would leave out names that begin with an underscore.
-        borderaxespad=0.3,
-        frameon=False,
-        fontsize="small",
-        title=title,
-        title_fontsize="small",
-        alignment="left",
-        **place,
-    )
+    style = {"fontsize": "small", "title_fontsize": "small", "frameon": False, "borderaxespad": 0.3}
+    # matplotlib would leave out names that begin with an underscore.
+    no_names = [" "] * len(names)
+    legend = ax.legend(handles, no_names, title=title, alignment="left", **style, **place)
     for text, name in zip(legend.get_texts(), shown, strict=True):
         text.set_text(name)
 

@@ -17,9 +17,7 @@ from ..arrays.row_keys import digest_rows, distinct, factorize, without
 from ..metrics.keys import ALL_SIDES, NO_ADJUSTMENT, UNPOOLED_SIDE, Key, why_no_value
 from ..metrics.metric_table import DEFAULT_KIND
 from ..naming import format_count, percent, printable, public
-from ..ranks.container import tie_sizes
-from ..ranks.grouping import group_codes
-from ..ranks.joining import count_unfiltered
+from ..ranks import container, grouping, joining
 from ..ranks.labels import DATASET
 from ..ranks.protocol import PROVENANCE
 from ..tables import AsTable, Column, Table
@@ -44,7 +42,6 @@ STANDARD_ERRORS = 6.0
 # A task is saturated if more than this share of its candidates, and more than two, have the best
 # score.
 SATURATED = 0.01
-ONE_RANK = "One rank of each task is known, not what ties with it."
 SHORT_METRICS = ("mrr", "hits@10", "amri")  # A repr shows these.
 # In these words the line above a table says what becomes of right answers that their lists miss.
 MISSES = {"zero": "count as 0", "bounds": "have bounds", "expected": "count by their mean"}
@@ -55,7 +52,7 @@ LAST_SCORES = {"descending": "-inf", "ascending": "inf"}
 # What counted as better, which is said of ranks that are too high.
 ORDERS = {"descending": "higher scores", "ascending": "lower scores"}
 
-# Each check has a message; "{}" is what it measures, in words.
+# What a check says; "{}" is what it measures, in words. A check that is not here says these alone.
 MESSAGES = {
     "misses": "{} are misses, whose target is not in the list: its rank is between the optimistic "
     "and the pessimistic one",
@@ -68,16 +65,12 @@ MESSAGES = {
     "queries": "{} have rows that differ from the first row of their query",
     "saturated": f"more than {percent(SATURATED)} of the candidates have the best score in {{}}",
     "few candidates": f"{{}} have at most {CUTOFF} candidates: hits@{CUTOFF} cannot miss",
-    "unfiltered": "{}",
     "sampled": "the candidates are a sample: among all, ranks are worse; compare only numbers of "
     "the same sample",
     "test candidates": "the candidates are only the entities of the test: smaller tests have "
     "better numbers, except amri",
     "missing rows": "the ranks are a part, {}",
     "missing sides": "the ranks are a part, {}",
-    "missing lists": "{}",
-    "data sets": "{}",
-    "missing answers": "{}",
     "joined queries": "joined tasks have queries of the same name, which count in each: {}",
 }
 # What a check measures: how bad it is (its grade), how many tasks or so it concerns, and words.
@@ -136,7 +129,7 @@ def summarize(report: Report) -> Summary:
     if answers is not None:
         ranks = ranks[answers.is_right]
         candidates = answers.candidates  # A list counts here with all that it misses.
-    tied = tie_sizes(ranks.tied, ranks.listed)
+    tied = container.tie_sizes(ranks.tied, ranks.listed)
     ties = tied[tied > 1]
     counts = None
     if ranks.audit is not None:
@@ -185,8 +178,7 @@ def lines_above(report: Report) -> list[str]:
     words = [tasks]
     if summary.tasks:
         noun = "sampled candidate" if protocol.sampled else "candidate"
-        low = summary.candidates_min
-        words.append(describe_candidates(low, summary.candidates_max, noun))
+        words.append(describe_candidates(summary.candidates_min, summary.candidates_max, noun))
     if protocol.filter == ("unnamed",):  # It was handed over as columns.
         words.append("filtered")
     elif protocol.filter:
@@ -383,7 +375,7 @@ def _tie_lines(report: Report) -> list[str]:
             f"at most, {summary.mean_tie:.3g} on average."
         ]
     if report.protocol.ties is not None:  # Ranks were made by this rule elsewhere.
-        return [ONE_RANK]
+        return ["One rank of each task is known, not what ties with it."]
     if not summary.tasks:
         return []
     if report.protocol.lists is not None:  # The kinds may differ by misses.
@@ -408,7 +400,8 @@ def graded_findings(
         check = partial(_ties, shown_keys=shown_keys) if name == "ties" else CHECKS[name]
         grade, count, words = check(report)
         if grade > THRESHOLDS.get(name, 0.0):
-            graded.append((float(grade), Finding(name, count, MESSAGES[name].format(words))))
+            message = MESSAGES.get(name, "{}").format(words)
+            graded.append((float(grade), Finding(name, count, message)))
     for finding in report._task_findings:
         if not names or finding.name in names:
             graded.append((float(finding.count), finding))
@@ -421,7 +414,7 @@ def graded_findings(
 def _misses(report: Report) -> Measure:
     """Count the targets that are not in their lists."""
     listed = report.ranks.listed
-    return NOTHING if listed is None else _share_of(report, ~listed)
+    return NOTHING if listed is None else _measure_share(report, ~listed)
 
 
 def _constant(report: Report) -> Measure:
@@ -430,7 +423,7 @@ def _constant(report: Report) -> Measure:
     is_constant = (ranks.tied == ranks.candidates) & (ranks.candidates > 1)
     if ranks.listed is not None:
         is_constant &= ranks.listed
-    return _share_of(report, is_constant)
+    return _measure_share(report, is_constant)
 
 
 def _special_scores(name: str, report: Report) -> Measure:
@@ -451,7 +444,7 @@ def _saturated(report: Report) -> Measure:
     """Count the tasks of which many candidates have the best score."""
     audit: Any = report.ranks.audit
     best = audit.at_best  # Two candidates with the best score are only a tie.
-    return _share_of(report, (best > 2) & (best > SATURATED * report.ranks.candidates))
+    return _measure_share(report, (best > 2) & (best > SATURATED * report.ranks.candidates))
 
 
 def _unfiltered(report: Report) -> Measure:
@@ -464,7 +457,7 @@ def _unfiltered(report: Report) -> Measure:
     if not protocol.filter:
         words = "no known answers were left out: those that there are count as wrong"
         return 1.0, len(ranks), words
-    count = count_unfiltered(ranks)
+    count = joining.count_unfiltered(ranks)
     words = (
         f"known answers count as wrong in {count:,} tasks, which left out fewer than there are: "
     )
@@ -505,7 +498,7 @@ def _alike_data_sets(report: Report) -> Measure:
     labels = {name: each.codes for name, each in ranks.labels.items()}
     if DATASET not in labels:
         return NOTHING
-    codes, names = group_codes(ranks, DATASET)
+    codes, names = grouping.group_codes(ranks, DATASET)
     same = [ranks.above, ranks.tied, *(labels[x] for x in labels if x not in (DATASET, "unit"))]
     looks = [(same, "are equal in all rows: is it one file?")]
     if report.unit == "query" and "targets" in labels and (ranks.origins or "unit" not in labels):
@@ -543,12 +536,10 @@ def _missing_rows(report: Report) -> Measure:
 
     Their units are rows of one task or of several.
     """
-    from ..ranks.joining import count_units
-
     ranks = report.ranks
     if not ranks.origins or not len(ranks):
         return NOTHING
-    units_by_task = count_units(ranks)
+    units_by_task = joining.count_units(ranks)
     lacks: Counter[Any] = Counter()
     for task in ranks.origins:
         names = [name for name, x in units_by_task if x == task.fingerprint]
@@ -610,7 +601,7 @@ def describe_rows(rows: IntArray, number: int) -> str:
     return f"{text} (part {rows[0]}::{step})" if is_stride else text
 
 
-def _share_of(report: Report, mask: npt.NDArray[np.bool_]) -> Measure:
+def _measure_share(report: Report, mask: npt.NDArray[np.bool_]) -> Measure:
     """Return the share of the tasks with weight that a mask has, their number, and it in words."""
     weights = report.weights
     has_weight = np.ones(len(mask), np.bool_) if weights is None else weights > 0
@@ -763,7 +754,7 @@ CHECKS: dict[str, Callable[[Report], Measure]] = {
     "rescored": partial(_unlike_scores, "differing", "true candidates"),
     "queries": partial(_unlike_scores, "mismatched", "tasks"),
     "saturated": _saturated,
-    "few candidates": lambda report: _share_of(report, report.ranks.candidates <= CUTOFF),
+    "few candidates": lambda report: _measure_share(report, report.ranks.candidates <= CUTOFF),
     "unfiltered": _unfiltered,
     "sampled": lambda report: (report.protocol.sampled, len(report.ranks), ""),
     "test candidates": _test_candidates,
