@@ -241,6 +241,8 @@ def test_models_and_their_runs_are_one_table(run: Run) -> None:
     models = {"transe-*": [reports["transe-1"], reports["transe-2"]], "rotate": reports["rotate"]}
     content = json.loads(run("evaluate", *line, "--json").out)
     assert content == json.loads(tr.table(models, ["mrr", "hits@1"]).to_json())
+    outcome = run("evaluate", *line, "--output", "rotate.npz", "--force")
+    outcome.refuses(1, "--output: rotate.npz is one of the other files of this line")
     alone = run("evaluate", "transe-*.npz", "--interval", "--digits", 2)
     assert (
         alone.out.split("\n\n")[0]

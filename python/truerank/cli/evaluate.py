@@ -139,8 +139,11 @@ def evaluate(values: Values) -> None:
     if kind == "array":
         evaluate_scores(words, values)
         return
-    models = read_models(match_models(words), values)
+    files = match_models(words)
+    models = read_models(files, values)
     if sum(map(len, models.values())) > 1:
+        for path in itertools.chain.from_iterable(files.values()):
+            options.note_file(path)
         show_models(models, values)
         return
     [[ranks]] = models.values()
