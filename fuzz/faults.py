@@ -77,7 +77,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         (TOKEN_BOUNDS, "value - error, value + error", "value - error / 4, value + error / 4"),
         (TOKEN_BOUNDS, "max(facts.residue, residue)", "max(0.0, residue)"),
         (TOKEN_BOUNDS, "facts.offset += q_.shift_product(row);", ""),
-        (MAXIMA, "if (span.continues) most =", "if (false) most ="),
+        (MAXIMA, "if (span.continues) {", "if (false) {"),
         (MAXIMA, "if (sum != sum) find_nans", "if (false) find_nans"),
         (
             "cpp/engine/tokens/token_scores.hpp",
