@@ -67,7 +67,10 @@ def read_models(files: Mapping[str, Sequence[str]], values: Values) -> dict[str,
     The number of candidates is that of all files of text that lack this column.
     """
     headers = {}
-    for path in itertools.chain.from_iterable(files.values()):
+    paths = list(itertools.chain.from_iterable(files.values()))
+    for path in paths:
+        if len(paths) > 1:  # One alone may be replaced by what is made of it.
+            options.note_file(path)
         kind = options.find_kind("ranks", path)
         if kind not in RANKS:
             raise options.wrong_file("ranks", path, "saved ranks, or ranks in text")
@@ -139,11 +142,8 @@ def evaluate(values: Values) -> None:
     if kind == "array":
         evaluate_scores(words, values)
         return
-    files = match_models(words)
-    models = read_models(files, values)
+    models = read_models(match_models(words), values)
     if sum(map(len, models.values())) > 1:
-        for path in itertools.chain.from_iterable(files.values()):
-            options.note_file(path)
         show_models(models, values)
         return
     [[ranks]] = models.values()
@@ -423,8 +423,6 @@ def describe_losses(losses: Sequence[Values], pair: tr.inference.Comparison) -> 
 
 def _read_ranks(files: Mapping[str, Sequence[str]], values: Values) -> dict[str, list[tr.Ranks]]:
     """Read the ranks of models, which take no options of runs."""
-    for path in itertools.chain.from_iterable(files.values()):
-        options.note_file(path)
     models = read_models(files, values)
     refused = "candidates columns list_columns duplicates order nan gain exclude"
     options.refuse(take(values, refused), SAVED)
