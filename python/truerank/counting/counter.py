@@ -548,8 +548,8 @@ class RankCounter:
         most_candidates = _MOST_CANDIDATES
         if columns is not None:  # The true candidate is not counted yet.
             most_candidates = min(counted.bit_count(), columns - 1)
-        no_counts, _ = self._total
-        self._total = (partial_counts.saved_counts(members, no_counts, most_candidates), counted)
+        counts = partial_counts.saved_counts(members, self._no_counts, most_candidates)
+        self._total = (counts, counted)
 
 
 def _renumber_columns(job: Job, columns: IntArray) -> Job:

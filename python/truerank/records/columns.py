@@ -498,14 +498,13 @@ def read_column(
     if isinstance(elements[0], str):
         is_wrong = [not isinstance(value, str) for value in elements]
     i = is_wrong.index(True)
-    got = f"{elements[i]!r} {where(i)}"
-    if isinstance(elements[i], str) or checks.is_integer(
-        elements[i]
-    ):  # Others are of another type.
+    element = elements[i]
+    got = f"{element!r} {where(i)}"
+    if isinstance(element, str) or checks.is_integer(element):  # Others are of another type.
         expected += ", all of one type"
         got += " (str(...) of each makes labels of all)"
     else:
-        kind = _describe_element(elements[i])
+        kind = _describe_element(element)
         got += f" ({kind})" if kind else ""
     raise InputTypeError(name, expected=expected, got=got, remedies=remedies)
 

@@ -332,9 +332,8 @@ def read_columns(
     if checks.is_frame(table):
         elements = _split_frame(table)
         names = list(table.columns)
-        if checks.named_columns(argument, table) is not checks.NUMBERED and names != list(
-            range(len(names))
-        ):
+        has_names = checks.named_columns(argument, table) is not checks.NUMBERED
+        if has_names and names != list(range(len(names))):
             return elements, names
         if columns is None:
             ways = door.ways_to_name(len(elements))
