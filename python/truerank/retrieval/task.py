@@ -473,26 +473,28 @@ class Task(SidedTask):
             return []
         scores: Any = lists.scores
         lengths = np.diff(lists.indptr)
-        list_of_entry = np.repeat(np.arange(len(lengths)), lengths)
-        places = np.arange(len(list_of_entry))
-        if scores is not None:
-            places = scores if isinstance(lists, Mapping) else as_floats(scores)
         has_entries = lengths > 0
-        is_least_best = scores is None or order == "ascending"
-        find_best = (np.fmin if is_least_best else np.fmax).reduceat
-        best = find_best(places, lists.indptr[:-1][has_entries])
-        (first,) = np.nonzero(places == np.repeat(best, lengths[has_entries]))
+        begins = lists.indptr[:-1][has_entries]
+        if scores is None:
+            is_first = np.zeros(len(lists.ids), np.bool_)
+            is_first[begins] = True
+        else:
+            places = scores if isinstance(lists, Mapping) else as_floats(scores)
+            find_best = (np.fmin if order == "ascending" else np.fmax).reduceat
+            is_first = places == np.repeat(find_best(places, begins), lengths[has_entries])
         own_ids = np.full(len(lengths), -1)
         if isinstance(lists, Mapping):  # Ids number the names here, of which few are looked at.
-            pairs = zip(lists.ids[first].tolist(), list_of_entry[first].tolist(), strict=True)
+            (first,) = np.nonzero(is_first)
+            list_of_first = np.repeat(np.arange(len(lengths)), lengths)[first]
+            pairs = zip(lists.ids[first].tolist(), list_of_first.tolist(), strict=True)
             if not any(lists.names[name] == lists.queries[query] for name, query in pairs):
                 return []
             number_of_name = {name: number for number, name in enumerate(lists.names)}
             own_ids[:] = [number_of_name.get(query, -1) for query in lists.queries]
         else:
             own_ids[rows] = self._own_ids()[self.answers.rows]
-        is_own = lists.ids == own_ids[list_of_entry]
-        number = int(np.count_nonzero(is_own[first]))
+        is_own = lists.ids == np.repeat(own_ids, lengths)
+        number = int(np.count_nonzero(is_own & is_first))
         n_own = int(np.count_nonzero(is_own))
         words = f"{number:,} of {format_count(n_own, 'list')} that hold their query have it first"
         return self._find_itself(words, number if 2 * number >= n_own else 0)
