@@ -1,10 +1,9 @@
 #include "engine/names/lists.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <iterator>
-#include <limits>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "engine/names/hash_table.hpp"
@@ -16,8 +15,10 @@ namespace {
 
 constexpr std::int64_t kChunkEntries = 1 << 14;
 constexpr std::int64_t kMostListsPerChunk = 1 << 12;
+constexpr std::int64_t kMostTableIds = 1 << 18;  // A table of so many is in the cache.
+constexpr std::int64_t kBriefEntries = 1 << 22;  // They take some ten milliseconds.
 
-// The places of the ids of one list.
+// The places of the ids of one list: in a table of all ids where these are few, else by hashing.
 class ListedIds {
     auto is_at(std::int64_t id) const {
         return [this, id](std::int64_t place) { return lists_->column(begin_ + place) == id; };
@@ -25,22 +26,34 @@ class ListedIds {
     const Selection* lists_ = nullptr;
     std::int64_t begin_ = 0;
     PlaceTable places_;
+    std::vector<std::int64_t> last_places_;  // of each id; those before begin_ are of lists that were here earlier
 
   public:
-    // Takes another list, whose ids are then added one after another.
-    void start(const Selection& lists, std::int64_t list) {
+    // Takes another list, behind those before, whose ids below `bound` are then added one after another.
+    void start(const Selection& lists, std::int64_t list, std::int64_t bound) {
         lists_ = &lists;
         begin_ = lists.indptr[list];
-        places_.clear(2 * static_cast<std::size_t>(lists.length(list)));
+        if (bound <= std::min(kMostTableIds, lists.entries)) {
+            last_places_.resize(static_cast<std::size_t>(bound), -1);
+        } else {
+            places_.clear(2 * static_cast<std::size_t>(lists.length(list)));
+        }
     }
     // Adds the id at a place; returns the first place that the list has it at.
     std::int64_t add(std::int64_t id, std::int64_t place) {
-        return begin_ + places_.place_or_add(hash_of(id), place - begin_, is_at(id));
+        if (last_places_.empty()) return begin_ + places_.place_or_add(hash_of(id), place - begin_, is_at(id));
+        std::int64_t& last_place = last_places_[static_cast<std::size_t>(id)];
+        if (last_place < begin_) last_place = place;
+        return last_place;
     }
     // The place of an id, or -1.
     std::int64_t place(std::int64_t id) const {
-        const std::int64_t place = places_.place(hash_of(id), is_at(id));
-        return place < 0 ? -1 : begin_ + place;
+        if (last_places_.empty()) {
+            const std::int64_t place = places_.place(hash_of(id), is_at(id));
+            return place < 0 ? -1 : begin_ + place;
+        }
+        const auto number = static_cast<std::uint64_t>(id);  // another thread may have written to it
+        return number < last_places_.size() && last_places_[number] >= begin_ ? last_places_[number] : -1;
     }
 };
 
@@ -119,7 +132,7 @@ bool find_tasks(const ListCall& call, std::int64_t list, std::int64_t first, std
 // or nothing if it was stopped.
 std::optional<ListFault> enter_ids(const Selection& lists, std::int64_t list, std::int64_t bound, ListedIds& listed,
                                    Stop& stop, bool is_caller) {
-    listed.start(lists, list);
+    listed.start(lists, list, bound);
     if (stop.requested(is_caller, 16)) return std::nullopt;
     const std::int64_t begin = lists.indptr[list], end = lists.indptr[list + 1];
     for (std::int64_t place = begin; place < end; ++place) {
@@ -133,25 +146,6 @@ std::optional<ListFault> enter_ids(const Selection& lists, std::int64_t list, st
     return ListFault{};
 }
 
-void lower_to(std::atomic<std::int64_t>& least, std::int64_t number) {
-    std::int64_t before = least.load();
-    while (number < before && !least.compare_exchange_weak(before, number)) {
-    }
-}
-
-// Appends what a chunk of lists, from `first` up to but not including `last`, filters. So far, `shared` has the number
-// of a task's list in the chunk.
-void append_filtered(const ListCall& call, std::int64_t first, std::int64_t last, const FilteredPlaces& of_chunk,
-                     FilteredPlaces& filtered) {
-    const std::int64_t places_before = filtered.indptr.back(), lists_before = std::ssize(filtered.indptr) - 1;
-    for (std::size_t i = 1; i < of_chunk.indptr.size(); ++i) {
-        filtered.indptr.push_back(places_before + of_chunk.indptr[i]);
-    }
-    filtered.places.insert(filtered.places.end(), of_chunk.places.begin(), of_chunk.places.end());
-    const std::int64_t end = call.first_task_from(last);
-    for (std::int64_t task = call.first_task_from(first); task < end; ++task) call.arrays.shared[task] += lists_before;
-}
-
 }  // namespace
 
 ListFault find_listed(const Selection& lists, std::int64_t bound, const ListTasks& tasks, const Selection& filter,
@@ -159,17 +153,16 @@ ListFault find_listed(const Selection& lists, std::int64_t bound, const ListTask
     const std::int64_t mean_length = std::max<std::int64_t>(1, lists.entries / std::max<std::int64_t>(1, lists.size));
     const std::int64_t per_chunk = std::clamp<std::int64_t>(kChunkEntries / mean_length, 1, kMostListsPerChunk);
     const std::int64_t chunks = divide_up(lists.size, per_chunk);
-    const Team team(chunks < 4 ? 1 : threads, chunks);
+    const Duration duration = lists.entries < kBriefEntries ? Duration::brief : Duration::any;
+    const Team team(chunks < 4 ? 1 : threads, chunks, duration);
     std::vector<ListWorker> workers(static_cast<std::size_t>(team.size()));
     std::vector<FilteredPlaces> filtered_of(static_cast<std::size_t>(chunks));
     std::vector<ListFault> faults(static_cast<std::size_t>(chunks));
-    std::atomic<std::int64_t> first_fault{std::numeric_limits<std::int64_t>::max()};  // its chunk
     const ListCall call{lists, tasks, filter, arrays};
     for (auto* const counts : {arrays.filtered, arrays.before, arrays.places, arrays.shared}) {
         std::fill_n(counts, tasks.size, 0);
     }
     parallel_for(team, chunks, interrupted, [&](std::int64_t chunk, int id, Stop& stop) {
-        if (chunk > first_fault.load(std::memory_order_relaxed)) return;
         const auto c = static_cast<std::size_t>(chunk);
         ListWorker& worker = workers[static_cast<std::size_t>(id)];
         const std::int64_t first = chunk * per_chunk, last = std::min(lists.size, first + per_chunk);
@@ -177,10 +170,8 @@ ListFault find_listed(const Selection& lists, std::int64_t bound, const ListTask
         for (std::int64_t list = first; list < last; ++list) {
             const std::optional<ListFault> fault = enter_ids(lists, list, bound, worker.listed, stop, id == 0);
             if (!fault) return;  // it was stopped
-            if (fault->place >= 0) {
-                faults[c] = *fault;
-                return lower_to(first_fault, chunk);
-            }
+            faults[c] = *fault;
+            if (fault->place >= 0) return;
             const std::int64_t first_of_list = task;
             while (task < tasks.size && tasks.lists[task] == list) ++task;
             if (!find_tasks(call, list, first_of_list, task, worker, filtered_of[c], stop, id == 0)) return;
@@ -194,7 +185,15 @@ ListFault find_listed(const Selection& lists, std::int64_t bound, const ListTask
     filtered.places.reserve(total);
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
         const FilteredPlaces of_chunk = std::move(filtered_of[static_cast<std::size_t>(chunk)]);  // and then freed
-        append_filtered(call, chunk * per_chunk, (chunk + 1) * per_chunk, of_chunk, filtered);
+        // So far, `shared` has the number of a task's list in the chunk.
+        const std::int64_t places_before = filtered.indptr.back(), lists_before = std::ssize(filtered.indptr) - 1;
+        const std::int64_t end = call.first_task_from((chunk + 1) * per_chunk);
+        for (std::int64_t task = call.first_task_from(chunk * per_chunk); task < end; ++task) {
+            arrays.shared[task] += lists_before;
+        }
+        const auto lists_of_chunk = std::span(of_chunk.indptr).subspan(1);
+        for (const std::int64_t end_of_list : lists_of_chunk) filtered.indptr.push_back(places_before + end_of_list);
+        filtered.places.insert(filtered.places.end(), of_chunk.places.begin(), of_chunk.places.end());
     }
     return {};
 }

@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from .. import _core
-from ..arrays.row_keys import factorize, row_keys
+from ..arrays.row_keys import cut_blocks, factorize, row_keys
 from ..errors import InputTypeError, InputValueError, Option, argument_names
-from ..inputs.array_likes import array_shape, as_array, as_scores, native_indices, refuse_rounded
+from ..inputs.array_likes import (
+    array_shape,
+    as_array,
+    as_scores,
+    default_arithmetic,
+    native_indices,
+    refuse_rounded,
+)
 from ..inputs.checks import check_shape, forbidden_nan, integer, signed_ids, without_index
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import PLAIN, ListOptions, RuleOptions, Rules, read_rules, with_options
@@ -28,6 +35,7 @@ from .partial_counts import (
     first_forbidden_nan,
     native_scores,
     read_true_scores,
+    zero_counts,
 )
 
 if TYPE_CHECKING:
@@ -401,23 +409,20 @@ def _counts_by_order(
     end = lists.indptr[rows + 1]
     are_listed = positions["target"] >= 0
     n_before = np.where(are_listed, positions["target"], end) - begin
-    zeros = np.zeros_like(begin)
-    return {
+    return zero_counts(len(rows), PLAIN) | {
         "above": n_before - positions["n_filtered_before"],
-        "tied": zeros,
         "candidates": end - begin - positions["n_filtered_listed"] - are_listed,
-        "nan": zeros,
-        "differing": zeros,
     }
 
 
+@default_arithmetic()
 def _counts_by_score(
     lists: CandidateLists, scores: _core.Scores, job: Job, positions: Mapping[str, IntArray]
 ) -> tuple[_core.Scores, dict[str, IntArray]]:
     """Return the score of each target, and counts of what is listed, compared with it.
 
-    All lists become one row of scores, in which the candidates of a task are the range of its list,
-    and a position is a column. The score of a target that is a miss (-1) is 0, and has no meaning.
+    The score of a target that is a miss (-1) is 0, and has no meaning. Where lists have the best
+    first, positions tell what is above, but for targets whose neighbours have the same score.
     """
     target_positions = positions["target"]
     are_listed = target_positions >= 0
@@ -427,23 +432,74 @@ def _counts_by_score(
     task = first_forbidden_nan(true_scores, job.rules.nan)
     if task >= 0:
         raise _nan_error(lists, int(target_positions[task]), job.rules.nan)
+    if not _are_in_order(lists.indptr, scores, job.rules):
+        every_task = slice(None)
+        return true_scores, _count_tasks(lists, scores, job, positions, true_scores, every_task)
+    counts = _counts_by_order(lists, job, positions)
+    if job.rules.is_ascending:  # "above" counts the greater scores, which come later.
+        counts["above"] = counts["candidates"] - counts["above"]
+    (listed_tasks,) = np.nonzero(are_listed)
+    are_tied = np.zeros(len(listed_tasks), np.bool_)
+    for step in (-1, 1):  # Neighbours in another list do no harm: these tasks are counted, too.
+        neighbours = target_positions[listed_tasks] + step
+        are_tied |= scores.array.take(neighbours, mode="wrap") == values[listed_tasks]
+    tied_tasks = listed_tasks[are_tied]
+    if len(tied_tasks):
+        counts_of_tied = _count_tasks(lists, scores, job, positions, true_scores, tied_tasks)
+        for name in ("above", "tied"):
+            counts[name][tied_tasks] = counts_of_tied[name]
+    return true_scores, counts
+
+
+def _are_in_order(indptr: IntArray, scores: _core.Scores, rules: Rules) -> bool:
+    """Whether each list has the best score first, and no NaN; False of dtypes numpy lacks."""
+    array = scores.array
+    if array.dtype.name != scores.dtype or not len(array):
+        return False
+    is_step = np.greater_equal if rules.is_ascending else np.less_equal
+    begins = indptr[:-1][np.diff(indptr) > 0]
+    starts = begins[1:]  # The step to one of these is from another list.
+    with np.errstate(invalid="ignore"):  # One of the NaN may be a signalling one.
+        has_numbers = (array[begins] == array[begins]).all()
+        n_steps = -int(np.count_nonzero(is_step(array[starts], array[starts - 1])))
+        for block in cut_blocks(len(array) - 1):
+            n_steps += int(np.count_nonzero(is_step(array[1:][block], array[:-1][block])))
+    return bool(has_numbers) and n_steps == len(array) - len(begins)
+
+
+def _count_tasks(
+    lists: CandidateLists,
+    scores: _core.Scores,
+    job: Job,
+    positions: Mapping[str, IntArray],
+    true_scores: _core.Scores,
+    tasks: slice | IntArray,
+) -> dict[str, IntArray]:
+    """Count what is listed, compared with the true scores of some tasks.
+
+    All lists become one row of scores, in which the candidates of a task are the range of its list,
+    and a position is a column.
+    """
     filtered = None
     if positions["n_filtered_listed"].any():
         filtered = _core.Selection(
-            positions["filter_indptr"], positions["filter_indices"], positions["filter_lists"]
+            positions["filter_indptr"],
+            positions["filter_indices"],
+            positions["filter_lists"][tasks],
         )
+    targets = np.where(positions["target"] >= 0, positions["target"], NO_COLUMN)[tasks]
     in_one_row = replace(
         job,
-        rows=np.zeros_like(target_positions),
-        targets=np.where(are_listed, target_positions, NO_COLUMN),
+        rows=np.zeros_like(targets),
+        targets=targets,
         filter=filtered,
-        candidates=_core.Selection.of_ranges(lists.indptr, job.all_rows),
-        true_scores=true_scores.array,
+        candidates=_core.Selection.of_ranges(lists.indptr, job.all_rows[tasks]),
+        true_scores=true_scores.array[tasks],
     )
     counts = in_one_row.count(scores)
     if counts.fault is not None:
         raise _nan_error(lists, counts.fault.column, job.rules.nan)
-    return true_scores, counts.arrays
+    return counts.arrays
 
 
 def _with_unlisted(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.row_keys import factorize, row_keys
+from ..arrays.row_keys import factorize, row_keys, sorted_with_order
 from ..errors import InputValueError, Option, warn_user
 from ..inputs.array_likes import checked_weights, read_only
 from ..inputs.checks import choice, instance
@@ -93,8 +93,8 @@ class Answers:
             # The answers of each one's query, and those of it that have at least its gain.
             counts = {"answers": self.numbers[self.codes]}
             if ranks.gains is not None:
-                keys_of_answers = row_keys([self.codes, falling_order(ranks.gains)])
-                as_good = np.searchsorted(np.sort(keys_of_answers), keys_of_answers, "right")
+                grades = factorize(self.codes, falling_order(ranks.gains))  # of each query
+                as_good = np.cumsum(grades.counts())[grades.codes]
                 counts["as_good"] = as_good - self._bounds_of_queries[self.codes]
             ranks = ranks._with(counts)
         self.is_right = np.ones(len(ranks), np.bool_)
@@ -125,7 +125,7 @@ class Answers:
         is_beyond = is_missed & (misses == "zero")
         gain_order = falling_order(gains)
         columns = [self.codes, is_beyond.astype(np.int64), ranks.above, gain_order]
-        order = np.argsort(row_keys(columns), kind="stable")
+        _, order = sorted_with_order(row_keys(columns))
         tied, candidates, last_places = self._count_with_missed(ranks, is_missed)
         candidates = candidates[order]
         self._query = self.codes[order]
@@ -351,7 +351,7 @@ class Answers:
             return self._above, self._gain, np.zeros(len(positions), np.bool_)
         if order == "optimum":
             above = positions - np.repeat(self._bounds_of_queries[:-1], self.numbers)
-            by_gain = np.argsort(row_keys([self._query, self._gain_order]), kind="stable")
+            _, by_gain = sorted_with_order(row_keys([self._query, self._gain_order]))
             return above, self._gain[by_gain], np.ones(len(positions), np.bool_)
         above = self._above + self._place_in_tie
         gain = self._gain

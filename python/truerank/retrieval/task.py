@@ -475,17 +475,16 @@ class Task(SidedTask):
         lengths = np.diff(lists.indptr)
         has_entries = lengths > 0
         begins = lists.indptr[:-1][has_entries]
-        if scores is None:
-            is_first = np.zeros(len(lists.ids), np.bool_)
-            is_first[begins] = True
-        else:
+        first = begins
+        if scores is not None:
             places = scores if isinstance(lists, Mapping) else as_floats(scores)
             find_best = (np.fmin if order == "ascending" else np.fmax).reduceat
-            is_first = places == np.repeat(find_best(places, begins), lengths[has_entries])
+            best = find_best(places, begins)
+            (first,) = np.nonzero(places == np.repeat(best, lengths[has_entries]))
+        n_first = np.diff(np.searchsorted(first, lists.indptr))  # several if the best are tied
         own_ids = np.full(len(lengths), -1)
         if isinstance(lists, Mapping):  # Ids number the names here, of which few are looked at.
-            (first,) = np.nonzero(is_first)
-            list_of_first = np.repeat(np.arange(len(lengths)), lengths)[first]
+            list_of_first = np.repeat(np.arange(len(lengths)), n_first)
             pairs = zip(lists.ids[first].tolist(), list_of_first.tolist(), strict=True)
             if not any(lists.names[name] == lists.queries[query] for name, query in pairs):
                 return []
@@ -493,9 +492,10 @@ class Task(SidedTask):
             own_ids[:] = [number_of_name.get(query, -1) for query in lists.queries]
         else:
             own_ids[rows] = self._own_ids()[self.answers.rows]
-        is_own = lists.ids == np.repeat(own_ids, lengths)
-        number = int(np.count_nonzero(is_own & is_first))
-        n_own = int(np.count_nonzero(is_own))
+        number = int(np.count_nonzero(lists.ids[first] == np.repeat(own_ids, n_first)))
+        if not number:
+            return []
+        n_own = int(np.count_nonzero(lists.ids == np.repeat(own_ids, lengths)))
         words = f"{number:,} of {format_count(n_own, 'list')} that hold their query have it first"
         return self._find_itself(words, number if 2 * number >= n_own else 0)
 
