@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import signal
 from pathlib import Path
@@ -24,6 +25,7 @@ from support.refusals import refusal, refused
 from truerank import _core
 
 Array = Any
+ORDERS = ("descending", "ascending")
 DTYPES = ("float16", "float32", "float64", "int8", "uint64", ">f4")
 VALUES = (0.0, -0.0, 1.0, 2.0, np.inf, -np.inf, np.nan, np.nan)
 
@@ -68,7 +70,10 @@ def problems(draw: st.DrawFn, *, errors: bool) -> Problem:
         if draw(st.booleans()):  # few filters, which tasks of a list share
             of_task = st.sampled_from(draw(st.lists(of_task, min_size=1, max_size=2)))
         keywords["filter"] = draw(st.lists(of_task, min_size=tasks, max_size=tasks))
-    keywords["order"] = draw(st.sampled_from(("descending", "ascending")))
+    keywords["order"] = draw(st.sampled_from(ORDERS))
+    if scores is not None and draw(st.booleans()):  # the best is first, or last
+        falls = draw(st.booleans())
+        scores = [sorted(one, reverse=falls) for one in scores]
     keywords["nan"] = draw(st.sampled_from(("raise", "worst", "worst", "omit")))
     form = draw(st.sampled_from(("padded", "ragged", "lists", "arrays")))
     if any(-1 in one for one in ids):
@@ -150,10 +155,46 @@ def test_long_lists_and_long_filters() -> None:
         assert found == expected
 
 
+@pytest.mark.threads
+@pytest.mark.parametrize("candidates", [12_000, 90_000])  # fewer than entries, and more
+def test_many_lists_are_counted_alike_by_any_number_of_threads(candidates: int) -> None:
+    """Ids are found in a table of all, or by hashing; scores are in order, or are not."""
+    rng = np.random.default_rng(7)
+    lists, width = 8, 10_000
+    ids = np.array([rng.choice(candidates, width, replace=False) for _ in range(lists)])
+    rows = np.repeat(np.arange(lists), 6)
+    targets = rng.integers(0, candidates, len(rows))
+    targets[::2] = ids[rows[::2], rng.integers(0, width, len(rows[::2]))]
+    filter = rng.integers(0, candidates, (len(rows), 5)).tolist()
+    given: dict[str, Any] = {"rows": rows, "candidates": candidates, "filter": filter}
+    levels = rng.integers(0, 5_000, (lists, width)).astype(np.float32)
+    for scores, order in itertools.product((levels, -np.sort(-levels), None), ORDERS):
+        given["order"] = order
+        values = None if scores is None else scores.tolist()
+        expected = oracle.count(ids.tolist(), values, targets.tolist(), **given)
+        for threads in (1, 2, 5):
+            ranks = tr.rank_lists(ids, scores, targets, threads=threads, **given)
+            columns = (ranks.above, ranks.tied, ranks.candidates, ranks.listed)
+            rows_of_ranks = zip(*(column.tolist() for column in columns), strict=True)
+            assert [oracle.Counted(*row) for row in rows_of_ranks] == expected
+    ids[[3, 6], 30] = ids[[3, 6], 20]
+    for threads in (1, 2, 5):
+        words = "in list 3, at positions 20 and 30"
+        refusal(ValueError, words, tr.rank_lists, ids, None, targets, threads=threads, **given)
+
+
+def test_a_fall_from_list_to_list_is_none_within_a_list() -> None:
+    ranks = tr.rank_lists([[0, 1], [0, 1]], [[2, 3], [1, 0]], [0, 0], candidates=2)
+    assert ranks.above.tolist() == [1, 0]
+
+
 def test_bfloat16_is_what_dtype_says() -> None:
     bits = np.array([[0x3F80, 0x4000, 0xBF80]], np.uint16)  # 1, 2, -1
     ranks = tr.rank_lists([[0, 1, 2]], [bits[0]], [0], candidates=4, dtype="bfloat16")
     assert (ranks.above.tolist(), ranks.protocol.dtype) == ([1], "bfloat16")
+    falling_bits = np.sort(bits)[:, ::-1]  # of -1, 2, 1
+    ranks = tr.rank_lists([[0, 1, 2]], [falling_bits[0]], [0], candidates=4, dtype="bfloat16")
+    assert ranks.above.tolist() == [2]
 
 
 def test_pads_of_unsigned_ids_are_what_minus_one_becomes() -> None:

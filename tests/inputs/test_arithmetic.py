@@ -53,6 +53,8 @@ RNG = np.random.default_rng(14)
 NARROW = (RNG.integers(-9, 10, (6, 8)) * 1e-42).astype(np.float32)
 WIDE = RNG.integers(-9, 10, (6, 8)) * 1e-320
 TARGETS = RNG.integers(0, 8, 6)
+IDS = RNG.permuted(np.tile(np.arange(8), (6, 1)), axis=1)
+FALLING = {scores.dtype: -np.sort(-scores) for scores in (NARROW, WIDE)}
 Q, E = RNG.standard_normal((2, 5, 4)).astype(np.float32)
 TINY = RNG.integers(-9, 10, 5) * 1e-42  # normal numbers in float64, not in float32
 
@@ -75,6 +77,8 @@ def conventions(scores: Any) -> list[Any]:
 CASES: dict[str, Callable[[Any], Any]] = {
     "rank": lambda s: tr.rank(s, TARGETS),
     "RankCounter": counted_by_blocks,
+    "lists": lambda s: tr.rank_lists(IDS, s, TARGETS, candidates=8),
+    "lists in order": lambda s: tr.rank_lists(IDS, FALLING[s.dtype], TARGETS, candidates=8),
     "rank_against": lambda s: tr.rank_against(s[:, 0], s[:, 1:]),
     "scores": lambda s: [tr.score_embeddings(s, s, similarity=n) for n in ("l1", "cosine")],
     "bias": lambda s: tr.score_embeddings(Q * 0, E, bias=TINY),

@@ -128,8 +128,7 @@ bool find_tasks(const ListCall& call, std::int64_t list, std::int64_t first, std
     return true;
 }
 
-// Enters the ids of a list in the table. Returns the first that is outside of the bound or a repeat, if there is one,
-// or nothing if it was stopped.
+// Enters the ids of a list in the table. Returns the first that is out of range or a repeat; nothing if it was stopped.
 std::optional<ListFault> enter_ids(const Selection& lists, std::int64_t list, std::int64_t bound, ListedIds& listed,
                                    Stop& stop, bool is_caller) {
     listed.start(lists, list, bound);

@@ -51,7 +51,9 @@ Cut cut_rows(const RowProblem<T>& p, std::int64_t row_bytes, std::int64_t groups
     const std::int64_t bytes_at_once = row_bytes * groups_at_once;
     const bool is_long = !p.has_own_lists() && bytes_at_once >= 2 * measured::kChunkBytes;
     if (is_long) return {groups_at_once, divide_up(bytes_at_once, measured::kChunkBytes)};
-    return {groups_at_once * std::max<std::int64_t>(1, measured::kChunkBytes / bytes_at_once)};
+    // Rows that several tasks read are more work: threads end at the same time if a chunk has fewer of them.
+    const std::int64_t chunk_bytes = measured::kChunkBytes / (p.has_single_tasks() ? 1 : 8);
+    return {groups_at_once * std::max<std::int64_t>(1, chunk_bytes / bytes_at_once)};
 }
 
 // Whether tasks that have rows of their own share so many candidates that whole rows are read.

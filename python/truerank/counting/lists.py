@@ -11,14 +11,7 @@ import numpy as np
 from .. import _core
 from ..arrays.row_keys import cut_blocks, factorize, row_keys
 from ..errors import InputTypeError, InputValueError, Option, argument_names
-from ..inputs.array_likes import (
-    array_shape,
-    as_array,
-    as_scores,
-    default_arithmetic,
-    native_indices,
-    refuse_rounded,
-)
+from ..inputs.array_likes import array_shape, as_array, as_scores, native_indices, refuse_rounded
 from ..inputs.checks import check_shape, forbidden_nan, integer, signed_ids, without_index
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import PLAIN, ListOptions, RuleOptions, Rules, read_rules, with_options
@@ -415,7 +408,6 @@ def _counts_by_order(
     }
 
 
-@default_arithmetic()
 def _counts_by_score(
     lists: CandidateLists, scores: _core.Scores, job: Job, positions: Mapping[str, IntArray]
 ) -> tuple[_core.Scores, dict[str, IntArray]]:
