@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
+import mmap
 import os
 import sys
 import warnings
@@ -141,7 +143,32 @@ def test_hints_are_given_where_a_file_is_not_in_memory(
     with open_scores(tmp_path / "a.npy") as store:
         store.take(np.array([2, 0]), np.array([1, 4]))
     expected = [(128 + 4 * place, 4, os.POSIX_FADV_WILLNEED) for place in (4, 11)]
+    expected.append((0, 128 + 4 * 12 + mmap.PAGESIZE, os.POSIX_FADV_DONTNEED))
     assert hints == ([] if is_cached else expected)
+
+
+@on_linux
+def test_single_scores_of_a_cold_file_leave_it_cold(tmp_path: Path) -> None:
+    """Where a page stays in the page cache, it has no huge one there when all is read later."""
+    array = scores(300, 9000, "f4")
+    path = write_npy(tmp_path / "a.npy", array)
+
+    def count_cached_pages() -> int:
+        data = np.memmap(path, np.uint8, "r")
+        is_cached = np.zeros(data.size // mmap.PAGESIZE + 1, np.uint8)
+        places = ctypes.c_void_p(data.ctypes.data), ctypes.c_size_t(data.size)
+        assert not ctypes.CDLL(None).mincore(*places, ctypes.c_void_p(is_cached.ctypes.data))
+        return int((is_cached & 1).sum())
+
+    with open(path, "rb") as file, open_scores(path) as store:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        cached_before = count_cached_pages()
+        if cached_before > 30:
+            pytest.skip("this file system keeps its files in memory")
+        every = np.arange(300)
+        assert_bytes(store.take(every, every * 29), array[every, every * 29])
+        assert count_cached_pages() <= 30 + cached_before
 
 
 @on_linux

@@ -444,16 +444,23 @@ def read_single_scores(file: BinaryFile, offsets: Array, carrier: np.dtype[Any])
     descriptor, size = file.fileno(), carrier.itemsize
     for first in range(0, len(order), _PREFETCHED_READS):
         group = offsets[order[first : first + _PREFETCHED_READS]].tolist()
+        is_prefetched = False
         with suppress(OSError, AttributeError):  # Not every system takes such hints.
             if not _is_cached(descriptor, group[-1]):
                 for offset in group:  # The system can fetch them all at once.
                     os.posix_fadvise(descriptor, offset, size, os.POSIX_FADV_WILLNEED)
-        if hasattr(os, "pread"):
-            data += b"".join([os.pread(descriptor, size, offset) for offset in group])
+                is_prefetched = True
+        if not hasattr(os, "pread"):
+            for offset in group:
+                file.seek(offset)
+                data += file.read(size)
             continue
-        for offset in group:
-            file.seek(offset)
-            data += file.read(size)
+        data += b"".join([os.pread(descriptor, size, offset) for offset in group])
+        if is_prefetched:  # Single pages in the page cache would keep huge ones from their places.
+            page_bytes = os.sysconf("SC_PAGE_SIZE")
+            start = group[0] // page_bytes * page_bytes
+            length = group[-1] + size - start + page_bytes
+            os.posix_fadvise(descriptor, start, length, os.POSIX_FADV_DONTNEED)
     out = np.empty(len(offsets), carrier.newbyteorder("="))
     out[order] = np.frombuffer(data.ljust(out.nbytes, b"\0"), carrier)
     return out
