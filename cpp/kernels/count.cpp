@@ -6,27 +6,6 @@
 namespace truerank {
 namespace {
 
-// Whether a few floats or doubles, or sums that they are in, are NaN: it takes less time than to ask each.
-template <class T>
-TRUERANK_INLINE bool has_nan_sum(const T* scores, std::size_t n) {
-    using L = Lanes<T>;
-    typename L::Scores sum[4] = {};
-    std::size_t i = 0;
-    for (; i + 4 * L::size <= n; i += 4 * L::size) {
-#pragma GCC unroll 4
-        for (std::size_t u = 0; u < 4; ++u) sum[u] += L::load(scores + i + u * L::size);
-    }
-    for (; i + L::size <= n; i += L::size) sum[0] += L::load(scores + i);
-    if (i < n) {
-        T copy[L::size];
-        typename L::Counts valid;
-        sum[1] += L::load(L::tail(scores, n, n - i, copy, valid));
-    }
-    typename L::Counts nan = {};
-    L::add(nan, L::is_nan_score(sum[0] + sum[1] + (sum[2] + sum[3])));
-    return L::sum(nan) != 0;
-}
-
 // How the NaN among scores are counted.
 enum class Nans {
     // Each score is asked.
@@ -120,12 +99,10 @@ TRUERANK_INLINE std::int64_t count_one_in(const T* scores, std::size_t n, T true
         std::int64_t tied = sums.second, some_nans = sums.third;
         if constexpr (nans_are == Nans::rest) {
             tied = static_cast<std::int64_t>(i - start) - sums.first - sums.second;
-            if (tied > has_true_score && has_nan_sum(scores + start, i - start)) {
-                some_nans = nan_among(scores + start, i - start);
-            }
+            if (tied > has_true_score) some_nans = count_where(scores + start, i - start, L::is_nan_score);
             tied -= some_nans;
         } else if constexpr (nans_are == Nans::summed) {
-            if (some_nans != 0) some_nans = nan_among(scores + start, i - start);
+            if (some_nans != 0) some_nans = count_where(scores + start, i - start, L::is_nan_score);
         }
         counts->tied += tied;
         nans += some_nans;
@@ -259,41 +236,66 @@ bool count_rows(const void* from, std::size_t n, std::size_t rows, std::size_t s
     return all_nans != 0;
 }
 
-// Returns the best of `best` and the keys, and adds to `equal` how many of these equal it. In ascending order the key
-// of the lowest number is first subtracted from all, as unsigned integers: those of NaN, which are below it, wrap round
-// to the top, and are never least.
-template <class K>
-K best_key(const K* keys, std::size_t n, bool ascending, K lowest, K best, std::int64_t* equal) {
-    using Counter = std::make_unsigned_t<K>;
-    if (ascending) {
-        const auto less_lowest = [lowest](K key) {
-            return static_cast<Counter>(static_cast<Counter>(key) - static_cast<Counter>(lowest));
-        };
-        Counter least = less_lowest(best);
-        for (std::size_t j = 0; j < n; ++j) {
-            const Counter number = less_lowest(keys[j]);
-            least = number < least ? number : least;
+// The keys of the least and the greatest score, but for NaN; the other end of the order where there is none. Meanwhile
+// what is at the address `ahead` is prefetched, so that memory works while this computes.
+template <class T>
+TRUERANK_INLINE std::pair<Key<T>, Key<T>> extreme_keys(const T* scores, std::size_t n, std::uintptr_t ahead) {
+    using L = Lanes<T>;
+    using Number = std::conditional_t<is_float16<T>, Key<T>, T>;
+    const typename L::Scores top = L::broadcast_of(Order<T>::top()), bottom = L::broadcast_of(Order<T>::bottom());
+    typename L::Scores least = top, greatest = bottom;
+    const auto take_vector = [&](const T* from) __attribute__((always_inline)) {
+        const typename L::Scores vector = L::load(from);
+        greatest = greater_of(greatest, vector);
+        if constexpr (is_float16<T>) {
+            least = less_of(least, vector < bottom ? top : vector);  // keys of NaN are below all others
+        } else {
+            least = less_of(least, vector);
         }
-        best = static_cast<K>(static_cast<Counter>(least + static_cast<Counter>(lowest)));
-    } else {
-        for (std::size_t j = 0; j < n; ++j) best = keys[j] > best ? keys[j] : best;
+    };
+    std::size_t i = 0;
+#pragma GCC unroll 4
+    for (; i + L::size <= n; i += L::size) {
+        prefetch(ahead + i * sizeof(T));
+        take_vector(scores + i);
     }
-    for (std::size_t j = 0; j < n; ++j) *equal += keys[j] == best ? 1 : 0;
-    return best;
+    if (i < n) {
+        T copy[L::size];
+        std::fill_n(copy, L::size, scores[i]);
+        std::memcpy(copy, scores + i, (n - i) * sizeof(T));
+        take_vector(copy);
+    }
+    const Number lowest = reduce<Number>(least, less_of), highest = reduce<Number>(greatest, greater_of);
+    if constexpr (is_float16<T>) {
+        return {lowest, highest};
+    } else {
+        return {Order<T>::key(lowest), Order<T>::key(highest)};
+    }
 }
 
 template <class T>
-void best_of(const void* from, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count) {
-    const auto* const scores = static_cast<const T*>(from);
-    constexpr std::size_t chunk = measured::kCachedKeys<T>;
-    alignas(kLine) Key<T> keys[chunk];
+void audit(const void* from, std::size_t n, bool ascending, Key<T>* best, std::int64_t* at_best,
+           std::int64_t* infinities) {
+    using L = Lanes<T>;
+    constexpr std::size_t chunk = std::min(measured::kSummedBytes / sizeof(T), L::max_additions * L::size);
+    const std::uintptr_t ahead = address_after(from, n * sizeof(T));
     for (std::size_t i = 0; i < n; i += chunk) {
+        const T* const scores = static_cast<const T*>(from) + i;
         const std::size_t m = std::min(chunk, n - i);
-        write_keys(scores + i, m, keys);
-        std::int64_t equal = 0;
-        const Key<T> new_best = best_key(keys, m, ascending, Order<T>::bottom(), *best, &equal);
-        *count = equal + (new_best == *best ? *count : 0);
-        *best = new_best;
+        const auto count_equal = [&](Key<T> key) {
+            const typename L::Scores equal = L::broadcast_of(key);
+            return count_where(scores, m, [&](const auto& vector) { return vector == equal; });
+        };
+        const auto [least, greatest] = extreme_keys(scores, m, ahead + i * sizeof(T));
+        const Key<T> best_here = ascending ? least : greatest;
+        if (ascending ? best_here < *best : best_here > *best) {
+            *best = best_here;
+            *at_best = 0;
+        }
+        // Where a chunk has none, it is not read again.
+        if (best_here == *best) *at_best += count_equal(*best);
+        if (has_nan<T> && least == Order<T>::bottom()) *infinities += count_equal(least);
+        if (has_nan<T> && greatest == Order<T>::top()) *infinities += count_equal(greatest);
     }
 }
 
@@ -349,7 +351,7 @@ constexpr ScoreKernels<T> kTable = {{.count_one = count_one<T>,
                                      .count_rows = count_rows<T>,
                                      .count_several = count_several<T>,
                                      .scratch_size = scratch_size<T>,
-                                     .best = best_of<T>,
+                                     .audit = audit<T>,
                                      .count_columns = count_columns<T>,
                                      .lane_multiple = kBytes / sizeof(T),
                                      .max_lanes = measured::kColumnBytes / sizeof(T),

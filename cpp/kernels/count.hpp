@@ -166,9 +166,11 @@ struct CountKernels {
                                   PartialCounts* counts, std::int64_t* scratch);
     std::size_t (*scratch_size)(std::size_t true_scores);
 
-    // Raises `best`, a key, to that of the best score (or lowers it to that, in ascending order), and keeps `count`,
-    // the number of scores that equal it. Callers start from order.bottom (or top) and 0. A NaN is never best.
-    void (*best)(const void* scores, std::size_t n, bool ascending, Key<Bits>* best, std::int64_t* count);
+    // Raises `best`, a key, to that of the best score (or lowers it to that, in ascending order), and keeps `at_best`,
+    // the number of scores that equal it. Callers start from order.bottom (or top) and 0. A NaN is never best. Adds the
+    // number of infinities of either sign. Meanwhile what follows the scores in memory is prefetched.
+    void (*audit)(const void* scores, std::size_t n, bool ascending, Key<Bits>* best, std::int64_t* at_best,
+                  std::int64_t* infinities);
 
     // Counts along the rows of a column-major matrix. It has `columns` columns, `stride` bytes apart, of `lanes` scores
     // each: lane i is a row whose true score is true_scores[i]. Adds to above[i], tied[i] and, unless it is null,

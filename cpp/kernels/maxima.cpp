@@ -11,24 +11,6 @@
 namespace truerank {
 namespace {
 
-template <class V>
-TRUERANK_INLINE V greater_of(const V& a, const V& b) {
-    return b > a ? b : a;
-}
-
-// The greatest lane, by halves.
-template <class T, int Bytes = kBytes>
-TRUERANK_INLINE T greatest_lane(const typename Simd<T, Bytes>::type& x) {
-    if constexpr (Bytes > 16) {
-        using Half = typename Simd<T, Bytes / 2>::type;
-        return greatest_lane<T, Bytes / 2>(greater_of(lower_half<Half>(x), upper_half<Half>(x)));
-    } else {
-        T most = x[0];
-        for (std::size_t i = 1; i < Bytes / sizeof(T); ++i) most = x[i] > most ? x[i] : most;
-        return most;
-    }
-}
-
 // A NaN, which no comparison sees, is told by the sum of all that was compared: one is among the spans, or the sum is
 // NaN for another reason, such as infinities of both signs.
 template <class T>
@@ -86,7 +68,7 @@ void take_maxima(const T* sums, std::size_t rows, const LaneSpan* spans, std::si
                 most = greater_of(before, most);
             }
             if (span.ends) {
-                out[row] = greatest_lane<T>(most);
+                out[row] = reduce<T>(most, greater_of);
             } else {
                 *kept = most;
             }
@@ -130,7 +112,7 @@ void list_greatest(const std::int32_t* sums, std::size_t tile_rows, std::size_t 
                 const Ints rest = at(last);
                 most = greater_of(most, numbers <= static_cast<std::int32_t>(last_lane) ? rest : none);
             }
-            std::int32_t greatest = greatest_lane<std::int32_t>(most);
+            std::int32_t greatest = reduce<std::int32_t>(most, greater_of);
             // Only the first range may continue, so that what runs on is that of the last one.
             if (range.continues) greatest = std::max(greatest, running[row]);
             running[row] = greatest;

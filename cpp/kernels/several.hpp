@@ -61,21 +61,20 @@ TRUERANK_INLINE std::int64_t write_keys(const T* scores, std::size_t n, Key<T>* 
     return nans;
 }
 
-// The number of NaN among a few scores.
-template <class T>
-TRUERANK_INLINE std::int64_t nan_among(const T* scores, std::size_t n) {
+// The number of scores, of a few, of which something holds: is_one(vector) is its mask.
+template <class T, class IsOne>
+TRUERANK_INLINE std::int64_t count_where(const T* scores, std::size_t n, const IsOne& is_one) {
     using L = Lanes<T>;
-    if constexpr (!has_nan<T>) return 0;
-    typename L::Counts nan = {};
+    typename L::Counts count = {};
     std::size_t i = 0;
-    for (; i + L::size <= n; i += L::size) L::add(nan, L::is_nan_score(L::load(scores + i)));
+    for (; i + L::size <= n; i += L::size) L::add(count, is_one(L::load(scores + i)));
     if (i < n) {
         T copy[L::size];
         typename L::Counts valid;
         const typename L::Scores last = L::load(L::tail(scores, n, n - i, copy, valid));
-        L::add(nan, L::is_nan_score(last), valid);
+        L::add(count, is_one(last), valid);
     }
-    return L::sum(nan);
+    return L::sum(count);
 }
 
 // Counts N true scores. Meanwhile what is at the address `ahead` is prefetched, a line for every `lines` that are read,
@@ -197,7 +196,7 @@ std::int64_t count_several(const void* from, std::size_t n, const Key<T>* true_s
     for (std::size_t i = first; i < n; i += at_once) {
         const std::size_t m = std::min(at_once, n - i);
         if (k == 0) {
-            nan += nan_among(scores + i, m);
+            nan += count_where(scores + i, m, L::is_nan_score);
         } else if (is_one_group) {
             const std::uintptr_t ahead = address_after(scores + i, measured::kAheadBytesOfSeveral);
             nan += count_in_groups(scores + i, m, true_scores, k, counts, ahead);

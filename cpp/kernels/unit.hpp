@@ -123,5 +123,21 @@ TRUERANK_INLINE Half upper_half(const Vector& vector) {
     return half;
 }
 
+// The first of two numbers, or of each two lanes, unless the second is less, or greater, which no NaN is.
+constexpr auto less_of = [](const auto& a, const auto& b) __attribute__((always_inline)) { return b < a ? b : a; };
+constexpr auto greater_of = [](const auto& a, const auto& b) __attribute__((always_inline)) { return b > a ? b : a; };
+// The lane that is left where choose(a, b) is left of two halves, and then of two lanes.
+template <class T, int Bytes = kBytes, class Choose>
+TRUERANK_INLINE T reduce(const typename Simd<T, Bytes>::type& x, const Choose& choose) {
+    if constexpr (Bytes > 16) {
+        using Half = typename Simd<T, Bytes / 2>::type;
+        return reduce<T, Bytes / 2>(choose(lower_half<Half>(x), upper_half<Half>(x)), choose);
+    } else {
+        T left = x[0];
+        for (std::size_t i = 1; i < Bytes / sizeof(T); ++i) left = choose(left, T{x[i]});
+        return left;
+    }
+}
+
 }  // namespace
 }  // namespace truerank

@@ -389,14 +389,15 @@ void check_crowds(Checks& checks, const char* name, Random& random) {
 }
 
 template <class T>
-void check_best(Checks& checks, const char* name, Random& random) {
+void check_audit(Checks& checks, const char* name, Random& random) {
     for_each_block<T>(random, [&](const T* scores, std::size_t n, Distribution distribution) {
         for (const bool ascending : {false, true}) {
             const Key<T> start = ascending ? Order<T>::top() : Order<T>::bottom();
             Key<T> expected = start;
-            std::int64_t count = 0;
+            std::int64_t count = 0, infinities = 0;
             for (std::size_t i = 0; i < n; ++i) {
                 if (is_nan(number(scores[i]))) continue;
+                infinities += has_nan<T> && std::isinf(static_cast<double>(number(scores[i])));
                 const Key<T> key = Order<T>::key(scores[i]);
                 if (ascending ? key < expected : key > expected) {
                     expected = key;
@@ -407,11 +408,11 @@ void check_best(Checks& checks, const char* name, Random& random) {
             // In one call, and in two.
             for (const std::size_t cut : {std::size_t{0}, n / 3}) {
                 Key<T> best = start;
-                std::int64_t actual = 0;
-                count_kernels<T>().best(scores, cut, ascending, &best, &actual);
-                count_kernels<T>().best(scores + cut, n - cut, ascending, &best, &actual);
-                checks.expect(best == expected && actual == count,
-                              "best, %s, %zu scores, ascending %d, distribution %d", name, n, ascending,
+                std::int64_t at_best = 0, inf = 0;
+                count_kernels<T>().audit(scores, cut, ascending, &best, &at_best, &inf);
+                count_kernels<T>().audit(scores + cut, n - cut, ascending, &best, &at_best, &inf);
+                checks.expect(best == expected && at_best == count && inf == infinities,
+                              "audit, %s, %zu scores, ascending %d, distribution %d", name, n, ascending,
                               static_cast<int>(distribution));
             }
         }
@@ -488,7 +489,7 @@ void check_count(Checks& checks) {
         check_several<T>(checks, name, random);
         if constexpr (std::is_floating_point_v<T>) check_long<T>(checks, name, random);
         if constexpr (std::is_floating_point_v<T>) check_crowds<T>(checks, name, random);
-        check_best<T>(checks, name, random);
+        check_audit<T>(checks, name, random);
         check_columns<T>(checks, name, random);
     });
 }

@@ -225,6 +225,25 @@ def test_counters_do_not_overflow_with_many_tasks_or_fortran_order() -> None:
     check(nans, 0)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("order", ["descending", "ascending"])
+def test_an_audit_of_long_rows(dtype: str, order: str) -> None:
+    """The best score comes in the first of the pieces that are read, in the last, or in several."""
+    rng = np.random.default_rng(8)
+    scores = np.sort(rng.integers(1, 100, (5, 40_011))).astype(as_dtype(dtype))
+    scores[1] = scores[1, ::-1].copy()
+    scores[2:] = rng.permutation(scores[2:], axis=1)
+    if dtype in FLOATS:
+        scores[[2, 3, 3, 3], [40_010, 0, 20_000, 40_000]] = [INF, -INF, INF, -INF]
+        scores[:, rng.integers(0, 40_011, 50)] = NAN
+        scores[4] = NAN
+    rules: dict[str, Any] = {"order": order, "nan": "worst", "audit": True}
+    check(scores, [7, 0, 40_010, 40_000, 5], **rules)
+    # Several tasks, true scores that are equal, and what is filtered: it is read again.
+    filtered = [[0, 40_010], [0, 20_000, 40_010], [40_010], [0, 40_000]]
+    check(scores, [7, 8, 9, 9], rows=[0, 1, 3, 3], filter=filtered, **rules)
+
+
 BLOCK = 174_763  # So many tasks have 4 MB of counts.
 
 

@@ -138,7 +138,7 @@ class RowFinish {
         return has_target;
     }
     void subtract_audit(std::int64_t task, const TrueScores<T>& filtered, bool has_target, Key<T> true_score_key) {
-        totals_.counts.inf[task] -= p_.infinities(filtered) - (has_target && p_.is_infinite(true_score_key));
+        totals_.counts.inf[task] -= filtered.inf - (has_target && p_.is_infinite(true_score_key));
         Best& best = totals_.best[static_cast<std::size_t>(task)];
         if (filtered.best == best.key) best.count -= filtered.at_best;
         best.count += has_target && true_score_key == best.key;

@@ -70,10 +70,10 @@ struct TrueScores {
     std::int64_t nan;                   // among the scores that were counted
     Key<T> best;                        // in an audit, of all scores
     std::int64_t at_best;               // how many have it
+    std::int64_t inf;                   // in an audit, the infinities
     std::vector<std::int64_t> scratch;  // of the kernels
     std::vector<std::pair<Key<T>, std::size_t>> keyed_tasks;  // while they are gathered
 
-    bool is_single() const { return slots.size() == 1 && keys.size() == 1; }
     // The counts of task t.
     PartialCounts counts_of(std::size_t t) const { return slots[t] == kNan ? PartialCounts{} : counts[slots[t]]; }
 };
@@ -152,11 +152,6 @@ class RowProblem {
     bool is_infinite(Key<T> key) const { return order.floating && (key == order.top || key == order.bottom); }
     // The key that no number is worse than, from which the best is sought.
     Key<T> worst_key() const { return rules.ascending ? order.top : order.bottom; }
-    // The infinities among the scores that were counted in an audit: those that equal the lowest key and the highest,
-    // which gather_true_scores added.
-    std::int64_t infinities(const TrueScores<T>& true_scores) const {
-        return order.floating ? true_scores.counts.front().tied + true_scores.counts.back().tied : 0;
-    }
     // Whether rows differ in their candidates.
     bool has_own_lists() const { return candidates && !candidates.shared; }
     std::int64_t candidates_of(std::int64_t task) const {
@@ -193,14 +188,12 @@ class RowProblem {
         return low;
     }
 
-    // Reads the true scores of the tasks. In an audit it adds the lowest and the highest key, by which the infinities
-    // among the scores are counted.
+    // Reads the true scores of the tasks.
     void gather_true_scores(TaskIds ids, TrueScores<T>& true_scores) const {
         true_scores.slots.resize(ids.size());
         true_scores.keys.clear();
-        true_scores.nan = true_scores.at_best = 0;
+        true_scores.nan = true_scores.at_best = true_scores.inf = 0;
         true_scores.best = worst_key();
-        constexpr auto audit_key = static_cast<std::size_t>(-1);  // in place of a task
         auto& keyed_tasks = true_scores.keyed_tasks;
         keyed_tasks.clear();
         for (std::size_t t = 0; t < ids.size(); ++t) {
@@ -209,30 +202,29 @@ class RowProblem {
             true_scores.slots[t] = true_scores.kNan;
             if (!order.is_key_of_nan(key)) keyed_tasks.emplace_back(key, t);
         }
-        if (audit) {
-            keyed_tasks.emplace_back(order.bottom, audit_key);
-            keyed_tasks.emplace_back(order.top, audit_key);
-        }
         std::sort(keyed_tasks.begin(), keyed_tasks.end());
         for (const auto& [key, t] : keyed_tasks) {
             if (true_scores.keys.empty() || true_scores.keys.back() != key) true_scores.keys.push_back(key);
-            if (t != audit_key) true_scores.slots[t] = true_scores.keys.size() - 1;
+            true_scores.slots[t] = true_scores.keys.size() - 1;
         }
         true_scores.counts.assign(true_scores.keys.size(), PartialCounts{});
         true_scores.scratch.resize(kernels.scratch_size(true_scores.keys.size()));
     }
 
-    // Counts n scores for some true scores.
+    // Counts n scores for some true scores. In an audit, those of a single one are read again while they are near.
     void count(const T* from, std::int64_t n, TrueScores<T>& true_scores) const {
-        const auto size = static_cast<std::size_t>(n);
-        if (true_scores.is_single()) {
-            true_scores.nan += kernels.count_one(from, size, true_scores.last_true_score, /*more_follow=*/true,
-                                                 /*has_true_score=*/false, true_scores.counts.data());
-        } else {
-            true_scores.nan += kernels.count_several(from, size, true_scores.keys.data(), true_scores.keys.size(),
-                                                     true_scores.counts.data(), true_scores.scratch.data());
+        const bool is_single = true_scores.slots.size() == 1 && true_scores.keys.size() == 1;
+        const auto at_once = audit && is_single ? static_cast<std::int64_t>(measured::kSummedBytes / sizeof(T)) : n;
+        for (std::int64_t i = 0; i < n; i += at_once) {
+            const auto some = static_cast<std::size_t>(std::min(n - i, at_once));
+            true_scores.nan +=
+                is_single ? kernels.count_one(from + i, some, true_scores.last_true_score, /*more_follow=*/true,
+                                              /*has_true_score=*/false, true_scores.counts.data())
+                          : kernels.count_several(from + i, some, true_scores.keys.data(), true_scores.keys.size(),
+                                                  true_scores.counts.data(), true_scores.scratch.data());
+            if (!audit) continue;
+            kernels.audit(from + i, some, rules.ascending, &true_scores.best, &true_scores.at_best, &true_scores.inf);
         }
-        if (audit) kernels.best(from, size, rules.ascending, &true_scores.best, &true_scores.at_best);
     }
     // The same for a single task, which needs no tables. If more follow in memory, they are its row, or part of it.
     void count(const T* from, std::int64_t n, T true_score, bool more_follow, RowCounts& row_counts) const {
@@ -353,7 +345,7 @@ class RowTotals {
     }
     void add_audit(std::int64_t task, const TrueScores<T>& true_scores) {
         const std::lock_guard<std::mutex> lock(audit_mutex_);
-        counts.inf[task] += p_.infinities(true_scores);
+        counts.inf[task] += true_scores.inf;
         best[static_cast<std::size_t>(task)].add({true_scores.best, true_scores.at_best}, p_.rules.ascending);
     }
 
