@@ -6,6 +6,7 @@ file is mapped tile by tile, or read by the core, and open only meanwhile, howev
 
 from __future__ import annotations
 
+import mmap
 import os
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
@@ -457,10 +458,9 @@ def read_single_scores(file: BinaryFile, offsets: Array, carrier: np.dtype[Any])
             continue
         data += b"".join([os.pread(descriptor, size, offset) for offset in group])
         if is_prefetched:  # Single pages in the page cache would keep huge ones from their places.
-            page_bytes = os.sysconf("SC_PAGE_SIZE")
-            start = group[0] // page_bytes * page_bytes
-            length = group[-1] + size - start + page_bytes
-            os.posix_fadvise(descriptor, start, length, os.POSIX_FADV_DONTNEED)
+            for offset in group:
+                page = offset - offset % mmap.PAGESIZE
+                os.posix_fadvise(descriptor, page, mmap.PAGESIZE, os.POSIX_FADV_DONTNEED)
     out = np.empty(len(offsets), carrier.newbyteorder("="))
     out[order] = np.frombuffer(data.ljust(out.nbytes, b"\0"), carrier)
     return out
