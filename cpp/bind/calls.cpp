@@ -1,8 +1,6 @@
 #include "bind/calls.hpp"
 
-#include <algorithm>
 #include <chrono>
-#include <exception>
 #include <stdexcept>
 #include <thread>
 

@@ -132,9 +132,7 @@ void register_selections(py::module_& m);
 void register_tasks(py::module_& m);
 void register_ranking(py::module_& m);
 void register_embeddings(py::module_& m);
-void register_grids(py::module_& m);
 void register_integers(py::module_& m);
-void register_lists(py::module_& m);
 void register_names(py::module_& m);
 
 }  // namespace truerank::bind

@@ -1,18 +1,58 @@
-#include "bind/embeddings.hpp"
-
+// Embeddings: how the vectors of queries and entities are scored, ranked and listed; and grids of these, which are all
+// compared with one another, for ranks in both directions and means of the top k.
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <iterator>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <tuple>
+#include <utility>
+#include <vector>
 
+#include "bind/scores.hpp"
 #include "bind/tasks.hpp"
 #include "engine/bounds/value_scale.hpp"
+#include "engine/sweep/embeddings.hpp"
+
+namespace truerank::bind {
+
+struct EmbeddingArrays {
+    using Means = std::pair<py::array, py::array>;
+    using Tokens = std::pair<Int64Array, Int64Array>;
+
+    ScoreArray queries, entities;
+    Similarity similarity;
+    std::optional<py::array> bias;  // It has a number for every entity.
+    std::optional<Means> means;     // CSLS has one for every query, and one for every entity.
+    std::optional<Tokens> tokens;   // Where the tokens of each begin, of late interaction.
+
+    Embeddings view() const;
+};
+
+// Embeddings, and the ids of the queries and entities that take part, ascending and distinct.
+struct GridArrays {
+    EmbeddingArrays embeddings;
+    std::vector<std::int64_t> left, right;
+
+    Grid view() const {
+        Grid grid{embeddings.view(), left, right};
+        require(!embeddings.tokens, "embeddings: lists of tokens");
+        require(left.back() < grid.embeddings.queries.rows && right.back() < grid.embeddings.entities.rows,
+                "left, right: outside of the vectors");
+        return grid;
+    }
+};
+
+}  // namespace truerank::bind
+
+TRUERANK_BOUND(truerank::bind::EmbeddingArrays);
+TRUERANK_BOUND(truerank::bind::GridArrays);
 
 namespace truerank::bind {
 namespace {
@@ -22,18 +62,6 @@ Similarity similarity_of(std::string_view name) {
                                    [&](const NamedSimilarity& known) { return name == known.name; });
     require(row != std::end(kSimilarities), "similarity: unknown");
     return row->similarity;
-}
-
-EmbeddingArrays make_embeddings(ScoreArray queries, ScoreArray entities, std::string_view similarity,
-                                std::optional<py::array> bias, std::optional<EmbeddingArrays::Means> means,
-                                std::optional<EmbeddingArrays::Tokens> tokens) {
-    const bool sums_maxima = similarity == "maxsim";
-    require(sums_maxima == tokens.has_value(), "tokens: those of maxsim");
-    EmbeddingArrays embeddings{
-        std::move(queries), std::move(entities), sums_maxima ? Similarity::dot : similarity_of(similarity),
-        std::move(bias),    std::move(means),    std::move(tokens)};
-    embeddings.view();
-    return embeddings;
 }
 
 // The data of an array with one number of the scores' type for each of n vectors.
@@ -50,6 +78,24 @@ std::span<const std::int64_t> checked_starts(const Int64Array& array, std::int64
     const bool ascend = std::adjacent_find(starts.begin(), starts.end(), std::greater_equal<>()) == starts.end();
     require(starts.front() == 0 && starts.back() == rows && ascend, "tokens: not the starts of lists");
     return starts;
+}
+
+// A new array of the scores' type.
+py::array new_scores(const Embeddings& embeddings, const std::vector<py::ssize_t>& shape) {
+    if (embeddings.wide()) return py::array_t<double>(shape);
+    return py::array_t<float>(shape);
+}
+
+EmbeddingArrays make_embeddings(ScoreArray queries, ScoreArray entities, std::string_view similarity,
+                                std::optional<py::array> bias, std::optional<EmbeddingArrays::Means> means,
+                                std::optional<EmbeddingArrays::Tokens> tokens) {
+    const bool sums_maxima = similarity == "maxsim";
+    require(sums_maxima == tokens.has_value(), "tokens: those of maxsim");
+    EmbeddingArrays embeddings{
+        std::move(queries), std::move(entities), sums_maxima ? Similarity::dot : similarity_of(similarity),
+        std::move(bias),    std::move(means),    std::move(tokens)};
+    embeddings.view();
+    return embeddings;
 }
 
 // Checks rows and returns the number of tasks; without rows, task i is query i.
@@ -90,16 +136,10 @@ CountArrays partial_counts_of_vectors(const EmbeddingArrays& pairs, const TaskAr
                                       const AuditedRules& audited_rules, std::int64_t block, int threads,
                                       PythonListener* listener) {
     const Embeddings embeddings = pairs.view();
-    const std::int64_t size = task_arrays.size(), entities = embeddings.entity_count();
-    using Limits = std::numeric_limits<std::int64_t>;
-    require(first_column >= 0 && first_column <= Limits::max() - entities, "first_column: out of range");
-    require_within(*task_arrays.targets, Limits::max(), "targets: negative", -1);
-    Tasks tasks = task_arrays.view(size);
-    tasks.true_scores = static_cast<const char*>(
-        checked_numbers(true_scores, embeddings.wide(), size, "true_scores: not one for each task"));
-    tasks.first_column = first_column;
-    tasks.filter = tasks.filter.within(first_column, first_column + entities);
-    tasks.candidates = tasks.candidates.within(first_column, first_column + entities);
+    const std::int64_t size = task_arrays.size();
+    const void* const scores =
+        checked_numbers(true_scores, embeddings.wide(), size, "true_scores: not one for each task");
+    const Tasks tasks = task_arrays.view_of_part(size, first_column, embeddings.entity_count(), scores);
     return count_vectors(embeddings, task_arrays.rows, tasks, audited_rules,
                          {block, threads, interrupt_hook(), listener});
 }
@@ -126,13 +166,9 @@ py::array score_vectors(const EmbeddingArrays& pairs, const std::optional<Int64A
         require(targets->ndim() == 1 && targets->size() == size, "targets: not one for each task");
         require_within(*targets, embeddings.entity_count(), "targets: outside of the entities");
     }
-    std::vector<std::int64_t> own(targets && !rows ? static_cast<std::size_t>(size) : 0);
-    std::iota(own.begin(), own.end(), std::int64_t{0});
-    const std::int64_t* row_data = nullptr;
-    if (rows)
-        row_data = rows->data();
-    else if (targets)
-        row_data = own.data();
+    std::vector<std::int64_t> all_rows(rows ? 0 : static_cast<std::size_t>(size));
+    std::iota(all_rows.begin(), all_rows.end(), std::int64_t{0});
+    const std::int64_t* const row_data = rows ? rows->data() : all_rows.data();
     std::vector<py::ssize_t> shape{size};
     if (!targets) shape.push_back(embeddings.entity_count());
     py::array scores = new_scores(embeddings, shape);
@@ -173,6 +209,67 @@ std::tuple<Int64Array, py::array, std::optional<Fault>> topk_vectors(const Embed
     return {ids, scores, fault_or_none(fault)};
 }
 
+std::vector<std::int64_t> checked_ids(const Int64Array& ids) {
+    require(ids.ndim() == 1 && ids.size() > 0, "left, right: no ids");
+    std::vector<std::int64_t> copy(ids.data(), ids.data() + ids.size());
+    require(std::adjacent_find(copy.begin(), copy.end(), std::greater_equal<>()) == copy.end(),
+            "left, right: not ascending");
+    require(copy.front() >= 0, "left, right: outside of the vectors");
+    return copy;
+}
+
+GridArrays make_grid(EmbeddingArrays embeddings, const Int64Array& left, const Int64Array& right) {
+    GridArrays grid{std::move(embeddings), checked_ids(left), checked_ids(right)};
+    grid.view();
+    return grid;
+}
+
+void require_among(const Int64Array& values, const std::vector<std::int64_t>& ids, const char* message) {
+    require(std::all_of(values.data(), values.data() + values.size(),
+                        [&](std::int64_t id) { return std::binary_search(ids.begin(), ids.end(), id); }),
+            message);
+}
+
+std::pair<CountArrays, CountArrays> rank_both(const GridArrays& grid_arrays, const TaskArrays& task_arrays,
+                                              const std::optional<SelectionArrays>& filter_left, std::string_view nan,
+                                              std::int64_t block, int threads, PythonListener* listener) {
+    const Grid grid = grid_arrays.view();
+    const std::int64_t size = task_arrays.size();
+    require(task_arrays.rows && !task_arrays.candidates, "tasks: rows, and no candidates");
+    require_among(*task_arrays.rows, grid.left, "rows: not among the queries that take part");
+    require_among(*task_arrays.targets, grid.right, "targets: not among the entities that take part");
+    require(block >= 0 && block <= std::int64_t{1} << 40, "block: out of range");
+    const NanRule rule = nan_rule(nan);
+    const Tasks tasks = task_arrays.view(size);
+    const Selection left_filter = filter_left ? filter_left->view(size) : Selection{};
+    require(!left_filter.ranges, "selection: ranges");
+    CountArrays to_right(size), to_left(size);
+    const Counts counts[] = {to_right.add_counts({}), to_left.add_counts({})};
+    std::array<Fault, 2> faults;
+    const Execution execution{block, threads, interrupt_hook(), listener};
+    without_gil([&] { faults = rank_grid(grid, tasks, left_filter, rule, execution, counts[0], counts[1]); });
+    to_right.fault = fault_or_none(faults[0]);
+    to_left.fault = fault_or_none(faults[1]);
+    return {std::move(to_right), std::move(to_left)};
+}
+
+std::tuple<py::array, py::array, std::optional<Fault>> topk_means(const GridArrays& grid_arrays, std::int64_t k,
+                                                                  std::string_view nan, std::int64_t block, int threads,
+                                                                  PythonListener* listener) {
+    const Grid grid = grid_arrays.view();
+    require(k >= 1 && block >= 0, "k, block: too small");
+    const NanRule rule = nan_rule(nan);
+    const auto size = [](const std::vector<std::int64_t>& ids) { return static_cast<py::ssize_t>(ids.size()); };
+    py::array left = new_scores(grid.embeddings, {size(grid.left)});
+    py::array right = new_scores(grid.embeddings, {size(grid.right)});
+    void* const left_means = left.mutable_data();
+    void* const right_means = right.mutable_data();
+    const Execution execution{block, threads, interrupt_hook(), listener};
+    Fault fault;
+    without_gil([&] { fault = mean_topk(grid, k, rule, execution, left_means, right_means); });
+    return {left, right, fault_or_none(fault)};
+}
+
 }  // namespace
 
 Embeddings EmbeddingArrays::view() const {
@@ -201,11 +298,6 @@ Embeddings EmbeddingArrays::view() const {
     return embeddings;
 }
 
-py::array new_scores(const Embeddings& embeddings, const std::vector<py::ssize_t>& shape) {
-    if (embeddings.wide()) return py::array_t<double>(shape);
-    return py::array_t<float>(shape);
-}
-
 void register_embeddings(py::module_& m) {
     py::tuple names(std::size(kSimilarities));
     for (std::size_t i = 0; i < std::size(kSimilarities); ++i) names[i] = py::str(kSimilarities[i].name);
@@ -231,6 +323,14 @@ void register_embeddings(py::module_& m) {
           py::arg("block"), py::arg("threads"), py::arg("listener") = nullptr,
           "The top k entities of each query, their scores (-1 and NaN where there are fewer), and what made them void, "
           "or None.");
+    py::class_<GridArrays>(m, "Grid", py::is_final(), "Embeddings, and which queries and entities take part.")
+        .def(py::init(&make_grid), py::arg("embeddings"), py::arg("left"), py::arg("right"));
+    m.def("rank_grid", &rank_both, py::arg("grid"), py::arg("tasks"), py::arg("filter_left").none(true), py::arg("nan"),
+          py::arg("block"), py::arg("threads"), py::arg("listener") = nullptr,
+          "Counts of queries that rank entities, and of entities that rank queries.");
+    m.def("mean_topk", &topk_means, py::arg("grid"), py::arg("k"), py::arg("nan"), py::arg("block"), py::arg("threads"),
+          py::arg("listener") = nullptr,
+          "The mean of the top k scores of each query, and of each entity, and what made them void, or None.");
 }
 
 }  // namespace truerank::bind

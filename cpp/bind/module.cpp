@@ -33,9 +33,7 @@ PYBIND11_MODULE(_core_anywhere, m, pybind11::mod_gil_not_used()) {
     register_tasks(m);
     register_ranking(m);
     register_embeddings(m);
-    register_grids(m);
     register_integers(m);
-    register_lists(m);
     register_names(m);
 }
 

@@ -1,6 +1,5 @@
 // Counts of scores that exist already, in memory or in a file.
 #include <algorithm>
-#include <limits>
 #include <type_traits>
 
 #include "bind/scores.hpp"
@@ -61,15 +60,7 @@ CountArrays partial_counts(const M& matrix, const TaskArrays& task_arrays, const
             "true_scores: not one for each task");
     const bool ranges = task_arrays.candidates && task_arrays.candidates->ranges;
     require(!ranges || (first_column == 0 && !in_file<M>), "candidates: ranges of a part, or of a file");
-    using Limits = std::numeric_limits<std::int64_t>;
-    require(first_column >= 0 && first_column <= Limits::max() - scores.columns, "first_column: out of range");
-    require_within(*task_arrays.targets, Limits::max(), "targets: negative", -1);
-    Tasks tasks = task_arrays.view(size);
-    tasks.true_scores = static_cast<const char*>(true_scores.data());
-    tasks.first_column = first_column;
-    const std::int64_t end = first_column + scores.columns;
-    tasks.filter = tasks.filter.within(first_column, end);
-    tasks.candidates = tasks.candidates.within(first_column, end);
+    const Tasks tasks = task_arrays.view_of_part(size, first_column, scores.columns, true_scores.data());
     CountArrays results(size);
     const Counts counts = results.add_partial_counts(audited_rules);
     results.fault = count_tasks(matrix, tasks, audited_rules.rules, threads, counts);
@@ -83,8 +74,7 @@ void bind_ranking(py::module_& m) {
     m.def("partial_counts", &partial_counts<M>, py::arg("scores"), py::arg("tasks"), py::arg("true_scores"),
           py::arg("first_column"), py::arg("rules"), py::arg("threads"),
           "Counts of the tasks in part of a matrix, without the true scores: above, tied, candidates, nan, differing "
-          "and, "
-          "in an audit, inf, at_best, best.");
+          "and, in an audit, inf, at_best, best.");
 }
 
 }  // namespace

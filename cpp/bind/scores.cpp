@@ -164,8 +164,7 @@ void register_scores(py::module_& m) {
             "The transposed matrix.")
         .def("keys", &keys,
              "Integers in the order of the scores, those of the least and the greatest possible score, and whether "
-             "there may "
-             "be NaN, whose integers are below the least.");
+             "there may be NaN, whose integers are below the least.");
     py::class_<ScoreFile>(m, "FileScores", py::is_final(), "Scores in an open file.")
         .def(py::init<int, std::int64_t, ScoreFile::Pair, ScoreFile::Pair, py::str, std::string_view, bool>(),
              py::arg("descriptor"), py::arg("offset"), py::arg("shape"), py::arg("strides"), py::arg("name"),

@@ -1,11 +1,14 @@
-// Selections of candidates: lists of columns that are checked, sorted and handed to tasks.
+// Selections of candidates: lists of columns that are checked, sorted and handed to tasks. And lists of candidates by
+// their ids, in which targets and filters are sought.
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "bind/tasks.hpp"
+#include "engine/names/lists.hpp"
 
 namespace truerank::bind {
 namespace {
@@ -13,16 +16,17 @@ namespace {
 using Indices32 = py::array_t<std::int32_t>;
 using Indices64 = py::array_t<std::int64_t>;
 
-SelectionArrays make_selection(Int64Array indptr, py::array indices, std::optional<Int64Array> lists, bool shared) {
-    SelectionArrays selection{std::move(indptr), std::move(indices), std::move(lists), shared};
+SelectionArrays checked(SelectionArrays selection) {
     selection.check();
     return selection;
 }
 
+SelectionArrays make_selection(Int64Array indptr, py::array indices, std::optional<Int64Array> lists, bool shared) {
+    return checked({std::move(indptr), std::move(indices), std::move(lists), shared});
+}
+
 SelectionArrays make_ranges(Int64Array indptr, std::optional<Int64Array> lists) {
-    SelectionArrays selection{std::move(indptr), Int64Array(0), std::move(lists), false, true};
-    selection.check();
-    return selection;
+    return checked({std::move(indptr), Int64Array(0), std::move(lists), false, true});
 }
 
 py::tuple state_of_selection(const SelectionArrays& s) {
@@ -31,10 +35,8 @@ py::tuple state_of_selection(const SelectionArrays& s) {
 
 SelectionArrays selection_from_state(const py::tuple& state) {
     require(state.size() == 5, "selection: no such state");
-    SelectionArrays selection{state[0].cast<Int64Array>(), state[1].cast<py::array>(),
-                              state[2].cast<std::optional<Int64Array>>(), state[3].cast<bool>(), state[4].cast<bool>()};
-    selection.check();
-    return selection;
+    return checked({state[0].cast<Int64Array>(), state[1].cast<py::array>(), state[2].cast<std::optional<Int64Array>>(),
+                    state[3].cast<bool>(), state[4].cast<bool>()});
 }
 
 std::pair<std::int64_t, bool> check_selection(const SelectionArrays& selection, std::int64_t bound, int threads) {
@@ -46,18 +48,12 @@ std::pair<std::int64_t, bool> check_selection(const SelectionArrays& selection, 
     return {check.first_outside, check.sorted};
 }
 
-// A new array for the indices of so many entries, and of their type.
-py::array new_indices(const Selection& lists) {
-    if (lists.wide) return Indices64(lists.entries);
-    return Indices32(lists.entries);
-}
-
 // The selection with its lists sorted and without repeats, in new arrays.
 SelectionArrays sorted_copy(const SelectionArrays& selection, std::int64_t bound, int threads) {
     require(bound >= 0, "selection: negative bound");
     require(!selection.ranges, "selection: ranges");
     const Selection lists = selection.view();
-    py::array copy = new_indices(lists);
+    py::array copy = lists.wide ? py::array(Indices64(lists.entries)) : py::array(Indices32(lists.entries));
     Int64Array indptr(selection.indptr.size());
     std::int64_t* const ends = indptr.mutable_data();
     std::vector<std::int64_t> lengths(static_cast<std::size_t>(lists.size));
@@ -80,6 +76,40 @@ SelectionArrays sorted_copy(const SelectionArrays& selection, std::int64_t bound
 // The first task whose list lacks its column, or -1.
 std::int64_t first_task_without(const SelectionArrays& selection, const Int64Array& columns) {
     return first_task_without(selection.view(columns.size()), columns.data(), columns.size());
+}
+
+using ListFaultOrNone = std::optional<std::pair<std::int64_t, std::int64_t>>;
+
+// Returns the fault as (place, earlier place), or None; and arrays by name.
+std::pair<ListFaultOrNone, py::dict> find_in_lists(const SelectionArrays& list_arrays, std::int64_t bound,
+                                                   const Int64Array& task_lists, const Int64Array& targets,
+                                                   const std::optional<SelectionArrays>& filter_arrays, int threads) {
+    require(!list_arrays.ranges && !(filter_arrays && filter_arrays->ranges), "selection: ranges");
+    require(bound >= 0, "bound: negative");
+    const Selection lists = list_arrays.view();
+    const std::int64_t size = task_lists.size();
+    require(task_lists.ndim() == 1 && targets.ndim() == 1 && targets.size() == size, "targets: not one for each task");
+    require_within(task_lists, lists.size, "lists: no such list");
+    require(std::is_sorted(task_lists.data(), task_lists.data() + size), "lists: not sorted");
+    require_within(targets, bound, "targets: outside of the candidates");
+    const Selection filter = filter_arrays ? filter_arrays->view(size) : Selection{};
+    py::dict arrays_by_name;
+    const auto add = [&](const char* name) {
+        Int64Array array(size);
+        arrays_by_name[name] = array;
+        return array.mutable_data();
+    };
+    const ListedTasks arrays{add("target"), add("n_filtered"), add("n_filtered_before"), add("n_filtered_listed"),
+                             add("filter_lists")};
+    const ListTasks tasks{size, task_lists.data(), targets.data()};
+    FilteredPlaces filtered;
+    ListFault fault;
+    bool (*const interrupted)() = interrupt_hook();
+    without_gil([&] { fault = find_listed(lists, bound, tasks, filter, threads, interrupted, arrays, filtered); });
+    if (fault.place >= 0) return {std::pair{fault.place, fault.earlier}, py::dict()};
+    arrays_by_name["filter_indptr"] = array_of(filtered.indptr);
+    arrays_by_name["filter_indices"] = array_of(filtered.places);
+    return {std::nullopt, arrays_by_name};
 }
 
 }  // namespace
@@ -148,6 +178,11 @@ void register_selections(py::module_& m) {
         .def("sorted_copy", &sorted_copy, py::arg("bound"), py::arg("threads"),
              "The selection with every list sorted and without repeats, in new arrays.")
         .def(py::pickle(&state_of_selection, &selection_from_state));
+    m.def("find_listed", &find_in_lists, py::arg("lists"), py::arg("bound"), py::arg("task_lists"), py::arg("targets"),
+          py::arg("filter").none(true), py::arg("threads"),
+          "The place of the first id that is out of range (-1) or repeated (with its earlier place), or None. And, for "
+          "tasks in order of their lists: the place of the target (or -1), n_filtered, n_filtered_before, "
+          "n_filtered_listed, and which lists of filter_indptr and filter_indices are theirs (filter_lists).");
 }
 
 }  // namespace truerank::bind

@@ -71,6 +71,19 @@ Tasks TaskArrays::view(std::int64_t tasks) const {
             filter ? filter->view(tasks) : Selection{}, candidates ? candidates->view(tasks) : Selection{}};
 }
 
+Tasks TaskArrays::view_of_part(std::int64_t tasks, std::int64_t first_column, std::int64_t columns,
+                               const void* true_scores) const {
+    using Limits = std::numeric_limits<std::int64_t>;
+    require(first_column >= 0 && first_column <= Limits::max() - columns, "first_column: out of range");
+    require_within(*targets, Limits::max(), "targets: negative", -1);
+    Tasks part = view(tasks);
+    part.true_scores = static_cast<const char*>(true_scores);
+    part.first_column = first_column;
+    part.filter = part.filter.within(first_column, first_column + columns);
+    part.candidates = part.candidates.within(first_column, first_column + columns);
+    return part;
+}
+
 void CountArrays::reserve(std::int64_t arrays) {
     reserved_ = Int64Array(arrays * tasks_);
     used_ = 0;

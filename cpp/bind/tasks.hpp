@@ -35,6 +35,9 @@ struct TaskArrays {
     std::int64_t size() const;
     // So many tasks, of a whole matrix.
     Tasks view(std::int64_t tasks) const;
+    // So many tasks with these true scores, of the part of a matrix that has so many columns from the first on.
+    Tasks view_of_part(std::int64_t tasks, std::int64_t first_column, std::int64_t columns,
+                       const void* true_scores) const;
 };
 
 struct AuditedRules {
