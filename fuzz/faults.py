@@ -45,8 +45,8 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         (QUERIES, "row.residue) / scale", "row.residue) * 0"),
         (
             "cpp/engine/bounds/quantiser.hpp",
-            "return largest_half_sum / (static",
-            "return largest_half_sum / 2 / (static",
+            "return fullest / (static",
+            "return fullest / 2 / (static",
             "avx2",
         ),
         (SETTLING, "= 2 * q_.scale.gamma() * size", "= 0 * size"),

@@ -65,40 +65,16 @@ struct LaneVectors {
     }
 };
 
-template <class T, class Sum, bool HasError>
-TRUERANK_INLINE void decide_in(std::size_t queries, const std::int32_t* sums, std::size_t blocks, std::size_t rows,
-                               const ValueRow* value_rows, const ValueLanes& values, const std::int64_t* first,
-                               const float* above, const float* below, PairMasks* masks) {
-    constexpr std::size_t size = A::size, lanes = kBlockLanes<T>;
-    for (std::int64_t task = first[0]; task < first[rows]; ++task) masks[task - first[0]] = {};
-    for (std::size_t block = 0; block < blocks; ++block, sums += queries * lanes) {
-        TRUERANK_UNROLL
-        for (std::size_t at = 0; at < lanes; at += size) {
-            const std::size_t lane = block * lanes + at;
-            const LaneVectors<Sum, HasError> vectors(values, lane);
-            for (std::size_t i = 0; i < rows; ++i) {
-                Floats low, high;
-                vectors.intervals(sums + i * lanes + at, value_rows[i], low, high);
-                for (std::int64_t task = first[i]; task < first[i + 1]; ++task) {
-                    PairMasks& mask = masks[task - first[0]];
-                    put_bits<size>(mask.above, lane, I::lanes_greater(low, A::broadcast(above[task])));
-                    put_bits<size>(mask.not_below, lane, I::lanes_at_least(high, A::broadcast(below[task])));
-                }
-            }
-        }
-    }
-}
-
-// Calls `use` with the type of the sums, and whether they have an error beside that of their lane: sums of floats have
-// none, nor have levels without residues.
+// Calls `use` with the type of the sums, and whether they have an error beside that of their lane, which sums of floats
+// never have.
 template <class Use>
 TRUERANK_INLINE void with_sums(const LevelForm& form, const ValueLanes& lanes, const Use& use) {
     if (form.has_float_sums()) {
         use(float{}, std::false_type{});
-    } else if (lanes.residue == nullptr) {
-        use(std::int32_t{}, std::false_type{});
-    } else {
+    } else if (lanes.has_error) {
         use(std::int32_t{}, std::true_type{});
+    } else {
+        use(std::int32_t{}, std::false_type{});
     }
 }
 
@@ -106,9 +82,26 @@ template <class T>
 void decide(const LevelForm& form, const std::int32_t* sums, std::size_t blocks, std::size_t rows,
             const ValueRow* value_rows, const ValueLanes& lanes, const std::int64_t* first, const float* above,
             const float* below, PairMasks* masks) {
+    constexpr std::size_t size = A::size, block_lanes = kBlockLanes<T>;
+    for (std::int64_t task = first[0]; task < first[rows]; ++task) masks[task - first[0]] = {};
     with_sums(form, lanes, [&](auto sum, auto has_error) __attribute__((always_inline)) {
-        decide_in<T, decltype(sum), has_error>(form.queries, sums, blocks, rows, value_rows, lanes, first, above, below,
-                                               masks);
+        for (std::size_t block = 0; block < blocks; ++block) {
+            const std::int32_t* const block_sums = sums + block * form.queries * block_lanes;
+            TRUERANK_UNROLL
+            for (std::size_t at = 0; at < block_lanes; at += size) {
+                const std::size_t lane = block * block_lanes + at;
+                const LaneVectors<decltype(sum), has_error> vectors(lanes, lane);
+                for (std::size_t i = 0; i < rows; ++i) {
+                    Floats low, high;
+                    vectors.intervals(block_sums + i * block_lanes + at, value_rows[i], low, high);
+                    for (std::int64_t task = first[i]; task < first[i + 1]; ++task) {
+                        PairMasks& mask = masks[task - first[0]];
+                        put_bits<size>(mask.above, lane, I::lanes_greater(low, A::broadcast(above[task])));
+                        put_bits<size>(mask.not_below, lane, I::lanes_at_least(high, A::broadcast(below[task])));
+                    }
+                }
+            }
+        }
     });
 }
 
@@ -154,40 +147,32 @@ void decide_sums(const LevelForm& form, const std::int32_t* sums, std::size_t bl
     }
 }
 
-template <class T, class Sum, bool HasError>
-TRUERANK_INLINE void decide_lanes_in(const std::int32_t* sums, std::size_t rows, const ValueRow* value_rows,
-                                     const ValueLanes& values, const RowOffset* offsets,
-                                     const LaneThresholds& thresholds, std::uint32_t* counters, PairMasks* masks) {
-    constexpr std::size_t size = A::size, lanes = kBlockLanes<T>;
-    for (std::size_t i = 0; i < rows * thresholds.layers; ++i) masks[i] = {};
-    for (std::size_t layer = 0; layer < thresholds.layers; ++layer) {
-        TRUERANK_UNROLL
-        for (std::size_t at = 0; at < lanes; at += size) {
-            const LaneVectors<Sum, HasError> vectors(values, at);
-            const auto above = A::load(thresholds.above + layer * lanes + at),
-                       below = A::load(thresholds.below + layer * lanes + at);
-            auto count = A::load_counts(counters + layer * lanes + at);
-            for (std::size_t i = 0; i < rows; ++i) {
-                Floats low, high;
-                vectors.intervals(sums + i * lanes + at, value_rows[i], low, high);
-                low += A::broadcast(offsets[i].low);
-                high += A::broadcast(offsets[i].high);
-                A::add(count, low > above);
-                put_bits<size>(masks[i * thresholds.layers + layer].not_below, at,
-                               I::lanes_at_least(high, below) & ~I::lanes_greater(low, above));
-            }
-            A::store_counts(counters + layer * lanes + at, count);
-        }
-    }
-}
-
 template <class T>
 void decide_lanes(const LevelForm& form, const std::int32_t* sums, std::size_t rows, const ValueRow* value_rows,
                   const ValueLanes& lanes, const RowOffset* offsets, const LaneThresholds& thresholds,
                   std::uint32_t* counters, PairMasks* masks) {
+    constexpr std::size_t size = A::size, block_lanes = kBlockLanes<T>;
+    for (std::size_t i = 0; i < rows * thresholds.layers; ++i) masks[i] = {};
     with_sums(form, lanes, [&](auto sum, auto has_error) __attribute__((always_inline)) {
-        decide_lanes_in<T, decltype(sum), has_error>(sums, rows, value_rows, lanes, offsets, thresholds, counters,
-                                                     masks);
+        for (std::size_t layer = 0; layer < thresholds.layers; ++layer) {
+            TRUERANK_UNROLL
+            for (std::size_t at = 0; at < block_lanes; at += size) {
+                const std::size_t place = layer * block_lanes + at;
+                const LaneVectors<decltype(sum), has_error> vectors(lanes, at);
+                const auto above = A::load(thresholds.above + place), below = A::load(thresholds.below + place);
+                auto count = A::load_counts(counters + place);
+                for (std::size_t i = 0; i < rows; ++i) {
+                    Floats low, high;
+                    vectors.intervals(sums + i * block_lanes + at, value_rows[i], low, high);
+                    low += A::broadcast(offsets[i].low);
+                    high += A::broadcast(offsets[i].high);
+                    A::add(count, low > above);
+                    put_bits<size>(masks[i * thresholds.layers + layer].not_below, at,
+                                   I::lanes_at_least(high, below) & ~I::lanes_greater(low, above));
+                }
+                A::store_counts(counters + place, count);
+            }
+        }
     });
 }
 

@@ -16,22 +16,22 @@
 
 namespace truerank {
 
+// Candidates in a panel of bounds, at most: as many as a mask has bits. They come in blocks of SumKernels::lanes.
+inline constexpr std::size_t kPanelLanes = 64;
+
 // How values follow from sums, for each row and each lane. With x = sums[row * lanes + lane] * row.scale and error =
 // row.norm * residue[lane] + row.residue * norm[lane], the value of the pair is not below low_scale[lane] * x +
-// low[lane] - error, nor above high_scale[lane] * x + high[lane] + error. A lane without a candidate has NaN. Without
-// residues, the error is 0.
+// low[lane] - error, nor above high_scale[lane] * x + high[lane] + error. A lane without a candidate has a low and a
+// high of NaN. Unless `has_error`, the error is 0.
 struct ValueRow {
     float scale;
     float norm;
     float residue;
 };
 struct ValueLanes {
-    const float* low_scale;
-    const float* low;
-    const float* high_scale;
-    const float* high;
-    const float* residue = nullptr;
-    const float* norm = nullptr;
+    alignas(64) float low_scale[kPanelLanes], low[kPanelLanes], high_scale[kPanelLanes], high[kPanelLanes];
+    float residue[kPanelLanes], norm[kPanelLanes];
+    bool has_error;
 };
 
 // One bit for each lane: whether the value of the pair is certainly above a threshold, and whether it is not certainly
@@ -78,9 +78,6 @@ struct OpenPair {
     std::uint32_t task;
     std::uint32_t lane;
 };
-
-// Candidates in a panel of bounds, at most: as many as a mask has bits. They come in blocks of SumKernels::lanes.
-inline constexpr std::size_t kPanelLanes = 64;
 
 template <class T>
 struct DecisionKernels {

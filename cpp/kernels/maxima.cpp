@@ -14,9 +14,9 @@ namespace {
 // A NaN, which no comparison sees, is told by the sum of all that was compared: one is among the spans, or the sum is
 // NaN for another reason, such as infinities of both signs.
 template <class T>
-void find_nans(const T* sums, std::size_t rows, std::size_t lanes, const LaneSpan* spans, std::size_t n,
+void find_nans(const T* sums, std::size_t rows, std::size_t lanes, const TokenSpan* spans, std::size_t n,
                std::size_t stride, T* maxima, T* running) {
-    for (const LaneSpan* span = spans; span < spans + n; ++span) {
+    for (const TokenSpan* span = spans; span < spans + n; ++span) {
         for (std::size_t row = 0; row < rows; ++row) {
             T& most = span->ends ? maxima[span->document * stride + row] : running[row * kRunning<T>];
             for (std::size_t i = span->begin; i < span->end; ++i) {
@@ -29,7 +29,7 @@ void find_nans(const T* sums, std::size_t rows, std::size_t lanes, const LaneSpa
 
 // `Lane` is the type of the panel's components, T that of the sums.
 template <class T, class Lane>
-void take_maxima(const T* sums, std::size_t rows, const LaneSpan* spans, std::size_t n, std::size_t stride, T* maxima,
+void take_maxima(const T* sums, std::size_t rows, const TokenSpan* spans, std::size_t n, std::size_t stride, T* maxima,
                  T* running) {
     using Vector = typename Simd<T>::type;
     using Unaligned = typename Simd<T>::unaligned;
@@ -43,7 +43,7 @@ void take_maxima(const T* sums, std::size_t rows, const LaneSpan* spans, std::si
     for (std::size_t i = 0; i < size; ++i) numbers[i] = static_cast<Int>(i);
     Vector sum_of_all{};  // NaN where any is
     for (std::size_t s = 0; s < n; ++s) {
-        const LaneSpan span = spans[s];
+        const TokenSpan span = spans[s];
         const std::size_t first = span.begin / size, last = (span.end - 1) / size;
         const Lanes from_begin = numbers >= Lanes{} + static_cast<Int>(span.begin % size);
         const Lanes to_end = numbers <= Lanes{} + static_cast<Int>((span.end - 1) % size);
@@ -83,7 +83,7 @@ void take_maxima(const T* sums, std::size_t rows, const LaneSpan* spans, std::si
 
 // `Lane` is as for take_maxima().
 template <class Lane>
-void list_greatest(const std::int32_t* sums, std::size_t tile_rows, std::size_t rows, const TokenRange* ranges,
+void list_greatest(const std::int32_t* sums, std::size_t tile_rows, std::size_t rows, const TokenSpan* spans,
                    std::size_t n, const std::int32_t* margins, std::int32_t* running, std::uint32_t* places,
                    std::uint32_t* ends) {
     using Ints = Simd<std::int32_t>::type;
@@ -101,9 +101,9 @@ void list_greatest(const std::int32_t* sums, std::size_t tile_rows, std::size_t 
             return *reinterpret_cast<const Unaligned*>(sums + (panel * tile_rows + row) * lanes + v % vectors * size);
         };
         for (std::size_t i = 0; i < n; ++i) {
-            const TokenRange& range = ranges[i];
-            const std::uint32_t first = range.begin / size, last = (range.end - 1) / size;
-            const std::uint32_t first_lane = range.begin % size, last_lane = (range.end - 1) % size;
+            const TokenSpan& span = spans[i];
+            const std::uint32_t first = span.begin / size, last = (span.end - 1) / size;
+            const std::uint32_t first_lane = span.begin % size, last_lane = (span.end - 1) % size;
             Ints most = numbers >= static_cast<std::int32_t>(first_lane) ? at(first) : none;
             if (first == last) {
                 most = numbers <= static_cast<std::int32_t>(last_lane) ? most : none;
@@ -113,8 +113,8 @@ void list_greatest(const std::int32_t* sums, std::size_t tile_rows, std::size_t 
                 most = greater_of(most, numbers <= static_cast<std::int32_t>(last_lane) ? rest : none);
             }
             std::int32_t greatest = reduce<std::int32_t>(most, greater_of);
-            // Only the first range may continue, so that what runs on is that of the last one.
-            if (range.continues) greatest = std::max(greatest, running[row]);
+            // Only the first span may continue, so that what runs on is that of the last one.
+            if (span.continues) greatest = std::max(greatest, running[row]);
             running[row] = greatest;
             const Ints below = Ints{} + (greatest - margins[row * n + i] - 1);
             for (std::uint32_t v = first; v <= last; ++v) {

@@ -8,42 +8,35 @@
 
 namespace truerank {
 
-// The lanes of a panel that belong to one document, from begin up to but not including end.
-struct LaneSpan {
+// The tokens of one document in a panel, where they are its lanes, or in several: from begin up to but not including
+// end.
+struct TokenSpan {
     std::uint32_t begin;
     std::uint32_t end;
     std::uint32_t document;  // where its maxima are
-    bool continues;          // panels before this one have tokens of it, too
-    bool ends;               // no panel after this one has
+    bool continues;          // panels before these have tokens of it, too
+    bool ends;               // no panel after these has
 };
 
 // Numbers that are kept of a row while a document goes on from panel to panel: a vector.
 template <class T>
 inline constexpr std::size_t kRunning = 64 / sizeof(T);
 
-// The tokens of a document in some panels: those from begin up to but not including end.
-struct TokenRange {
-    std::uint32_t begin;
-    std::uint32_t end;
-    std::uint32_t document;
-    bool continues;  // panels before these have tokens of it, too
-};
-
 template <class T>
 struct MaximaKernels {
     // Of some rows of sums, as SimilarityKernels has them, the maximum of each span: once its document ends,
     // that of a row is maxima[document * stride + row]. What is known of a document that goes on is in a vector of its
     // own for each row, running[row * kRunning<T>]. A NaN is greater than all.
-    void (*take)(const T* sums, std::size_t rows, const LaneSpan* spans, std::size_t n, std::size_t stride, T* maxima,
+    void (*take)(const T* sums, std::size_t rows, const TokenSpan* spans, std::size_t n, std::size_t stride, T* maxima,
                  T* running);
     // The same of sums over levels, in panels of as many lanes.
-    void (*take_levels)(const std::int32_t* sums, std::size_t rows, const LaneSpan* spans, std::size_t n,
+    void (*take_levels)(const std::int32_t* sums, std::size_t rows, const TokenSpan* spans, std::size_t n,
                         std::size_t stride, std::int32_t* maxima, std::int32_t* running);
     // Of `rows` rows of the sums of a tile over the levels of some panels, sums[(panel * tile_rows + row) * lanes +
-    // lane], lists the places, panel * lanes + lane, of those that are less than the greatest of their range by no more
-    // than margins[row * n + range]. Those of a row and a range end before ends[row * n + range]; numbers after the
-    // last may be written to, up to a whole vector. What is known of a range that continues is in running[row].
-    void (*list_greatest)(const std::int32_t* sums, std::size_t tile_rows, std::size_t rows, const TokenRange* ranges,
+    // lane], lists the places, panel * lanes + lane, of those that are less than the greatest of their span by no more
+    // than margins[row * n + span]. Those of a row and a span end before ends[row * n + span]; numbers after the last
+    // may be written to, up to a whole vector. What is known of a span that continues is in running[row].
+    void (*list_greatest)(const std::int32_t* sums, std::size_t tile_rows, std::size_t rows, const TokenSpan* spans,
                           std::size_t n, const std::int32_t* margins, std::int32_t* running, std::uint32_t* places,
                           std::uint32_t* ends);
     // The sum of n maxima times their scales, in any order.

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "engine/sweep/embeddings.hpp"
-#include "engine/sweep/gauge.hpp"
 #include "kernels/decisions.hpp"
 #include "kernels/simd.hpp"
 #include "kernels/sums.hpp"
@@ -59,12 +58,11 @@ void check_decisions(Checks& checks, Random& random) {
             const bool none = random.one_in(20);  // a lane without a candidate
             for (auto& field : of_lanes) field[j] = none ? nan : field[j];
         }
-        const ValueLanes values{of_lanes[0].data(),
-                                of_lanes[1].data(),
-                                of_lanes[2].data(),
-                                of_lanes[3].data(),
-                                has_error ? of_lanes[4].data() : nullptr,
-                                has_error ? of_lanes[5].data() : nullptr};
+        ValueLanes values{};
+        values.has_error = has_error;
+        float* const fields[] = {values.low_scale, values.low,     values.high_scale,
+                                 values.high,      values.residue, values.norm};
+        for (std::size_t field = 0; field < 6; ++field) std::copy_n(of_lanes[field].begin(), lanes, fields[field]);
         std::vector<float> above(tasks), below(tasks);
         for (std::size_t t = 0; t < tasks; ++t) {
             above[t] = eighths(random, 60);

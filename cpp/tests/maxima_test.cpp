@@ -61,7 +61,7 @@ void expect_maxima(Checks& checks, TokenSums<T>& given, std::size_t lanes, Take 
         for (std::size_t row = 0; row < given.rows; ++row) {
             for (std::size_t t = begin; t < end; ++t) panel[row * lanes + t - begin] = given.at(row, t);
         }
-        std::vector<LaneSpan> spans;
+        std::vector<TokenSpan> spans;
         for (std::size_t d = 0; d < given.documents(); ++d) {
             const std::size_t first = std::max(given.starts[d], begin), last = std::min(given.starts[d + 1], end);
             if (first >= last) continue;
@@ -96,14 +96,14 @@ void expect_greatest(Checks& checks, TokenSums<std::int32_t>& given, std::size_t
                 sums[(t / lanes * kTileQueries + row) * lanes + t % lanes] = given.at(row, begin + t);
             }
         }
-        std::vector<TokenRange> ranges;
+        std::vector<TokenSpan> ranges;
         std::vector<std::size_t> documents;
         for (std::size_t d = 0; d < given.documents(); ++d) {
             const std::size_t first = std::max(given.starts[d], begin), last = std::min(given.starts[d + 1], end);
             // One that goes on is asked for everywhere, another perhaps not.
             if (first >= last || (last - first == given.starts[d + 1] - given.starts[d] && random.one_in(4))) continue;
             ranges.push_back({static_cast<std::uint32_t>(first - begin), static_cast<std::uint32_t>(last - begin),
-                              static_cast<std::uint32_t>(d), given.starts[d] < begin});
+                              static_cast<std::uint32_t>(d), given.starts[d] < begin, given.starts[d + 1] <= end});
             documents.push_back(d);
         }
         std::vector<std::int32_t> margins;

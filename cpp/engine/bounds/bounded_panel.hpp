@@ -1,8 +1,8 @@
 // The candidates of a panel as bounds take them, and the thresholds of tasks that belong to candidates.
 //
 // A panel has up to 64 candidates, each in a lane. They are quantised for every cell anew, in blocks as the sums take
-// them. Each lane has a ValueLane: the factors and addends by which a sum becomes the interval that the value of the
-// pair lies in. What else is known of a candidate is for the few pairs that stay open (CandidateFacts).
+// them. Each lane has factors and addends by which a sum becomes the interval that the value of the pair lies in
+// (ValueLanes). What else is known of a candidate is for the few pairs that stay open (CandidateFacts).
 //
 // Where all lanes have one step and no offset, an interval need not be made: sums themselves have thresholds
 // (SumPanel). Where both directions of an alignment are counted at once, lanes have tasks, too (LaneTasks).
@@ -34,34 +34,6 @@ struct CandidateFacts {
     double offset = 0;     // what a bias or mean adds to the value of every pair
     double squares = 0;    // the sum of squares as kernels take it, for poincare
     bool is_zero = false;  // a zero vector
-};
-
-// How the values of a candidate follow from sums: a lane of ValueLanes.
-struct ValueLane {
-    float low_scale, low, high_scale, high, residue, norm;
-};
-// Those of all lanes, in arrays as kernels read them.
-struct LaneArrays {
-    std::vector<float> low_scale, low, high_scale, high, residue, norm;
-    void assign(std::size_t lanes, float number) {
-        for (auto* array : {&low_scale, &low, &high_scale, &high, &residue, &norm}) array->assign(lanes, number);
-    }
-    void set(std::size_t lane, const ValueLane& values) {
-        low_scale[lane] = values.low_scale;
-        low[lane] = values.low;
-        high_scale[lane] = values.high_scale;
-        high[lane] = values.high;
-        residue[lane] = values.residue;
-        norm[lane] = values.norm;
-    }
-    ValueLanes view(bool has_error) const {
-        return {low_scale.data(),
-                low.data(),
-                high_scale.data(),
-                high.data(),
-                has_error ? residue.data() : nullptr,
-                has_error ? norm.data() : nullptr};
-    }
 };
 
 // The tasks that belong to candidates: layers of one for each lane, with their true scores and thresholds on values.
@@ -108,7 +80,8 @@ class BoundedPanel {
         levels_.assign(blocks_, form, lanes, size);
         rows_.resize(width_);
         facts_.assign(width_, {});
-        values_.assign(blocks_ * lanes, kNoCandidate);
+        for (auto* ends : {values_.low, values_.high}) std::fill_n(ends, kPanelLanes, kNoCandidate);
+        values_.has_error = q_.kind == Kind::products;
         if (is_exact_) return load_bytes(columns, has_lane_tasks);
         shifted_.resize(width_ * size);
         rows_.load(0, columns, width);
@@ -136,7 +109,7 @@ class BoundedPanel {
 
     // What kernels take.
     const unsigned char* levels(std::size_t block) const { return levels_[block]; }
-    ValueLanes value_lanes() const { return values_.view(q_.kind == Kind::products); }
+    const ValueLanes& value_lanes() const { return values_; }
     // Whether a task has the same thresholds on the sums of all lanes, and what they follow from.
     bool has_sum_thresholds() const { return has_sum_thresholds_; }
     const SumPanel& sum_panel() const { return sum_panel_; }
@@ -205,7 +178,7 @@ class BoundedPanel {
             const Quantised quantised = q_.quantised(made);
             facts.norm = quantised.norm + q_.byte_shift_norm();
             const double offset = facts.offset + parities_[j] / 2.0;
-            values_.set(j, lane_of_levels(facts, quantised, offset, std::abs(starts_[j]) * 0x1p-20, 0));
+            set_values(j, quantised, offset, std::abs(starts_[j]) * 0x1p-20, 0);
         }
         return true;
     }
@@ -233,33 +206,28 @@ class BoundedPanel {
         }
         const Quantised made = q_.quantise(shifted(j), facts.extent, grid, levels_, j);
         facts.norm = made.norm + q_.shift_norm;
-        if (form.has_float_sums()) {
-            return values_.set(j, lane_of_floats(facts, made.norm, form.error, largest_query));
-        }
+        if (form.has_float_sums()) return set_values_of_floats(j, made.norm, form.error, largest_query);
         double offset = facts.offset, error = 0;
         if (q_.kind == Kind::products && q_.centred_queries) {
             offset -= static_cast<double>(made.extent.squares) / 2;
             error = static_cast<double>(made.extent.squares) * q_.squares_error();
         }
-        values_.set(j, lane_of_levels(facts, made, offset, error, q_.division_error(form)));
+        set_values(j, made, offset, error, q_.division_error(form));
     }
     // How the values of a candidate follow from sums of floats (docs/contributing/bounds.md, "Sums of floats").
-    ValueLane lane_of_floats(const CandidateFacts& facts, double norm, double term_error, double largest_query) const {
+    void set_values_of_floats(std::size_t lane, double norm, double term_error, double largest_query) {
         const double roundings = (q_.depth() + 40) * 0x1p-24, share = 2 * term_error + 2 * roundings;
-        const double scale = q_.kind == Kind::squares ? 1 / (1 - facts.squares) : 1;
+        const double scale = q_.kind == Kind::squares ? 1 / (1 - facts_[lane].squares) : 1;
         const double underflow = q_.depth() * 0x1p-55 * scale;
         const double conversion = sizeof(C) == 8 ? std::sqrt(q_.depth()) * 0x1p-22 * (largest_query + norm) : 0;
-        return {.low_scale = q_.rounded_down(-scale * (1 + share)),
-                .low = q_.rounded_down(-(underflow + conversion)),
-                .high_scale = q_.rounded_up(-scale * (1 - share)),
-                .high = q_.rounded_up(underflow + conversion),
-                .residue = 0,
-                .norm = 0};
+        values_.low_scale[lane] = q_.rounded_down(-scale * (1 + share));
+        values_.low[lane] = q_.rounded_down(-(underflow + conversion));
+        values_.high_scale[lane] = q_.rounded_up(-scale * (1 - share));
+        values_.high[lane] = q_.rounded_up(underflow + conversion);
     }
     // How the values of a candidate follow from sums of levels, to which they add an offset that may be wrong. The
     // residue has some steps more where sums are divided.
-    ValueLane lane_of_levels(const CandidateFacts& facts, const Quantised& made, double offset, double offset_error,
-                             double residue_steps) const {
+    void set_values(std::size_t lane, const Quantised& made, double offset, double offset_error, double residue_steps) {
         const auto step = static_cast<double>(made.step);
         double error = offset_error, residue = 0, level_norm = 0;  // the norm of the quantised vector, at most
         if (q_.kind == Kind::distances) {
@@ -267,20 +235,19 @@ class BoundedPanel {
         } else {
             level_norm = made.norm + made.residue;
             residue = made.residue + (q_.kFloatError * level_norm + residue_steps * step);
-            if (q_.scale.is_product()) residue += q_.scale.gamma() * facts.norm;
+            if (q_.scale.is_product()) residue += q_.scale.gamma() * facts_[lane].norm;
         }
         error = error * q_.kUp + std::abs(offset) * 0x1p-20;
-        return {.low_scale = made.step,
-                .low = q_.rounded_down(offset - error),
-                .high_scale = made.step,
-                .high = q_.rounded_up(offset + error),
-                .residue = q_.rounded_up(residue * q_.kUp),
-                .norm = q_.rounded_up(level_norm * q_.kUp)};
+        values_.low_scale[lane] = values_.high_scale[lane] = made.step;
+        values_.low[lane] = q_.rounded_down(offset - error);
+        values_.high[lane] = q_.rounded_up(offset + error);
+        values_.residue[lane] = q_.rounded_up(residue * q_.kUp);
+        values_.norm[lane] = q_.rounded_up(level_norm * q_.kUp);
     }
     // What thresholds on sums follow from: the one step of all candidates, and the largest errors of the lanes.
     void set_sum_panel(float step) {
         const bool is_products = q_.kind == Kind::products;
-        const std::vector<float>& residues = is_products ? values_.residue : values_.high;
+        const float* const residues = is_products ? values_.residue : values_.high;
         sum_panel_ = {1 / step, 0, 0};
         for (std::size_t j = 0; j < width_; ++j) {
             sum_panel_.residue = std::max(sum_panel_.residue, residues[j]);
@@ -296,7 +263,7 @@ class BoundedPanel {
     std::vector<float> shifted_;  // all of them, less the shift
     std::vector<CandidateFacts> facts_;
     LevelGroups levels_;  // of blocks
-    LaneArrays values_;
+    ValueLanes values_{};
     bool is_exact_ = false;
     // Of lanes, where sums are exact: what they start from, and what is lost where that is rounded down.
     std::vector<std::int32_t> starts_, parities_;

@@ -3,8 +3,8 @@
 // This is the loop of docs/contributing/bounds.md ("How a pair is decided"). Once for a cell, queries become levels and
 // their true scores thresholds (bounded_queries.hpp); for each panel, candidates become levels (bounded_panel.hpp).
 // Then, tile by tile of queries, sums over levels decide which pairs are certainly above, which are counted, and which
-// certainly below. The others are open: where a task has nearly all of a panel open, its row is scored
-// (scored_rows.hpp), and the rest is settled one by one (settling.hpp). Which levels suit the data is tried on a panel
+// certainly below. The others are open: where a task has nearly all of a panel open, its row is scored,
+// and the rest is settled one by one (settling.hpp). Which levels suit the data is tried on a panel
 // (choose_form), and a Gauge measures whether all of this takes less time than to score.
 #pragma once
 
@@ -19,9 +19,7 @@
 #include "engine/bounds/bounded_queries.hpp"
 #include "engine/bounds/bounds.hpp"
 #include "engine/bounds/quantiser.hpp"
-#include "engine/bounds/scored_rows.hpp"
 #include "engine/bounds/settling.hpp"
-#include "engine/sweep/gauge.hpp"
 #include "engine/sweep/scoring.hpp"
 #include "engine/sweep/sweep.hpp"
 #include "kernels/decisions.hpp"
@@ -165,21 +163,18 @@ class BoundedPanels {
         const bool is_covered =
             panel_.load(panel.columns, panel.width, form(), queries_.largest_norm(), lane_tasks != nullptr);
         if (!is_covered) return false;
-        if (lane_tasks != nullptr) load_lane_tasks(*lane_tasks);
-        if (panel_.has_sum_thresholds() && !panel_.is_exact()) set_sum_thresholds();
-        return true;
-    }
-    void load_lane_tasks(LayeredTasks<C>& lane_tasks) {
-        lanes_.set(lane_tasks, quantiser_);
-        lane_masks_.resize(kMostTileQueries * lanes_.layers);
-        unused_query_counters_.resize(static_cast<std::size_t>(queries_.count()) * lanes_.layers);
-        unused_lane_counters_.resize(lanes_.layers * quantiser_.kernels.lanes);
-    }
-    void set_sum_thresholds() {
+        if (lane_tasks != nullptr) {
+            lanes_.set(*lane_tasks, quantiser_);
+            lane_masks_.resize(kMostTileQueries * lanes_.layers);
+            unused_query_counters_.resize(static_cast<std::size_t>(queries_.count()) * lanes_.layers);
+            unused_lane_counters_.resize(lanes_.layers * quantiser_.kernels.lanes);
+        }
+        if (!panel_.has_sum_thresholds() || panel_.is_exact()) return true;
         const std::size_t tasks = queries_.tasks().size();
         for (auto* array : {&sum_above_, &sum_below_}) array->resize(tasks + BoundedQueries<C>::kVectorRoom);
         decisions_.set_sum_thresholds(queries_.task_arrays().sum_tasks(), tasks, panel_.sum_panel(), sum_above_.data(),
                                       sum_below_.data());
+        return true;
     }
 
     // Sums up the levels of a tile and those of the panel.
@@ -228,9 +223,16 @@ class BoundedPanels {
             if (lane_tasks != nullptr) count_lanes(tile, *lane_tasks);
             const bool is_last = i + 1 == queries_.tiles();
             if (!is_last && open_.count + lane_open_.count < open_at_once) continue;
-            settle_open(tasks, lane_tasks);
+            const RowSide<C> rows{queries_, tasks};
+            if (panel_.is_exact()) {
+                settling_.settle_exact(open_, open_sums_, rows);
+            } else {
+                settling_.settle(open_, rows);
+            }
+            if (lane_tasks == nullptr) continue;
+            settling_.settle(lane_open_, LaneSide<C>{queries_, lanes_, quantiser_, *lane_tasks});
             // What lists took made their thresholds higher.
-            if (!is_last && lane_tasks != nullptr && !lane_tasks->counts()) lanes_.set(*lane_tasks, quantiser_);
+            if (!is_last && !lane_tasks->counts()) lanes_.set(*lane_tasks, quantiser_);
         }
         scored_rows_.score(tasks);
     }
@@ -253,27 +255,16 @@ class BoundedPanels {
         tally_.open += collect(lane_masks_, tile.first_query * lanes_.layers, tile.queries * lanes_.layers,
                                unused_query_counters_.data(), lane_open_);
     }
-    void settle_open(BoundedTasks<C>& tasks, LayeredTasks<C>* lane_tasks) {
-        const RowSide<C> rows{queries_, tasks};
-        if (panel_.is_exact()) {
-            settling_.settle_exact(open_, open_sums_, rows);
-        } else {
-            settling_.settle(open_, rows);
-        }
-        if (lane_tasks != nullptr) settling_.settle(lane_open_, LaneSide<C>{queries_, lanes_, quantiser_, *lane_tasks});
-    }
     // Keeps the sums of those open pairs of a tile that were listed from here on.
     void keep_kernel_sums(const QueryTile& tile, std::size_t from) {
         if (open_sums_.size() < open_.count) open_sums_.resize(open_.list.size());
+        const std::size_t lanes = quantiser_.kernels.lanes;
         for (std::size_t i = from; i < open_.count; ++i) {
             const OpenPair pair = open_.list[i];
             const std::size_t query = queries_.tasks()[pair.task].query;
-            open_sums_[i] = kernel_sum(query, sum_in_tile(tile, query, pair.lane), pair.lane);
+            const std::size_t block = pair.lane / lanes, row = block * form().queries + query - tile.first_query;
+            open_sums_[i] = kernel_sum(query, sums_[row * lanes + pair.lane % lanes], pair.lane);
         }
-    }
-    std::int32_t sum_in_tile(const QueryTile& tile, std::size_t query, std::size_t lane) const {
-        const std::size_t lanes = quantiser_.kernels.lanes, block = lane / lanes;
-        return sums_[(block * form().queries + query - tile.first_query) * lanes + lane % lanes];
     }
     // Adds up what was decided of some tasks, and lists the open pairs behind those of others. Returns their number.
     std::int64_t collect(const std::vector<PairMasks>& masks, std::size_t first, std::size_t tasks,

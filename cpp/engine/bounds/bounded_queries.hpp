@@ -172,7 +172,10 @@ class BoundedQueries {
         if (!is_extent_usable || !q_.is_usable(facts.mean) || !q_.is_inside(facts.squares)) return false;
         facts.norm = q_.norm_of(unshifted);
         largest_norm_ = std::max(largest_norm_, facts.norm);
-        if (q_.kind == Kind::products) facts.offset = product_offset(row, extent);
+        // Values have an offset beside the sum over levels: -|q'|^2 / 2, or q . s.
+        if (q_.kind == Kind::products) {
+            facts.offset = q_.centred_queries ? -static_cast<double>(extent.squares) / 2 : q_.shift_product(row);
+        }
         if (q_.kind == Kind::distances) facts.offset = clamp_to_box();
         const Quantised made = q_.quantise(shifted_.data(), extent, grid_of(extent, form), levels_, query);
         facts.residue = made.residue + q_.division_residue(form, made.step) * static_cast<double>(made.step);
@@ -183,21 +186,14 @@ class BoundedQueries {
     void take_bytes(std::size_t query, const LevelForm& form) {
         const ByteLevels made = q_.take_bytes(q_.scoring.queries, ids_[query], bytes_, levels_, query);
         const Quantised quantised = q_.quantised(made);
-        facts_[query].offset = byte_offset(made);
+        const double shift = q_.byte_shift();
+        facts_[query].offset = q_.centred_queries ? made.squares / -2.0 : shift * (made.levels + shift * q_.depth());
         facts_[query].norm = quantised.norm + q_.byte_shift_norm();
         set_numbers(query, quantised, form);
     }
     // Levels are made of what is written here: the components less a shift.
     Extent set_shifted(const C* row, const std::vector<C>& shift) {
         return q_.kernels.subtract_shift(row, shift.data(), q_.size(), shifted_.data());
-    }
-    // Offsets, which values have beside the sum over levels: -|q'|^2 / 2, or q . s.
-    double product_offset(const C* row, const Extent& extent) const {
-        return q_.centred_queries ? -static_cast<double>(extent.squares) / 2 : q_.shift_product(row);
-    }
-    double byte_offset(const ByteLevels& made) const {
-        const double shift = q_.byte_shift();
-        return q_.centred_queries ? made.squares / -2.0 : shift * (made.levels + shift * q_.depth());
     }
     // Clamps the shifted query to the box, and returns its offset: what is outside is as far from all candidates in it.
     double clamp_to_box() {

@@ -215,21 +215,25 @@ class Quantiser {
     // Of products: the finest step that keeps numbers up to this one in the range of the levels; and the grid.
     static float step_of(float largest, float greatest) { return std::max(largest / greatest, kLeastStep); }
     static LevelGrid product_grid(float step, float greatest) { return {step, 1 / step, -greatest, greatest}; }
-    // The finest step with which a word of 16 bits holds the products that are added up in it: those of one half of the
-    // components that are summed at once. 0 for forms that add up none.
+    // The finest step with which a word of 16 bits holds the products that are added up in it. 0 for forms that add up
+    // none. Of the groups that are summed at once, one word has the first halves, and another the second halves. A word
+    // is fullest where candidates' levels, which are stored without a sign, are the greatest beside components of one
+    // sign, and 0 beside the others.
     float word_step(const LevelForm& form, const float* shifted) const {
         if (form.query_in_word == 0) return 0;
         const std::size_t half = form.group / 2, at_once = form.group * form.groups_at_once;
-        float largest_half_sum = 0;  // of components of one sign
+        float fullest = 0;
         for (std::size_t first = 0; first < size(); first += at_once) {
-            float sums[2][2] = {};  // by half and sign
+            float positive[2] = {}, negative[2] = {};  // sums of magnitudes, for each word
             for (std::size_t k = first; k < std::min(first + at_once, size()); ++k) {
-                sums[k / half % 2][shifted[k] < 0] += std::abs(shifted[k]);
+                float& sum = (shifted[k] < 0 ? negative : positive)[k / half % 2];
+                sum += std::abs(shifted[k]);
             }
-            largest_half_sum = std::max({largest_half_sum, sums[0][0], sums[0][1], sums[1][0], sums[1][1]});
+            fullest = std::max({fullest, positive[0], negative[0], positive[1], negative[1]});
         }
-        const float rounding = 0.5F * static_cast<float>(at_once / 2), spare = 1;  // in levels
-        return largest_half_sum / (static_cast<float>(form.query_in_word) - rounding - spare);
+        // In levels: a word has half of the components, each of which is rounded by half a level at most.
+        const float rounding = 0.5F * static_cast<float>(at_once / 2), spare = 1;
+        return fullest / (static_cast<float>(form.query_in_word) - rounding - spare);
     }
 
     // Writes the levels of a shifted vector as the i-th of some.

@@ -96,16 +96,17 @@ class ValueScale {
         constexpr double infinity = std::numeric_limits<double>::infinity();
         return {t < 0 ? -kBeyond : infinity, t < 0 ? -kBeyond : -infinity};
     }
-    // The score t is -arcosh(1 + y)^2, and the value is -y.
+    // The score t is -r^2, of a distance r = arcosh(1 + y) in the ball, and the value is -y. So y is cosh(r) - 1, which
+    // is 2 sinh(r / 2)^2.
     ValueThresholds of_poincare(double t) const {
-        // y of a squared distance, to within the error of the logarithm and the root in finish().
-        const auto y = [](double square) {
+        const auto y_of_squared_distance = [](double square) {
             const double sine = std::sinh(std::sqrt(std::max(0.0, square)) / 2);
             return 2 * sine * sine;
         };
-        // Of t, and of y computed from it in double precision: both round.
+        // By this share t may be wrong, for the logarithm and the root in finish() round, and so may y, which is
+        // computed from t in double precision here.
         const double share = 2 * kSlack + 0x1p-40;
-        const double near = y(-t * (1 - share)), far = y(-t * (1 + share));
+        const double near = y_of_squared_distance(-t * (1 - share)), far = y_of_squared_distance(-t * (1 + share));
         return {-near * (1 - 2 * gamma_ - share) + tiny_, -far * (1 + 2 * gamma_ + share) - tiny_};
     }
 

@@ -15,13 +15,12 @@
 #include <utility>
 #include <vector>
 
-#include "engine/sweep/gauge.hpp"
+#include "engine/bounds/bounds.hpp"
 #include "engine/sweep/scoring.hpp"
 #include "engine/sweep/sweep.hpp"
 #include "engine/tokens/token_bounds.hpp"
 #include "engine/tokens/token_plan.hpp"
 #include "engine/tokens/token_scores.hpp"
-#include "engine/tokens/token_screen.hpp"
 #include "engine/tokens/tokens.hpp"
 #include "kernels/decisions.hpp"
 #include "kernels/measured.hpp"
@@ -196,7 +195,14 @@ class TokenWorker {
         tally_.bounded += first_task_.back() * std::ssize(members_);
         tally_.open += static_cast<std::int64_t>(open_.count);
         tally_.scored += static_cast<std::int64_t>(open_.count);  // all of them
-        return open_.count == 0 || score_open(tasks, poll);
+        if (open_.count == 0) return true;
+        if (!take_exact(open_pairs_, prefers_screen_ && can_screen(), poll)) return false;
+        for (std::size_t i = 0; i < open_.count; ++i) {
+            const OpenPair& pair = open_.list[i];
+            const C score = exact_.score(wanted_.first + open_queries_[i], members_[pair.lane]);
+            tasks.take_scores(&pair, &score, 1);
+        }
+        return true;
     }
     // Counts the pairs that are above, and lists those that stay open.
     void list_open(const C* thresholds, BoundedTasks<C>& tasks) {
@@ -217,15 +223,6 @@ class TokenWorker {
                 open_pairs_.documents[query] |= DocumentMask{1} << members_[open_.list[i].lane];
             }
         }
-    }
-    bool score_open(BoundedTasks<C>& tasks, const Poll& poll) {
-        if (!take_exact(open_pairs_, prefers_screen_ && can_screen(), poll)) return false;
-        for (std::size_t i = 0; i < open_.count; ++i) {
-            const OpenPair& pair = open_.list[i];
-            const C score = exact_.score(wanted_.first + open_queries_[i], members_[pair.lane]);
-            tasks.take_scores(&pair, &score, 1);
-        }
-        return true;
     }
     // Of the values of a query of the cell and its candidates.
     using Intervals = std::array<std::pair<double, double>, kPanelLanes>;

@@ -42,6 +42,16 @@ struct TokenLists {
     std::size_t list_with(std::size_t token) const {
         return static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), token) - ends.begin());
     }
+    // Adds which of the tokens from `first` up to but not including `last` are whose, counted from the first.
+    void add_spans(std::size_t first, std::size_t last, std::vector<TokenSpan>& spans) const {
+        for (std::size_t list = list_with(first); list < size() && begin(list) < last; ++list) {
+            spans.push_back({.begin = static_cast<std::uint32_t>(std::max(first, begin(list)) - first),
+                             .end = static_cast<std::uint32_t>(std::min(last, end(list)) - first),
+                             .document = static_cast<std::uint32_t>(list),
+                             .continues = begin(list) < first,
+                             .ends = end(list) <= last});
+        }
+    }
 };
 
 // Some of up to kPanelLanes documents, one bit for each.
@@ -58,28 +68,20 @@ struct TokenPanel {
 struct TokenBlock {
     TokenLists queries, documents;
     std::vector<TokenPanel> panels;
-    std::vector<LaneSpan> spans;
+    std::vector<TokenSpan> spans;
 
     // Lays the tokens of the documents into panels of so many lanes.
     void fill_panels(std::size_t lanes) {
         panels.clear();
         spans.clear();
-        std::size_t document = 0;
         for (std::size_t begin = 0; begin < documents.ids.size(); begin += lanes) {
             const std::size_t end = std::min(documents.ids.size(), begin + lanes);
             TokenPanel panel{.first = begin, .width = end - begin, .first_span = spans.size(), .spans = 0};
-            for (; document < documents.size() && documents.begin(document) < end; ++document) {
-                const std::size_t first = documents.begin(document), last = documents.end(document);
-                spans.push_back({.begin = static_cast<std::uint32_t>(std::max(begin, first) - begin),
-                                 .end = static_cast<std::uint32_t>(std::min(end, last) - begin),
-                                 .document = static_cast<std::uint32_t>(document),
-                                 .continues = first < begin,
-                                 .ends = last <= end});
-                panel.documents |= DocumentMask{1} << document;
-            }
-            const bool goes_on = !spans.back().ends;
-            if (goes_on) --document;
+            documents.add_spans(begin, end, spans);
             panel.spans = spans.size() - panel.first_span;
+            for (std::size_t i = panel.first_span; i < spans.size(); ++i) {
+                panel.documents |= DocumentMask{1} << spans[i].document;
+            }
             panels.push_back(panel);
         }
     }
@@ -109,7 +111,7 @@ struct WantedPairs {
 template <class T>
 class TokenMaxima {
   public:
-    using Kernel = void (*)(const T* sums, std::size_t rows, const LaneSpan* spans, std::size_t n, std::size_t stride,
+    using Kernel = void (*)(const T* sums, std::size_t rows, const TokenSpan* spans, std::size_t n, std::size_t stride,
                             T* maxima, T* running);
 
     // The kernel is one of MaximaKernels, for panels of so many lanes.
