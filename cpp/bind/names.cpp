@@ -175,9 +175,7 @@ py::tuple code_names(const py::object& names) {
         PyTuple_SET_ITEM(distinct.ptr(), next, items[i]);
         ++next;
     }
-    py::array_t<std::int64_t> wide(static_cast<py::ssize_t>(codes.size()));
-    std::copy(codes.begin(), codes.end(), wide.mutable_data());
-    return py::make_tuple(wide, distinct);
+    return py::make_tuple(array_of(std::vector<std::int64_t>(codes.begin(), codes.end())), distinct);
 }
 
 py::array_t<std::uint64_t> name_hashes(const py::object& names, bool bare) {
@@ -270,12 +268,7 @@ RowForm make_form(int width, const std::vector<int>& names, int needed, std::opt
     const auto is_field = [&](int field) { return field >= 0 && field < width; };
     const bool are_fields = std::all_of(names.begin(), names.end(), is_field) && is_field(value.value_or(0));
     require(are_fields && needed >= 0, "form: no such field");
-    return {.width = width,
-            .names = names,
-            .needed = needed,
-            .value = value.value_or(RowForm::kNone),
-            .tabs = tabs,
-            .tab_lines = tab_lines};
+    return {width, names, needed, value.value_or(RowForm::kNone), tabs, tab_lines};
 }
 
 // Locks each table once, and in an order that all threads keep.

@@ -65,17 +65,22 @@ ScoreArray::ScoreArray(py::array array, py::str dtype, bool swapped)
     require(array_.itemsize() == size_, "scores: not of this dtype");
 }
 
+Scores ScoreArray::matrix() const {
+    const auto last = array_.ndim() - 1;
+    const bool is_row = last == 0;
+    return {.data = static_cast<const char*>(array_.data()),
+            .rows = is_row ? 1 : array_.shape(0),
+            .columns = array_.shape(last),
+            .row_stride = is_row ? 0 : array_.strides(0),
+            .column_stride = array_.strides(last),
+            .dtype = dtype_,
+            .swapped = swapped_};
+}
+
 Scores ScoreArray::view() const {
-    const auto depth = array_.ndim();
-    require((depth == 1 || depth == 2) && array_.itemsize() == size_ && !is_complex_,
-            "scores: not a matrix of this dtype");
-    return {static_cast<const char*>(array_.data()),
-            depth == 1 ? 1 : array_.shape(0),
-            array_.shape(depth - 1),
-            depth == 1 ? 0 : array_.strides(0),
-            array_.strides(depth - 1),
-            dtype_,
-            swapped_};
+    const bool is_matrix = array_.ndim() == 1 || array_.ndim() == 2;
+    require(is_matrix && array_.itemsize() == size_ && !is_complex_, "scores: not a matrix of this dtype");
+    return matrix();
 }
 
 VectorMatrix ScoreArray::vectors() const {
@@ -84,14 +89,8 @@ VectorMatrix ScoreArray::vectors() const {
     if (!is_complex_ && !in_halves) return view();
     const bool is_matrix = in_halves ? array_.shape(1) == 2 : dimensions == 1 || dimensions == 2;
     require(is_matrix && array_.itemsize() == size_, "vectors: not a matrix of this dtype");
-    const bool is_vector = dimensions == 1;
-    Scores vectors{.data = static_cast<const char*>(array_.data()),
-                   .rows = is_vector ? 1 : array_.shape(0),
-                   .columns = 2 * array_.shape(dimensions - 1),
-                   .row_stride = is_vector ? 0 : array_.strides(0),
-                   .column_stride = array_.strides(dimensions - 1),
-                   .dtype = dtype_,
-                   .swapped = swapped_};
+    Scores vectors = matrix();
+    vectors.columns *= 2;
     if (in_halves) return {vectors, array_.strides(1)};
     const auto part_stride = static_cast<std::ptrdiff_t>(size_ / 2);
     const bool are_in_turn = vectors.column_stride == 2 * part_stride;

@@ -30,6 +30,9 @@ class ScoreArray {
     bool swapped() const { return swapped_; }
 
   private:
+    // The numbers of an array of one or two dimensions; those of complex numbers are counted once.
+    Scores matrix() const;
+
     py::array array_;
     py::str name_;
     DType dtype_;

@@ -1,13 +1,11 @@
 // Checks the lists of a selection, in one pass over all of their indices; and sorts those that are not in order.
 #include "engine/selection.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <functional>
 #include <limits>
 #include <type_traits>
-#include <vector>
 
 #include "engine/threads.hpp"
 #include "kernels/measured.hpp"

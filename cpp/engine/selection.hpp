@@ -59,25 +59,8 @@ struct Selection {
         return wide ? static_cast<const std::int64_t*>(indices)[position]
                     : static_cast<const std::int32_t*>(indices)[position];
     }
-    // The position of the first column of a list that is not below `column`.
-    std::int64_t find(std::int64_t list, std::int64_t column) const {
-        std::int64_t first = indptr[list], count = indptr[list + 1] - first;
-        while (count > 0) {
-            const std::int64_t half = count / 2;
-            if (this->column(first + half) < column) {
-                first += half + 1;
-                count -= half + 1;
-            } else {
-                count = half;
-            }
-        }
-        return first;
-    }
-    // The same among the positions from `begin` to `end` of a list: quick if the result is near `begin`.
-    std::int64_t seek(std::int64_t begin, std::int64_t end, std::int64_t column) const {
-        std::int64_t low = begin, step = 1;
-        for (; low + step <= end && this->column(low + step - 1) < column; step *= 2) low += step;
-        std::int64_t high = std::min(end, low + step - 1);
+    // The position of the first column that is not below `column`, among the positions from `low` to `high` of a list.
+    std::int64_t find(std::int64_t low, std::int64_t high, std::int64_t column) const {
         while (low < high) {
             const std::int64_t middle = low + (high - low) / 2;
             if (this->column(middle) < column) {
@@ -88,16 +71,22 @@ struct Selection {
         }
         return low;
     }
+    // The same, quick if the result is near `begin`.
+    std::int64_t seek(std::int64_t begin, std::int64_t end, std::int64_t column) const {
+        std::int64_t low = begin, step = 1;
+        for (; low + step <= end && this->column(low + step - 1) < column; step *= 2) low += step;
+        return find(low, std::min(end, low + step - 1), column);
+    }
     bool has(std::int64_t list, std::int64_t column) const {
-        const std::int64_t at = find(list, column);
+        const std::int64_t at = find(indptr[list], indptr[list + 1], column);
         return at < indptr[list + 1] && this->column(at) == column;
     }
     // The span of those columns of a list that are in the window.
     Span span(std::int64_t list) const {
         if (!window) return {indptr[list], length(list)};
-        const std::int64_t start = find(list, window->begin);
-        // A list that another thread writes to meanwhile may be out of order.
-        return {start, std::max<std::int64_t>(0, find(list, window->end) - start)};
+        const std::int64_t start = find(indptr[list], indptr[list + 1], window->begin);
+        // A list that another thread writes to meanwhile may be out of order: none ends before it starts.
+        return {start, find(start, indptr[list + 1], window->end) - start};
     }
     // The same of the list that a task has. Without a selection it has no column.
     Span task_span(std::int64_t task) const { return span(list(task)); }

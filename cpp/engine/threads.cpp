@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -182,14 +181,6 @@ std::uint64_t use_default_arithmetic() {
 }
 void restore_arithmetic(std::uint64_t before) {
     set_arithmetic_word(static_cast<ArithmeticWord>(before) & kArithmeticBits);
-}
-
-bool has_openmp() {
-#ifdef _OPENMP
-    return true;
-#else
-    return false;
-#endif
 }
 
 int default_threads() {

@@ -39,7 +39,13 @@ struct ThreadClock {
     }
 };
 
-bool has_openmp();
+inline bool has_openmp() {
+#ifdef _OPENMP
+    return true;
+#else
+    return false;
+#endif
+}
 
 // The arithmetic of the calling thread: how it rounds, and whether it takes subnormal numbers for 0. Other libraries
 // change these for speed. parallel_for sets that aside by itself; this is for what is computed elsewhere. The first

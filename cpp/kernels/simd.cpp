@@ -76,6 +76,7 @@ constexpr Requirements kRequirements[] = {
     {kAvx2, kAvx2Leaf7, kYmm},
     {kAvx2, kAvx2Leaf7 | kAvx512Leaf7, kYmm | kZmm},
 };
+static_assert(std::size(kRequirements) == std::size(kIsas));
 
 const Processor& processor_here() {
     static const Processor processor;
@@ -100,47 +101,20 @@ constexpr Processor processor_here() { return {}; }
 bool supported(Isa) { return true; }
 #endif
 
-struct Row {
-    Isa set;
-    const char* name;
-    int vector_bytes;
-};
+const IsaRow* chosen_row = &kIsas[0];
 
-constexpr Row kRows[] = {
-#define TRUERANK_ROW(name, width, fused) {Isa::name, #name, width},
-    TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
-#undef TRUERANK_ROW
-};
-#if defined(TRUERANK_X86_SETS)
-static_assert(std::size(kRequirements) == std::size(kRows));
-#endif
-
-const Row* chosen_row = &kRows[0];
-
-const Row& best_row() {
-    const Row* best = &kRows[0];
-    for (const Row& row : kRows) {
+const IsaRow& best_row() {
+    const IsaRow* best = &kIsas[0];
+    for (const IsaRow& row : kIsas) {
         if (supported(row.set)) best = &row;
     }
     return *best;
 }
 
-void choose(const Row& row) {
-    chosen_row = &row;
-    const Processor& here = processor_here();
-    const auto fits = [&](const measured::Processor& wanted) {
-        return (wanted.vendor == nullptr || std::strcmp(wanted.vendor, here.vendor) == 0) &&
-               (wanted.family == 0 || wanted.family == here.family) &&
-               (wanted.widest_vector == 0 || wanted.widest_vector == best_row().vector_bytes) &&
-               (wanted.vector_bytes == 0 || wanted.vector_bytes == row.vector_bytes);
-    };
-    measured_here = *std::ranges::find_if(measured::kProcessors, fits);
-}
-
 // "baseline" names the first row everywhere, so that a script need not know the architecture.
-const Row* find(const char* name) {
-    if (std::strcmp(name, "baseline") == 0) return &kRows[0];
-    for (const Row& row : kRows) {
+const IsaRow* find(const char* name) {
+    if (std::strcmp(name, "baseline") == 0) return &kIsas[0];
+    for (const IsaRow& row : kIsas) {
         if (std::strcmp(name, row.name) == 0) return &row;
     }
     return nullptr;
@@ -150,20 +124,25 @@ const Row* find(const char* name) {
 
 std::vector<std::string> usable_isas() {
     std::vector<std::string> names;
-    for (const Row& row : kRows) {
+    for (const IsaRow& row : kIsas) {
         if (supported(row.set)) names.emplace_back(row.name);
     }
     return names;
 }
 
 bool choose_isa(const char* name) {
-    if (name != nullptr && *name != '\0') {
-        const Row* row = find(name);
-        if (row == nullptr || !supported(row->set)) return false;
-        choose(*row);
-        return true;
-    }
-    choose(best_row());
+    const bool is_named = name != nullptr && *name != '\0';
+    const IsaRow* const row = is_named ? find(name) : &best_row();
+    if (row == nullptr || !supported(row->set)) return false;
+    chosen_row = row;
+    const Processor& here = processor_here();
+    const auto fits = [&](const measured::Processor& wanted) {
+        return (wanted.vendor == nullptr || std::strcmp(wanted.vendor, here.vendor) == 0) &&
+               (wanted.family == 0 || wanted.family == here.family) &&
+               (wanted.widest_vector == 0 || wanted.widest_vector == best_row().vector_bytes) &&
+               (wanted.vector_bytes == 0 || wanted.vector_bytes == row->vector_bytes);
+    };
+    measured_here = *std::ranges::find_if(measured::kProcessors, fits);
     return true;
 }
 

@@ -36,6 +36,17 @@ enum class Isa : int {
     TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
 #undef TRUERANK_ROW
 };
+struct IsaRow {
+    Isa set;
+    const char* name;
+    int vector_bytes;
+    bool is_fused;
+};
+constexpr IsaRow kIsas[] = {
+#define TRUERANK_ROW(name, width, fused) {Isa::name, #name, width, fused},
+    TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
+#undef TRUERANK_ROW
+};
 
 // The names of the instruction sets that this machine can run, the plainest first.
 std::vector<std::string> usable_isas();

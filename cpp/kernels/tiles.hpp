@@ -6,7 +6,6 @@
 // (TRUERANK_PLAIN_TILES of CMakeLists.txt), and no wheel does.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -42,12 +41,11 @@ struct PlainTiles {
     }
     template <int Tile>
     void load(const unsigned char* from, std::size_t stride) {
-        if constexpr (Tile < 6) {
-            for (std::size_t i = 0; i < kTileRows; ++i)
-                std::memcpy(queries[Tile - 4][i], from + i * stride, kTileBytes);
-        } else {
-            for (std::size_t i = 0; i < kTileRows; ++i) {
-                std::memcpy(candidates[Tile - 6][i], from + i * stride, Columns * 4);
+        for (std::size_t i = 0; i < kTileRows; ++i, from += stride) {
+            if constexpr (Tile < 6) {
+                std::memcpy(queries[Tile - 4][i], from, kTileBytes);
+            } else {
+                std::memcpy(candidates[Tile - 6][i], from, Columns * 4);
             }
         }
     }

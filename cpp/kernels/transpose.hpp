@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "kernels/arithmetic.hpp"
@@ -83,15 +82,13 @@ struct Transposition {
     // Lane l of the result is lane Index::of(l) of the lanes of a, followed by those of b.
     template <class Index>
     static TRUERANK_INLINE Vector shuffle(Vector a, Vector b) {
-        return shuffle<Index>(a, b, std::make_integer_sequence<int, size>());
-    }
-    template <class Index, int... Lane>
-    static TRUERANK_INLINE Vector shuffle(Vector a, Vector b, std::integer_sequence<int, Lane...>) {
+        return [&]<int... Lane>(std::integer_sequence<int, Lane...>) __attribute__((always_inline)) {
 #if defined(__clang__)
-        return __builtin_shufflevector(a, b, Index::of(Lane)...);
+            return __builtin_shufflevector(a, b, Index::of(Lane)...);
 #else
-        return __builtin_shuffle(a, b, Mask{Index::of(Lane)...});
+            return __builtin_shuffle(a, b, Mask{Index::of(Lane)...});
 #endif
+        }(std::make_integer_sequence<int, size>());
     }
 
     // In each piece, runs of `Run` lanes of a and b take turns: those of the lower half of the piece, or of the upper.

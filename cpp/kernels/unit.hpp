@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <type_traits>
 
@@ -26,24 +25,13 @@
 namespace truerank {
 namespace {
 
-// The rows of the table, for constants.
-constexpr int kBytesOf[] = {
-#define TRUERANK_ROW(name, width, fused) width,
-    TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
-#undef TRUERANK_ROW
-};
-constexpr bool kFusedIn[] = {
-#define TRUERANK_ROW(name, width, fused) fused,
-    TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
-#undef TRUERANK_ROW
-};
 #if defined(TRUERANK_SET)
 constexpr Isa kSet = Isa::TRUERANK_SET;
 #else
 constexpr Isa kSet{0};
 #endif
-constexpr int kBytes = kBytesOf[static_cast<int>(kSet)];
-constexpr bool kFused = kFusedIn[static_cast<int>(kSet)];
+constexpr int kBytes = kIsas[static_cast<int>(kSet)].vector_bytes;
+constexpr bool kFused = kIsas[static_cast<int>(kSet)].is_fused;
 
 // A vector of `Bytes` bytes of T, and the same at any address at which a T may be.
 template <class T, int Bytes = kBytes>

@@ -117,7 +117,7 @@ void check_searches(Checks& checks, const Lists<Index>& lists, std::int64_t boun
         const std::int64_t expected =
             start + (std::lower_bound(own.begin(), own.end(), static_cast<Index>(column)) - own.begin());
         const bool has = std::binary_search(own.begin(), own.end(), static_cast<Index>(column));
-        checks.expect(selection.find(list, column) == expected, "find %lld", static_cast<long long>(column));
+        checks.expect(selection.find(start, end, column) == expected, "find %lld", static_cast<long long>(column));
         const std::int64_t from = start + random.below(expected - start + 1);
         checks.expect(selection.seek(from, end, column) == expected, "seek %lld", static_cast<long long>(column));
         checks.expect(selection.has(list, column) == has, "has %lld", static_cast<long long>(column));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <compare>
-#include <cstddef>
 #include <iterator>
 #include <optional>
 #include <utility>

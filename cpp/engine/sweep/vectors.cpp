@@ -6,7 +6,6 @@
 #include <numeric>
 #include <type_traits>
 
-#include "engine/rows/reader.hpp"
 #include "kernels/count.hpp"
 
 namespace truerank {
