@@ -40,8 +40,6 @@ void stay() {
     for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
-void look_up_numpy() { py::detail::npy_api::get(); }
-
 bool is_int64_array(py::handle object) {
     if (!py::isinstance<py::array>(object)) return false;
     const auto array = py::reinterpret_borrow<py::array>(object);

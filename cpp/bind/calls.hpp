@@ -44,10 +44,6 @@ auto stay_if_ended(const Call& call) {
 #endif
 }
 
-// Has pybind11 look up numpy's functions; called once, when the module is loaded. At their first use it would give the
-// GIL up, and take it again in a destructor.
-void look_up_numpy();
-
 // A contiguous and aligned array of int64; arrays that are not so are copied if no number changes.
 using Int64Array = py::array_t<std::int64_t, int{py::array::c_style} | int{py::detail::npy_api::NPY_ARRAY_ALIGNED_}>;
 

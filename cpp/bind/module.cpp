@@ -25,7 +25,9 @@ PYBIND11_MODULE(_core_anywhere, m, pybind11::mod_gil_not_used()) {
     m.doc() = "The compiled core of truerank. It is private, and may change at any time.";
     m.attr("__version__") = TRUERANK_VERSION;
     remember_main_thread();
-    look_up_numpy();
+    // Looks up numpy's functions. Pybind11 would do so at their first use, with the GIL given up, and taken again in a
+    // destructor.
+    py::detail::npy_api::get();
     register_calls(m);
     register_machine(m);
     register_scores(m);

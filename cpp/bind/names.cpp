@@ -59,8 +59,8 @@ class Items {
         if (i + kAhead < size_) {
             const char* const later = reinterpret_cast<const char*>(items_[i + kAhead]);
             __builtin_prefetch(later);
-            __builtin_prefetch(later + sizeof(PyASCIIObject) +
-                               8);  // The text of a short str is here, and the end of the header.
+            // The text of a short str, and the end of the header.
+            __builtin_prefetch(later + sizeof(PyASCIIObject) + 8);
         }
         return items_[i];
     }

@@ -144,16 +144,15 @@ class ListedColumns {
     template <class Use>
     void with_numbers(std::int64_t begin, const Use& use) const {
         const std::int64_t at = start + begin;
+        const auto use_listed = [&](const auto* from) {
+            use([from, columns = *this](std::int64_t i) { return columns.checked(from[i]); });
+        };
         if (are_consecutive()) {
             use([at](std::int64_t i) { return at + i; });
         } else if (wide_) {
-            use([from = static_cast<const std::int64_t*>(indices_) + at, columns = *this](std::int64_t i) {
-                return columns.checked(from[i]);
-            });
+            use_listed(static_cast<const std::int64_t*>(indices_) + at);
         } else {
-            use([from = static_cast<const std::int32_t*>(indices_) + at, columns = *this](std::int64_t i) {
-                return columns.checked(from[i]);
-            });
+            use_listed(static_cast<const std::int32_t*>(indices_) + at);
         }
     }
 

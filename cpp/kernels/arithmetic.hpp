@@ -21,7 +21,6 @@ struct Arithmetic : Vectors<T, Bytes> {
     using typename Vectors<T, Bytes>::Mask;
     using typename Vectors<T, Bytes>::Counts;
     using Vectors<T, Bytes>::size;
-    static constexpr bool fused = Fused;
 
     // Broadcasts the bits of x. Vector{} + x would be an addition, which turns -0 into +0, and GCC does not merge
     // assignments to single lanes into a broadcast.
@@ -50,9 +49,8 @@ struct Arithmetic : Vectors<T, Bytes> {
             for (std::size_t i = 0; i < size; ++i) {
                 if constexpr (sizeof(T) == 4) {
                     result[i] = __builtin_fmaf(a[i], b[i], c[i]);
-                } else {
-                    result[i] = __builtin_fma(
-                        a[i], b[i], c[i]);  // without the hardware this is the library's function, which is slow
+                } else {  // without the hardware this is the library's function, which is slow
+                    result[i] = __builtin_fma(a[i], b[i], c[i]);
                 }
             }
             return result;

@@ -2,8 +2,7 @@
 // code or better, else assembly, for one of these reasons:
 //
 // - set: the instruction is not of the unit's set, which simd.hpp lists. Products of VNNI and of Armv8.2 come on top,
-// and
-//   are called only where byte_products() says so.
+//   and are called only where byte_products() says so.
 // - registers: of the intrinsics GCC keeps more results at a time than there are registers.
 // - opaque: GCC sees through the intrinsic, and takes apart or puts together what is loaded at once.
 #pragma once

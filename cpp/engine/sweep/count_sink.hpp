@@ -1,8 +1,8 @@
 // The sink of the sweep that counts: it compares the scores of a cell with the true scores of the cell's tasks.
 //
 // What comes in is one of two things for each panel: the scores of a few queries at a time (take_scores), or what
-// bounds tell about them (BoundedTasks). All of it goes into counters of the cell's tasks,
-// which are added to those of other cells at the end (end_cell), so that threads meet once for a cell.
+// bounds tell about them (BoundedTasks). All of it goes into counters of the cell's tasks, which are added to those of
+// other cells at the end (end_cell), so that threads meet once for a cell.
 //
 // Filtered candidates are counted with the others first, since no comparison has to look at them, and are then taken
 // out: the columns of a panel ascend, and so does the filter's list of a task, in which a position goes along.

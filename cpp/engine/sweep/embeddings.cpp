@@ -224,18 +224,13 @@ struct TargetScores {
     }
 };
 
-// Whether two scores differ. Every NaN is like every other.
-template <class C>
-bool are_unlike(C a, C b) {
-    const bool is_a_nan = a != a, is_b_nan = b != b;
-    return is_a_nan != is_b_nan || a < b || a > b;
-}
-
 // Takes the target's own score out of the partial counts of a task, for which it was counted, whatever it is. Returns
 // whether the best of the other scores has to be found anew.
 template <class C>
 bool leave_out_target(const Counts& counts, std::int64_t task, C score, C true_score) {
-    const bool is_nan = score != score, differs = are_unlike(score, true_score);
+    const bool is_nan = score != score, is_true_score_nan = true_score != true_score;
+    // Every NaN is like every other.
+    const bool differs = is_nan != is_true_score_nan || score < true_score || score > true_score;
     --counts.candidates[task];
     counts.above[task] -= score > true_score;
     counts.tied[task] -= score == true_score;
@@ -245,16 +240,6 @@ bool leave_out_target(const Counts& counts, std::int64_t task, C score, C true_s
     const bool is_best = Order<C>::key(score) == counts.best[task];
     counts.at_best[task] -= is_best;
     return is_best && differs;
-}
-
-template <class C>
-void finish_whole(const typename CountSink<C>::Shared& swept) {
-    for (std::size_t i = 0; i < swept.sorted.order.size(); ++i) {
-        const std::int64_t task = swept.sorted.order[i];
-        const auto t = static_cast<std::size_t>(task);
-        if (swept.counts.audit()) swept.counts.at_best[task] = swept.best[t].count;
-        apply_nan_rule(swept.counts, task, swept.true_scores[i], swept.nan[t], swept.nan_rule);
-    }
 }
 
 // Leaves the targets out of what a sweep has counted, in part of a matrix. Returns the queries of which the best of the
@@ -304,7 +289,12 @@ Fault rank_by_sweep(const Embeddings& embeddings, const Tasks& tasks, const Sort
              [&] { return std::make_unique<CountSink<C>>(scoring.kernels, shared); });
     if (shared.fault) return shared.fault;
     if (!tasks.is_partial()) {
-        finish_whole<C>(shared);
+        for (std::size_t i = 0; i < sorted.order.size(); ++i) {
+            const std::int64_t task = sorted.order[i];
+            const auto t = static_cast<std::size_t>(task);
+            if (counts.audit()) counts.at_best[task] = shared.best[t].count;
+            apply_nan_rule(counts, task, true_scores[i], shared.nan[t], nan);
+        }
         return {};
     }
     Execution unheard = execution;
