@@ -8,6 +8,8 @@
 #include <pthread.h>
 #endif
 
+#include "engine/selection.hpp"
+
 namespace truerank::bind {
 namespace {
 
@@ -53,13 +55,7 @@ void require(bool holds, const char* message) {
 }
 
 void require_within(const Int64Array& values, std::int64_t bound, const char* message, std::int64_t least) {
-    require(first_outside(values, bound, least) < 0, message);
-}
-
-std::int64_t first_outside(const Int64Array& values, std::int64_t bound, std::int64_t least) {
-    const std::int64_t *const first = values.data(), *const last = first + values.size();
-    const auto* const found = std::find_if(first, last, [=](std::int64_t v) { return v < least || v >= bound; });
-    return found == last ? -1 : found - first;
+    require(first_outside(values.data(), values.size(), bound, least) < 0, message);
 }
 
 bool is_plain(const py::array& array) {

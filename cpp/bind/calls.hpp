@@ -54,8 +54,6 @@ bool is_int64_array(py::handle object);
 // call before the GIL is released: bound objects only refer to arrays, whose contents others may change.
 void require(bool holds, const char* message);
 void require_within(const Int64Array& values, std::int64_t bound, const char* message, std::int64_t least = 0);
-// The position of the first value that is not from `least` to `bound` - 1, or -1.
-std::int64_t first_outside(const Int64Array& values, std::int64_t bound, std::int64_t least = 0);
 // Whether an array is contiguous and aligned.
 bool is_plain(const py::array& array);
 

@@ -62,7 +62,8 @@ CountArrays partial_counts(const M& matrix, const TaskArrays& task_arrays, const
     require(!ranges || (first_column == 0 && !in_file<M>), "candidates: ranges of a part, or of a file");
     const Tasks tasks = task_arrays.view_of_part(size, first_column, scores.columns, true_scores.data());
     CountArrays results(size);
-    const Counts counts = results.add_partial_counts(audited_rules);
+    Counts counts = results.add_partial_counts(audited_rules, /*fills=*/in_file<M>);
+    counts.are_new = !in_file<M>;
     results.fault = count_tasks(matrix, tasks, audited_rules.rules, threads, counts);
     return results;
 }

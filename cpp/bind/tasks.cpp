@@ -20,9 +20,10 @@ constexpr std::string_view kFaultKinds[] = {"none", "target", "nan", "nan_true_s
 // than a small count.
 constexpr const char* kCountNames[] = {"above", "tied", "candidates", "nan", "inf", "at_best", "best", "differing"};
 py::handle count_names[std::size(kCountNames)];
+py::handle make_zeros;  // numpy's
 
-// From 4 MB on the system gives memory in large pages, since numpy asks for them.
-constexpr std::int64_t kBlockCounts = (std::int64_t{4} << 20) / sizeof(std::int64_t);
+// From 128 KB on the C library may give memory back to the system as soon as it is freed.
+constexpr std::int64_t kBlockCounts = (std::int64_t{128} << 10) / sizeof(std::int64_t);
 
 TaskArrays make_tasks(std::optional<Int64Array> rows, std::optional<Int64Array> targets,
                       std::optional<SelectionArrays> filter, std::optional<SelectionArrays> candidates) {
@@ -84,8 +85,9 @@ Tasks TaskArrays::view_of_part(std::int64_t tasks, std::int64_t first_column, st
     return part;
 }
 
-void CountArrays::reserve(std::int64_t arrays) {
-    reserved_ = Int64Array(arrays * tasks_);
+void CountArrays::reserve(std::int64_t arrays, bool zeros) {
+    const std::int64_t size = arrays * tasks_;
+    reserved_ = zeros ? stay_if_ended([size] { return Int64Array(make_zeros(size, "i8")); }) : Int64Array(size);
     used_ = 0;
 }
 
@@ -108,9 +110,10 @@ std::int64_t* CountArrays::add(Count count, std::optional<std::int64_t> value) {
 }
 
 Counts CountArrays::add_counts(const AuditedRules& rules, std::optional<std::int64_t> value) {
-    // One block of 4 MB or more has large pages; of several smaller ones each page is a fault, in every call. Whoever
-    // keeps one of the three arrays keeps the block, which is the memory of all. Those of an audit have a block of
-    // their own: it goes once they are copied.
+    // One block has large pages from 4 MB on, and when it is freed the C library keeps its memory for the next call,
+    // where it gives back what several blocks had: each page is then a fault, in every call. Whoever keeps one of the
+    // three arrays keeps the block, which is the memory of all. Those of an audit have a block of their own: it goes
+    // once they are copied.
     constexpr std::int64_t arrays = 3;
     const bool has_blocks = !reserved_ && arrays * tasks_ >= kBlockCounts;
     if (has_blocks) reserve(arrays);
@@ -126,12 +129,14 @@ Counts CountArrays::add_counts(const AuditedRules& rules, std::optional<std::int
     return counts;
 }
 
-Counts CountArrays::add_partial_counts(const AuditedRules& audited_rules) {
+Counts CountArrays::add_partial_counts(const AuditedRules& audited_rules, bool fills) {
     using Limits = std::numeric_limits<std::int64_t>;
-    reserve(audited_rules.audit ? 8 : 5);
-    Counts counts = add_counts(audited_rules);
-    if (!audited_rules.audit) counts.nan = add(Count::nan);
-    counts.differing = add(Count::differing);
+    reserve(audited_rules.audit ? 6 : 3);
+    Counts counts = add_counts(audited_rules, fills ? std::optional<std::int64_t>(0) : std::nullopt);
+    // What mostly stays 0 is memory that the system gives so: then it is never touched.
+    reserve(2, /*zeros=*/true);
+    if (!audited_rules.audit) counts.nan = add(Count::nan, std::nullopt);
+    counts.differing = add(Count::differing, std::nullopt);
     if (audited_rules.audit)
         counts.best = add(Count::best, audited_rules.rules.ascending ? Limits::max() : Limits::min());
     return counts;
@@ -146,8 +151,12 @@ void register_tasks(py::module_& m) {
     for (std::size_t i = 0; i < std::size(kCountNames); ++i) {
         count_names[i] = PyUnicode_InternFromString(kCountNames[i]);
     }
+    make_zeros = py::getattr(py::module_::import("numpy"), "zeros").release();
     m.def(
-        "first_outside", [](const Int64Array& values, std::int64_t bound) { return first_outside(values, bound); },
+        "first_outside",
+        [](const Int64Array& values, std::int64_t bound) {
+            return first_outside(values.data(), values.size(), bound, 0);
+        },
         py::arg("values"), py::arg("bound"), "The position of the first value outside of [0, bound), or -1.");
     py::class_<TaskArrays>(m, "Tasks", py::is_final(), "Which row each task reads, and which columns count.")
         .def(py::init(&make_tasks), py::arg("rows").none(true), py::arg("targets").none(true),

@@ -57,11 +57,11 @@ class CountArrays {
     explicit CountArrays(std::int64_t tasks) : tasks_(tasks) {}
     // Takes memory for so many arrays at once, which are then views of it: where counts of narrow blocks come one after
     // another, the system is asked for fewer pages.
-    void reserve(std::int64_t arrays);
+    void reserve(std::int64_t arrays, bool zeros = false);
     // These add new arrays, and those of an audit if there is one. Those that all counts have are filled with a value
     // or, without one, by the count.
     Counts add_counts(const AuditedRules& rules, std::optional<std::int64_t> value = 0);
-    Counts add_partial_counts(const AuditedRules& rules);
+    Counts add_partial_counts(const AuditedRules& rules, bool fills = true);
     const py::dict& arrays() const { return arrays_; }
     std::optional<Fault> fault;
     bool may_be_masked = true;

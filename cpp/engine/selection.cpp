@@ -160,6 +160,18 @@ void sort(const Selection& lists, Index* out, std::int64_t* lengths, std::int64_
 
 }  // namespace
 
+std::int64_t first_outside(const std::int64_t* values, std::int64_t n, std::int64_t bound, std::int64_t least) {
+    std::uint64_t signs = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+        const auto value = static_cast<std::uint64_t>(values[i]);
+        signs |= (value - static_cast<std::uint64_t>(least)) | (static_cast<std::uint64_t>(bound) - 1 - value);
+    }
+    if (static_cast<std::int64_t>(signs) >= 0) return -1;
+    const auto* const found =
+        std::find_if(values, values + n, [=](std::int64_t value) { return value < least || value >= bound; });
+    return found == values + n ? -1 : found - values;
+}
+
 void sort_lists(const Selection& lists, void* out, std::int64_t* lengths, std::int64_t bound, int threads,
                 bool (*interrupted)()) {
     if (lists.wide) {

@@ -170,6 +170,10 @@ class ListedColumns {
 // The first task whose list lacks its column, or -1.
 std::int64_t first_task_without(const Selection& selection, const std::int64_t* columns, std::int64_t tasks);
 
+// The position of the first value that is not from `least`, 0 or -1, to `bound` - 1, or -1. Only where the sign of a
+// difference says that there is one is it looked for.
+std::int64_t first_outside(const std::int64_t* values, std::int64_t n, std::int64_t bound, std::int64_t least);
+
 // The position of the first index outside [0, bound), or -1; and whether every list is sorted and without repeats.
 struct ListCheck {
     std::int64_t first_outside = -1;

@@ -168,9 +168,9 @@ std::int64_t count_some(const void* from, const std::uint8_t* increments, std::s
 // What is done once for each row takes as long as its scores do: so there is no call for each, no test but one, and
 // nothing waits for the counts of the row before. Floats and doubles are counted as by Nans::summed.
 template <class T>
-bool count_rows(const void* from, std::size_t n, std::size_t rows, std::size_t stride, const std::int64_t* targets,
-                const typename Order<T>::Bits* true_scores, std::int64_t* above, std::int64_t* tied,
-                std::int64_t* nan) {
+RowsFound count_rows(const void* from, std::size_t n, std::size_t rows, std::size_t stride, const std::int64_t* targets,
+                     const typename Order<T>::Bits* true_scores, typename Order<T>::Bits sought, std::int64_t* above,
+                     std::int64_t* tied, std::int64_t* nan) {
     using L = Lanes<T>;
     constexpr bool by_sum = std::is_floating_point_v<T>;
     static_assert(measured::kShortRowBytes <= L::max_additions * kBytes);
@@ -187,7 +187,7 @@ bool count_rows(const void* from, std::size_t n, std::size_t rows, std::size_t s
     const std::size_t last = is_narrow ? 0 : n - L::size;
     const typename L::Counts valid = is_narrow ? L::first_lanes(rest) : L::last_lanes(rest);
     T copy[L::size] = {};
-    std::int64_t all_nans = 0;
+    RowsFound found;
     for (std::size_t r = 0; r < rows; ++r, row += stride) {
         const T* scores = row;
         if (is_narrow && static_cast<std::size_t>(end - row) < L::size) {
@@ -205,6 +205,7 @@ bool count_rows(const void* from, std::size_t n, std::size_t rows, std::size_t s
         };
         for (std::size_t byte = 0; byte < fetched_bytes; byte += kLine) prefetch(address_after(row, ahead + byte));
         const T true_score = true_scores == nullptr ? scores[targets[r]] : std::bit_cast<T>(true_scores[r]);
+        found.sought |= std::bit_cast<typename Order<T>::Bits>(true_score) == sought;
         const typename L::Scores true_vector = L::broadcast(true_score);
         typename L::Counts are_above[2] = {}, are_tied[2] = {}, are_nan = {};
         typename L::Scores sum[2] = {};
@@ -231,9 +232,9 @@ bool count_rows(const void* from, std::size_t n, std::size_t rows, std::size_t s
         above[r] = sums.first;
         tied[r] = sums.second;
         nan[r] = sums.third;
-        all_nans |= sums.third;
+        found.nan |= sums.third != 0;
     }
-    return all_nans != 0;
+    return found;
 }
 
 // The keys of the least and the greatest score, but for NaN; the other end of the order where there is none. Meanwhile

@@ -138,6 +138,12 @@ struct PartialCounts {
     std::int64_t tied = 0;
 };
 
+// What the scores of some rows have.
+struct RowsFound {
+    bool nan = false;
+    bool sought = false;
+};
+
 // The kernels for scores of some type, of which only the size is known here: that of Bits.
 template <class Bits>
 struct CountKernels {
@@ -155,10 +161,10 @@ struct CountKernels {
     // The same as count_one for whole rows of n scores, of at most kShortRowBytes, each `stride` scores after the one
     // before. The true score of row i, which may be a NaN, is true_scores[i] or, where these are null, the score in
     // column targets[i]. Sets above[i], tied[i] and nan[i]; beside a true score that is a NaN the first two are 0.
-    // Returns whether any score is a NaN.
-    bool (*count_rows)(const void* scores, std::size_t n, std::size_t rows, std::size_t stride,
-                       const std::int64_t* targets, const Bits* true_scores, std::int64_t* above, std::int64_t* tied,
-                       std::int64_t* nan);
+    // Returns whether any score is a NaN, and whether any true score has the bits that are sought.
+    RowsFound (*count_rows)(const void* scores, std::size_t n, std::size_t rows, std::size_t stride,
+                            const std::int64_t* targets, const Bits* true_scores, Bits sought, std::int64_t* above,
+                            std::int64_t* tied, std::int64_t* nan);
 
     // The same as count_one for k true scores, given by their keys, which are sorted and distinct; without any, only
     // the NaN are counted. `scratch` has room for scratch_size(k) integers, whatever the instruction set.

@@ -222,17 +222,19 @@ void check_rows(Checks& checks, const char* name, Random& random) {
                 true_scores[row] = are_given ? random_score<T>(distribution, random) : target_score;
                 bits[row] = bits_of(true_scores[row]);
             }
-            const bool has_nan =
-                count_kernels<T>().count_rows(scores, n, rows, stride, targets.data(),
-                                              are_given ? bits.data() : nullptr, above.data(), tied.data(), nan.data());
-            bool right = true;
+            const auto sought = bits_of(random_score<T>(distribution, random));
+            const RowsFound found = count_kernels<T>().count_rows(scores, n, rows, stride, targets.data(),
+                                                                  are_given ? bits.data() : nullptr, sought,
+                                                                  above.data(), tied.data(), nan.data());
+            const bool has_sought = std::find(bits.begin(), bits.end(), sought) != bits.end();
+            bool right = found.sought == has_sought;
             std::int64_t nans = 0;
             for (std::size_t row = 0; row < rows; ++row) {
                 const PlainCounts<T> expected = plain(scores + row * stride, n, number(true_scores[row]));
                 nans += expected.nan;
                 right = right && nan[row] == expected.nan && above[row] == expected.above && tied[row] == expected.tied;
             }
-            checks.expect(right && has_nan == (nans > 0), "count_rows, %s, %zu scores, distribution %d", name, n,
+            checks.expect(right && found.nan == (nans > 0), "count_rows, %s, %zu scores, distribution %d", name, n,
                           static_cast<int>(distribution));
         }
     }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 
 #include "tests/tests.hpp"
 
@@ -140,6 +141,28 @@ void check_searches(Checks& checks, const Lists<Index>& lists, std::int64_t boun
     checks.expect(first_task_without(selection, columns.data(), selection.size) == absent, "first_task_without");
 }
 
+// A value at either end of what is allowed, or just outside of it, alone and before another one.
+void check_values(Checks& checks) {
+    using Limits = std::numeric_limits<std::int64_t>;
+    for (const std::int64_t least : {0, -1}) {
+        for (const std::int64_t bound : {std::int64_t{0}, std::int64_t{5}, Limits::max()}) {
+            for (const std::int64_t value : {Limits::min(), std::int64_t{-2}, std::int64_t{-1}, std::int64_t{0},
+                                             std::int64_t{4}, std::int64_t{5}, Limits::max() - 1, Limits::max()}) {
+                for (std::size_t place = 0; place < 9; ++place) {
+                    std::vector<std::int64_t> values(9, bound - 1);
+                    const bool is_outside = value < least || value >= bound, are_outside = bound - 1 < least;
+                    values[place] = value;
+                    const std::int64_t expected = is_outside ? static_cast<std::int64_t>(place) : -1;
+                    checks.expect(first_outside(values.data(), 9, bound, least) == (are_outside ? 0 : expected),
+                                  "first_outside, %lld of %lld", static_cast<long long>(value),
+                                  static_cast<long long>(bound));
+                }
+            }
+        }
+    }
+    checks.expect(first_outside(nullptr, 0, 0, 0) == -1, "first_outside of nothing");
+}
+
 template <class Index>
 void check_as(Checks& checks, Random& random) {
     for (const std::int64_t bound : {1, 2, 70, 5000, 2'000'000}) {
@@ -182,6 +205,7 @@ void check_as(Checks& checks, Random& random) {
 
 void check_selections(Checks& checks) {
     Random random;
+    check_values(checks);
     check_as<std::int32_t>(checks, random);
     check_as<std::int64_t>(checks, random);
 }

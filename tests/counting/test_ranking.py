@@ -244,7 +244,7 @@ def test_an_audit_of_long_rows(dtype: str, order: str) -> None:
     check(scores, [7, 8, 9, 9], rows=[0, 1, 3, 3], filter=filtered, **rules)
 
 
-BLOCK = 174_763  # So many tasks have 4 MB of counts.
+BLOCK = 5_462  # So many tasks have 128 KB of counts.
 
 
 @pytest.mark.parametrize("audit", [False, True])
@@ -279,17 +279,25 @@ def test_counts_of_many_tasks_lie_in_one_block(audit: bool) -> None:
         assert pickle.loads(pickle.dumps(ranks)) == ranks
 
 
-def test_masked_targets_are_found_among_many_tasks() -> None:
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize(("order", "sign"), [("descending", 1), ("ascending", -1)])
+def test_masked_targets_are_found_among_many_tasks(order: Any, sign: int, dtype: str) -> None:
     """They are looked for in parts of 16,384 tasks, and of tasks that are last."""
-    scores = np.ones((70_000, 2), np.float32)
+    scores = np.ones((70_000, 2), dtype)
     scores[::2, 0] = 0  # The true score is last of every other task, and ties in the others.
+    scores[5:9, 1] = -INF  # Beside a true score, the worst one masks nothing,
+    scores[9, 0] = INF  # nor does the best one.
     places = [0, 1, 16_383, 16_384, 40_001, 69_999]
     scores[places, 0] = -INF
-    masked = tr.rank(scores, 0).masked
+    masked = tr.rank(sign * scores, 0, order=order).masked
     assert masked is not None
     assert np.flatnonzero(masked).tolist() == places
     scores[places, 0] = -1
-    assert tr.rank(scores, 0).masked is None
+    assert tr.rank(sign * scores, 0, order=order).masked is None
+    scores[69_999, 0] = -INF
+    masked = tr.rank(sign * scores, 0, order=order).masked
+    assert masked is not None
+    assert np.flatnonzero(masked).tolist() == [69_999]
 
 
 def test_counters_do_not_overflow_with_five_low_true_scores() -> None:

@@ -168,10 +168,8 @@ Fault rank_as(const RowProblem<T>& problem, const Counts& counts, int threads, b
     const Team team(plan.serial ? 1 : threads, plan.chunks, plan.duration);
     std::vector<RankWorker<T>> workers(static_cast<std::size_t>(team.size()));
     // The first number that is written for a task sets its pages up, which is left to all threads where that is easy.
-    if (!tasks.is_partial() && !(plan.single_tasks && plan.whole_rows())) {
-        std::fill_n(counts.above, tasks.size, 0);
-        std::fill_n(counts.tied, tasks.size, 0);
-    }
+    const bool starts_at_zero = tasks.is_partial() ? counts.are_new : !(plan.single_tasks && plan.whole_rows());
+    if (starts_at_zero && !counting.has_short_rows()) counting.set_to_zero(0, tasks.size);
     const auto for_chunks = [&](std::int64_t chunks, const auto& work) {
         parallel_for(team, chunks, interrupted, [&](std::int64_t chunk, int id, Stop& stop) {
             RankWorker<T>& worker = workers[static_cast<std::size_t>(id)];

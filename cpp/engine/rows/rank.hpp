@@ -75,10 +75,10 @@ struct Best {
 // Arrays of one integer for each task. Those of an audit are null if there is none. Above, tied and candidates are set
 // by a count of a whole matrix; all others start at 0.
 //
-// Partial counts, those of part of a matrix, are added to what the arrays hold. They leave out the true score and are
-// in descending order whatever the rules say (except for `best`), so that parts add up. `best`, which starts at the
-// worst key, is the key of the best score among the part's candidates before the filter; `differing` counts the parts
-// whose score at the target is not the true score.
+// Partial counts, those of part of a matrix, are added to what the arrays hold, unless they are new. They leave out the
+// true score and are in descending order whatever the rules say (except for `best`), so that parts add up. `best`,
+// which starts at the worst key, is the key of the best score among the part's candidates before the filter;
+// `differing` counts the parts whose score at the target is not the true score.
 struct Counts {
     std::int64_t* above = nullptr;
     std::int64_t* tied = nullptr;
@@ -88,8 +88,10 @@ struct Counts {
     std::int64_t* at_best = nullptr;
     std::int64_t* best = nullptr;       // partial counts, in an audit
     std::int64_t* differing = nullptr;  // partial counts
-    // Set to whether a task may be masked: no candidate is below its true score, which is the worst that a float can
-    // be. Where rows are short that is found while they are in the cache; elsewhere every task may be.
+    // Partial counts: above, tied and candidates hold nothing yet.
+    bool are_new = false;
+    // Set to whether a task may be masked: its true score is the worst that a float can be. Where rows are short that
+    // is found while they are in the cache; elsewhere every task may be.
     bool* may_be_masked = nullptr;
     bool audit() const { return inf != nullptr; }
     // Adds the best score of a part for a task.

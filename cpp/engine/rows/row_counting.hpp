@@ -86,6 +86,14 @@ class RowCounting {
                p_.scores.row_stride >= row_bytes && row_bytes <= measured::kShortRowBytes;
     }
 
+    // Sets the counts of some tasks to 0: those of a whole matrix have candidates that are set at the end.
+    void set_to_zero(std::int64_t first, std::int64_t last) const {
+        const Counts& counts = totals_.counts;
+        std::fill(counts.above + first, counts.above + last, 0);
+        std::fill(counts.tied + first, counts.tied + last, 0);
+        if (p_.tasks.is_partial()) std::fill(counts.candidates + first, counts.candidates + last, 0);
+    }
+
   private:
     // Counts for the tasks of some groups in columns (or candidates) begin to end.
     void scan_rows(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end) {
@@ -174,11 +182,13 @@ class RowCounting {
             std::int64_t* const above = is_partial ? above_of_part : totals_.counts.above + first;
             std::int64_t* const tied = is_partial ? tied_of_part : totals_.counts.tied + first;
             const T* const given = is_partial ? reinterpret_cast<const T*>(p_.tasks.true_scores) + first : nullptr;
-            const bool has_nan = p_.kernels.count_rows(
+            const RowsFound found = p_.kernels.count_rows(
                 p_.reader.in_place(p_.row(first), 0), static_cast<std::size_t>(columns),
                 static_cast<std::size_t>(next - first), static_cast<std::size_t>(p_.scores.row_stride) / sizeof(T),
-                p_.tasks.targets + first, given, above, tied, nan);
-            bool is_plain = !has_nan && !p_.filter;  // and, in part of a matrix, has no target
+                p_.tasks.targets + first, given, p_.worst_score(), above, tied, nan);
+            worker.has_masked |= p_.order.floating && found.sought;
+            if (totals_.counts.are_new) set_to_zero(first, next);
+            bool is_plain = !found.nan && !p_.filter;  // and, in part of a matrix, has no target
             for (std::int64_t task = first; is_partial && task < next; ++task) is_plain &= !p_.has_target(task);
             for (std::int64_t i = 0; !is_plain && i < next - first; ++i) {
                 RowCounts counts{{above[i], tied[i]}, nan[i], columns};
@@ -186,15 +196,6 @@ class RowCounting {
                 finish_.write(worker, first + i, counts);
             }
             if (is_plain) finish_.write_plain(first, next, above, tied);
-            if (!is_partial) find_masked(worker, first, next);
-        }
-    }
-    void find_masked(RankWorker<T>& worker, std::int64_t first, std::int64_t last) const {
-        const Counts& counts = totals_.counts;
-        if (!p_.order.floating || worker.has_masked) return;
-        for (std::int64_t task = first; task < last; ++task) {
-            if (counts.above[task] + counts.tied[task] != counts.candidates[task]) continue;
-            worker.has_masked |= p_.order.key(p_.true_score_of(task)) == p_.worst_key();
         }
     }
     // Whether the counts of tasks that have rows of their own are final once a chunk has been read.

@@ -80,7 +80,7 @@ class RowFinish {
         counts.above[task] += row.counts.above;
         counts.tied[task] += row.counts.tied;
         counts.candidates[task] += row.candidates;
-        counts.nan[task] += row.nan;
+        if (row.nan != 0) counts.nan[task] += row.nan;  // Mostly no page of it is touched.
         if (p_.audit) counts.add_best(task, totals_.best[static_cast<std::size_t>(task)], p_.rules.ascending);
     }
     // The same for some tasks, in vectors, where nothing is NaN or filtered, nor a target of part of a matrix.

@@ -152,6 +152,10 @@ class RowProblem {
     bool is_infinite(Key<T> key) const { return order.floating && (key == order.top || key == order.bottom); }
     // The key that no number is worse than, from which the best is sought.
     Key<T> worst_key() const { return rules.ascending ? order.top : order.bottom; }
+    // The bits of the infinity that no number is worse than, of floats.
+    T worst_score() const {
+        return rules.ascending ? order.infinity : static_cast<T>(order.infinity | ~order.magnitude);
+    }
     // Whether rows differ in their candidates.
     bool has_own_lists() const { return candidates && !candidates.shared; }
     std::int64_t candidates_of(std::int64_t task) const {

@@ -121,13 +121,15 @@ def final_counts(
     "masked" is there if any true score is the worst number: -inf, or inf if lower ones are better.
     A true score that is NaN has the last rank; only the rule "worst" allows it.
     """
-    candidates = counts["candidates"] + 1
-    tied = counts["tied"] + 1
+    # They lie in one array, as those of the core do, for which the system is asked more rarely.
+    above, tied, candidates = np.empty((3, len(true_scores.array)), np.int64)
+    np.add(counts["candidates"], 1, out=candidates)
+    np.add(counts["tied"], 1, out=tied)
     n_numbers = candidates if rules.nan == "raise" else candidates - counts["nan"]  # not NaN
     if rules.is_ascending:  # The scores that are greater than the true one are the worse ones.
-        above = n_numbers - counts["above"] - tied
+        np.subtract(n_numbers, counts["above"] + tied, out=above)
     else:
-        above = counts["above"].copy()
+        above[:] = counts["above"]
     if rules.nan == "worst":  # Else no true score is NaN.
         is_nan = are_nan(true_scores)
         above[is_nan] = candidates[is_nan] - 1

@@ -125,8 +125,8 @@ def read_scores(
     A `Store` and `Scores` stay as they are. Other arrays, as vectors, have other `dtypes`. If
     `tiled`, scores in memory become a store as well, so that they are counted tile by tile.
     """
-    # An array of its own memory is the usual case, and costs as little as possible.
-    if type(value) is np.ndarray and value.base is None and not tiled:
+    # An array in memory is the usual case, and costs as little as possible.
+    if type(value) is np.ndarray and not tiled:
         return as_scores(value, dtype, dtypes)
     if isinstance(value, Store):
         if dtype is not None:
