@@ -387,7 +387,8 @@ class RankCounter:
                 raise InputValueError("counts", expected=expected)
             total = dict(zip(partial_counts.FIELDS, table[:-2], strict=True))
         differing = total["differing"]
-        tasks = int(np.count_nonzero(differing))
+        has_targets = self._columns is not None  # Else no block has a true candidate.
+        tasks = int(np.count_nonzero(differing)) if has_targets else 0
         if tasks:
             first = int(differing.argmax())
             warn_user(
