@@ -178,7 +178,8 @@ RowsFound count_rows(const void* from, std::size_t n, std::size_t rows, std::siz
     const T* const end = rows == 0 ? row : row + (rows - 1) * stride + n;
     const bool apart = stride != n;
     const std::size_t rest = n % L::size, row_bytes = std::max<std::size_t>(1, n * sizeof(T));
-    const std::size_t rows_ahead = static_cast<std::size_t>(measured::kAheadBytesOfApartRows) / row_bytes + 1;
+    static_assert(measured::kAheadBytesOfApartRows >= measured::kShortRowBytes);
+    const std::size_t rows_ahead = static_cast<std::size_t>(measured::kAheadBytesOfApartRows) / row_bytes;
     const std::size_t ahead = apart ? rows_ahead * stride * sizeof(T) : bytes_ahead(row_bytes, true);
     const std::size_t fetched_bytes = apart ? row_bytes + kLine - sizeof(T) : row_bytes;  // from anywhere in a line
     // The last vector ends with the row. Where there are fewer scores than lanes it runs into the next rows, of which
@@ -194,16 +195,21 @@ RowsFound count_rows(const void* from, std::size_t n, std::size_t rows, std::siz
             std::memcpy(copy, row, n * sizeof(T));
             scores = copy;
         }
+        // Lines of a later row are fetched in turn with those that are read: all at once they would have to wait.
         const auto for_vectors = [&](const auto& use) __attribute__((always_inline)) {
             std::size_t i = 0;
             for (; i + 2 * L::size <= n; i += 2 * L::size) {
+                if (2 * kBytes >= kLine || i * sizeof(T) % kLine == 0) prefetch(address_after(row + i, ahead));
+                if constexpr (2 * kBytes > kLine) prefetch(address_after(row + i, ahead + kLine));
                 use(L::load_once(scores + i), 0);
                 use(L::load_once(scores + i + L::size), 1);
+            }
+            for (std::size_t byte = i * sizeof(T); byte < fetched_bytes; byte += kLine) {
+                prefetch(address_after(row, ahead + byte));
             }
             if (i + L::size <= n) use(L::load_once(scores + i), 0);
             if (rest > 0) use(L::load_once(scores + last), 1, valid);
         };
-        for (std::size_t byte = 0; byte < fetched_bytes; byte += kLine) prefetch(address_after(row, ahead + byte));
         const T true_score = true_scores == nullptr ? scores[targets[r]] : std::bit_cast<T>(true_scores[r]);
         found.sought |= std::bit_cast<typename Order<T>::Bits>(true_score) == sought;
         const typename L::Scores true_vector = L::broadcast(true_score);

@@ -188,14 +188,13 @@ class RowCounting {
                 p_.tasks.targets + first, given, p_.worst_score(), above, tied, nan);
             worker.has_masked |= p_.order.floating && found.sought;
             if (totals_.counts.are_new) set_to_zero(first, next);
-            bool is_plain = !found.nan && !p_.filter;  // and, in part of a matrix, has no target
-            for (std::int64_t task = first; is_partial && task < next; ++task) is_plain &= !p_.has_target(task);
+            const bool is_plain = !found.nan && !p_.filter;
             for (std::int64_t i = 0; !is_plain && i < next - first; ++i) {
                 RowCounts counts{{above[i], tied[i]}, nan[i], columns};
                 if (p_.filter) counts = counts - finish_.count_filtered(worker, first + i);
                 finish_.write(worker, first + i, counts);
             }
-            if (is_plain) finish_.write_plain(first, next, above, tied);
+            if (is_plain) finish_.write_plain(worker, first, next, above, tied);
         }
     }
     // Whether the counts of tasks that have rows of their own are final once a chunk has been read.

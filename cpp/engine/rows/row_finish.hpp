@@ -83,20 +83,24 @@ class RowFinish {
         if (row.nan != 0) counts.nan[task] += row.nan;  // Mostly no page of it is touched.
         if (p_.audit) counts.add_best(task, totals_.best[static_cast<std::size_t>(task)], p_.rules.ascending);
     }
-    // The same for some tasks, in vectors, where nothing is NaN or filtered, nor a target of part of a matrix.
-    void write_plain(std::int64_t first, std::int64_t last, const std::int64_t* above, const std::int64_t* tied) const {
+    // The same for some tasks, in vectors, where nothing is NaN or filtered.
+    void write_plain(RankWorker<T>& worker, std::int64_t first, std::int64_t last, const std::int64_t* above,
+                     const std::int64_t* tied) const {
         const Counts& counts = totals_.counts;
-        const std::int64_t n = last - first, columns = p_.scores.columns;
-        for (std::int64_t i = 0; p_.tasks.is_partial() && i < n; ++i) {
-            counts.above[first + i] += above[i];
-            counts.tied[first + i] += tied[i];
-            counts.candidates[first + i] += columns;
+        const std::int64_t columns = p_.scores.columns;
+        for (std::int64_t task = first; p_.tasks.is_partial() && task < last; ++task) {
+            counts.above[task] += *above++;
+            counts.tied[task] += *tied++;
+            counts.candidates[task] += columns;
+        }
+        for (std::int64_t task = first; p_.tasks.is_partial() && task < last; ++task) {
+            if (p_.has_target(task)) add_partial(worker, task, {});
         }
         if (p_.tasks.is_partial()) return;
         for (std::int64_t task = first; p_.rules.ascending && task < last; ++task) {
             counts.above[task] = columns - counts.above[task] - counts.tied[task];
         }
-        std::fill_n(counts.candidates + first, n, columns);
+        std::fill_n(counts.candidates + first, last - first, columns);
     }
     // Notes a fault, unless its kind is none.
     void fail(RankWorker<T>& worker, Fault::Kind kind, std::int64_t task) const {
