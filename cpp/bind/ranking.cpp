@@ -51,7 +51,8 @@ CountArrays rank_tasks(const M& matrix, const TaskArrays& task_arrays, const Aud
 
 template <class M>
 CountArrays partial_counts(const M& matrix, const TaskArrays& task_arrays, const py::array& true_scores,
-                           std::int64_t first_column, const AuditedRules& audited_rules, int threads) {
+                           std::int64_t first_column, const AuditedRules& audited_rules, int threads,
+                           const std::optional<py::dict>& counted) {
     const auto& scores = matrix.view();
     const std::int64_t size = task_arrays.size();
     require_rows<M>(task_arrays.rows, scores.rows, size);
@@ -61,9 +62,9 @@ CountArrays partial_counts(const M& matrix, const TaskArrays& task_arrays, const
     const bool ranges = task_arrays.candidates && task_arrays.candidates->ranges;
     require(!ranges || (first_column == 0 && !in_file<M>), "candidates: ranges of a part, or of a file");
     const Tasks tasks = task_arrays.view_of_part(size, first_column, scores.columns, true_scores.data());
-    CountArrays results(size);
+    CountArrays results(size, counted);
     Counts counts = results.add_partial_counts(audited_rules, /*fills=*/in_file<M>);
-    counts.are_new = !in_file<M>;
+    counts.are_new = !in_file<M> && !counted;
     results.fault = count_tasks(matrix, tasks, audited_rules.rules, threads, counts);
     return results;
 }
@@ -73,9 +74,9 @@ void bind_ranking(py::module_& m) {
     m.def("rank", &rank_tasks<M>, py::arg("scores"), py::arg("tasks"), py::arg("rules"), py::arg("threads"),
           "Counts of the tasks: above, tied, candidates and, in an audit, nan, inf, at_best.");
     m.def("partial_counts", &partial_counts<M>, py::arg("scores"), py::arg("tasks"), py::arg("true_scores"),
-          py::arg("first_column"), py::arg("rules"), py::arg("threads"),
-          "Counts of the tasks in part of a matrix, without the true scores: above, tied, candidates, nan, differing "
-          "and, in an audit, inf, at_best, best.");
+          py::arg("first_column"), py::arg("rules"), py::arg("threads"), py::arg("counted") = py::none(),
+          "Counts of the tasks in part of a matrix, without the true scores, added to those counted before: above, "
+          "tied, candidates, nan, differing and, in an audit, inf, at_best, best.");
 }
 
 }  // namespace

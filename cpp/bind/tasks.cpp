@@ -104,8 +104,15 @@ std::int64_t* CountArrays::add(Count count, std::optional<std::int64_t> value) {
         throw py::error_already_set();
     }
     auto* const data = static_cast<std::int64_t*>(array.mutable_data());
-    if (value) std::fill_n(data, tasks_, *value);
-    arrays_[count_names[static_cast<std::size_t>(count)]] = array;
+    const py::handle name = count_names[static_cast<std::size_t>(count)];
+    if (counted_) {
+        const auto numbers = (*counted_)[name].cast<Int64Array>();
+        require(numbers.ndim() == 1 && numbers.size() == tasks_, "counted: not one for each task");
+        std::copy_n(numbers.data(), tasks_, data);
+    } else if (value) {
+        std::fill_n(data, tasks_, *value);
+    }
+    arrays_[name] = array;
     return data;
 }
 

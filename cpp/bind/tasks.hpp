@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "bind/calls.hpp"
 #include "engine/rows/rank.hpp"
@@ -54,7 +55,9 @@ enum class Count : int { above, tied, candidates, nan, inf, at_best, best, diffe
 // Counts for Python: new arrays by name, and what made them void.
 class CountArrays {
   public:
-    explicit CountArrays(std::int64_t tasks) : tasks_(tasks) {}
+    // `counted`: arrays by name, from whose numbers the new ones go on; none of them may be absent.
+    explicit CountArrays(std::int64_t tasks, std::optional<py::dict> counted = {})
+        : tasks_(tasks), counted_(std::move(counted)) {}
     // Takes memory for so many arrays at once, which are then views of it: where counts of narrow blocks come one after
     // another, the system is asked for fewer pages.
     void reserve(std::int64_t arrays, bool zeros = false);
@@ -70,6 +73,7 @@ class CountArrays {
     std::int64_t* add(Count count, std::optional<std::int64_t> value = 0);
 
     std::int64_t tasks_;
+    std::optional<py::dict> counted_;
     py::dict arrays_;
     Int64Array reserved_{py::reinterpret_steal<Int64Array>(py::handle())};
     std::int64_t used_ = 0;  // So many of the reserved arrays are used.

@@ -211,6 +211,7 @@ def partial_counts(
     first_column: int,
     rules: Rules,
     threads: int,
+    counted: dict[str, _Int64] | None = None,
 ) -> Counts: ...
 
 @final

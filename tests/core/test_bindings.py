@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from support.environment import ROOT, Run
 from truerank import _core
+from truerank.counting.partial_counts import FIELDS
 
 ARRAY = np.ones((3, 4), np.float32)
 SCORES = _core.Scores(ARRAY, "float32", False)
@@ -65,8 +66,16 @@ LISTED = lists()
 # Good calls without more, whose arguments can be changed.
 CALLS: dict[str, Callable[..., Any]] = {
     "rank": lambda scores=SCORES, **given: _core.rank(scores, tasks(**given), RULES, 0),
-    "partial_counts": lambda scores=SCORES, true=TRUE_SCORES, first=0, **given: (
-        _core.partial_counts(scores, tasks(**given), true, first, RULES, 0)
+    "partial_counts": lambda scores=SCORES, true=TRUE_SCORES, first=0, tied=ZEROS, **given: (
+        _core.partial_counts(
+            scores,
+            tasks(**given),
+            true,
+            first,
+            RULES,
+            0,
+            dict.fromkeys(FIELDS, ZEROS) | {"tied": tied},
+        )
     ),
     "partial_embedding_counts": partial_embedding_counts,
     "rank_embeddings": lambda block=0, **given: _core.rank_embeddings(
@@ -113,6 +122,7 @@ WRONG: list[tuple[Callable[..., object], str, Sequence[Any]]] = [
     (partial(CALLS["rank"], scores=in_file()), "rows", (np.array([1, 0, 2]),)),
     (CALLS["partial_counts"], "true", TRUE[:4]),
     (CALLS["partial_counts"], "first", (-1, 2**63 - 2)),
+    (CALLS["partial_counts"], "tied", (ZEROS[:2], SQUARE)),
     (partial(CALLS["partial_counts"], first=1), "candidates", (RANGES,)),
     (partial(CALLS["partial_counts"], scores=in_file()), "candidates", (RANGES,)),
     (CALLS["partial_embedding_counts"], "true", TRUE),

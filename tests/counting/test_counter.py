@@ -24,8 +24,8 @@ from support.interruptions import interrupted
 from support.outcomes import Problem, assert_outcome, attempt, defined, quietly
 from support.problems import FAITHFUL, LAYOUTS, Array, as_dtype
 from support.refusals import T, V, refusal, refused
-from truerank.counting import counter as counters
 from truerank.counting import partial_counts
+from truerank.counting.job import Job
 
 SCORES = np.array([[0.1, 0.9, 0.5, 0.5], [0.7, 0.2, 0.2, 0.3]])
 TARGETS = np.array([2, 1])
@@ -385,24 +385,25 @@ def test_the_block_has_no_say_in_the_truth(seed: int, dtype: str, order: str) ->
 
 
 @pytest.mark.threads
-def test_several_threads_update_one_counter() -> None:
+@pytest.mark.parametrize("audit", [False, True])
+def test_several_threads_update_one_counter(audit: bool) -> None:
     rng = np.random.default_rng(5)
     scores = rng.integers(0, 9, (40, 3000)).astype(np.int16)
     targets = rng.integers(0, 3000, 40)
-    one = tr.RankCounter(scores[np.arange(40), targets], targets, candidates=3000, audit=True)
+    one = tr.RankCounter(scores[np.arange(40), targets], targets, candidates=3000, audit=audit)
     starts = rng.permutation(np.arange(0, 3000, 100)).tolist()
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda s: one.update(scores[:, s : s + 100], start=s), starts))
-    assert_equal(one.ranks(), tr.rank(scores, targets, audit=True))
+    assert_equal(one.ranks(), tr.rank(scores, targets, audit=audit))
 
 
 @pytest.mark.threads
 def test_two_threads_at_the_same_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No block is lost that another thread adds meanwhile, and none is counted twice."""
-    one = counter()
-    count_scores = counters.count_scores
+    one = fed([0])
+    count = Job.count
     add_counts = partial_counts.add_counts
-    other = Thread(target=one.update, args=[SCORES[:, :2]], kwargs={"start": 0})
+    other = Thread(target=one.update, args=[SCORES[:, 1:2]], kwargs={"start": 1})
 
     def add_beside_another(*arguments: Any) -> None:
         monkeypatch.setattr(partial_counts, "add_counts", add_counts)
@@ -410,18 +411,20 @@ def test_two_threads_at_the_same_moment(monkeypatch: pytest.MonkeyPatch) -> None
         other.join(0.2)  # It has to wait for this one.
         add_counts(*arguments)
 
+    def count_beside_another(*arguments: Any) -> Any:
+        monkeypatch.setattr(Job, "count", count)
+        counts = count(*arguments)
+        one.update(SCORES[:, 3:], start=3)
+        return counts
+
     monkeypatch.setattr(partial_counts, "add_counts", add_beside_another)
+    monkeypatch.setattr(Job, "count", count_beside_another)
     one.update(SCORES[:, 2:3], start=2)
     other.join()
-
-    def count_after_another(*arguments: Any) -> Any:
-        monkeypatch.setattr(counters, "count_scores", count_scores)
-        one.update(SCORES[:, 3:], start=3)
-        return count_scores(*arguments)
-
-    monkeypatch.setattr(counters, "count_scores", count_after_another)
-    refusal(V, "^block: column 3 has been counted", one.update, SCORES[:, 3:], start=3)
     assert_equal(one.ranks(), tr.rank(SCORES, TARGETS))
+    one = fed([0])
+    monkeypatch.setattr(Job, "count", count_beside_another)
+    refusal(V, "^block: column 3 has been counted", one.update, SCORES[:, 3:], start=3)
 
 
 def test_missing_columns_are_named() -> None:

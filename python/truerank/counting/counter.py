@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from .. import _core
-from .._core import Selection
+from .._core import Scores, Selection
 from ..arrays.row_keys import look_up
 from ..arrays.saved_files import open_archive, write_archive
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from ..arrays.saved_files import Members
     from ..arrays.types import IntArray
     from ..ranks.container import Ranks
+    from ..stores import Store
+    from .driver import Counts
     from .job import Job
 
 KIND = "truerank.counter"  # Saved counters are archives as in `ranks.storage`.
@@ -198,7 +200,8 @@ class RankCounter:
             numbers = self._column_numbers(shape[-1], start, columns)
             job, column_set = self._place_columns(job, numbers)
             self._refuse_counted("block", column_set)
-            counts = count_scores(scores, job)
+            first_column = numbers.start if isinstance(numbers, range) else 0
+            counts, included = self._count(scores, job, first_column)
         fault = counts.fault
         if fault is not None:
             place = f"the score at row {fault.row}, column {fault.column}"
@@ -208,7 +211,7 @@ class RankCounter:
             raise forbidden_nan("block", place, job.rules.nan)
         with self._lock:
             self._refuse_counted("block", column_set)  # Another thread may have been faster.
-            self._add(counts.arrays, column_set)
+            self._add(counts.arrays, column_set, included)
         if self._columns:
             _, counted = self._total
             self._report_progress(counted.bit_count())
@@ -250,8 +253,6 @@ class RankCounter:
             flags[numbers] = True
             bits = np.packbits(flags, bitorder="little").tobytes()
             return _renumber_columns(job, numbers), int.from_bytes(bits, "little")
-        if numbers.start:
-            job = replace(job, first_column=numbers.start)
         return job, full_bitset(len(numbers)) << numbers.start
 
     def _job_for_block(self, shape: tuple[int, ...]) -> Job:
@@ -274,12 +275,31 @@ class RankCounter:
             raise InputValueError("block", expected=expected, got=f"shape {shape}")
         return job
 
-    def _add(self, counts: dict[str, IntArray], columns: int) -> None:
-        """Add counts of other columns, to new arrays that become the total."""
+    def _count(
+        self, scores: Scores | Store, job: Job, first_column: int
+    ) -> tuple[Counts | _core.Counts, dict[str, IntArray]]:
+        """Return the counts of a block, and the counts of other columns that they include."""
+        if not isinstance(scores, Scores):
+            return count_scores(scores, replace(job, first_column=first_column)), self._no_counts
+        total, _ = self._total
+        # Zeros of many tasks take as long as a block; and no best score could be taken out again.
+        if total is self._no_counts or job.rules.audit:
+            return job.count(scores, first_column), self._no_counts
+        return job.count(scores, first_column, total), total
+
+    def _add(
+        self, counts: dict[str, IntArray], columns: int, included: dict[str, IntArray]
+    ) -> None:
+        """Add counts of other columns, in new arrays that become the total.
+
+        They include counts already, mostly those of the total, unless another thread was faster.
+        """
         before, columns_before = self._total
-        # The first counts are added to nothing: zeros of many tasks take as long as a block.
-        old_counts = {} if before is self._no_counts else before
-        partial_counts.add_counts(counts, old_counts, self._job.rules)
+        if included is self._no_counts is not before:
+            partial_counts.add_counts(counts, before, self._job.rules)
+        elif included is not before:
+            more = {name: before[name] - array for name, array in included.items()}
+            partial_counts.add_counts(counts, more, self._job.rules)
         self._total = (counts, columns_before | columns)
 
     def _refuse_counted(self, name: str, columns: int) -> None:
@@ -441,7 +461,8 @@ class RankCounter:
         counts, counted = other._total
         with self._lock:
             self._refuse_counted("other", counted)
-            self._add({name: array.copy() for name, array in counts.items()}, counted)
+            copies = {name: array.copy() for name, array in counts.items()}
+            self._add(copies, counted, self._no_counts)
         return self
 
     def _facts(self) -> dict[str, Any]:

@@ -44,8 +44,16 @@ class Job(Tasks):
     block: int = 0  # So many entities are scored at a time; the core chooses if it is 0.
     listener: _core.Listener | None = None  # It hears how far the core has come with vectors.
 
-    def count(self, scores: CoreScores, columns_before: int = 0) -> _core.Counts:
-        """Let the core count scores, or vectors that it scores, which lie after some columns."""
+    def count(
+        self,
+        scores: CoreScores,
+        columns_before: int = 0,
+        counted: dict[str, IntArray] | None = None,
+    ) -> _core.Counts:
+        """Let the core count scores, or vectors that it scores, which lie after some columns.
+
+        Partial counts of scores are added to what was counted before, in new arrays.
+        """
         tasks = _core.Tasks(self.rows, self.targets, self.filter, self.candidates)
         rules = self.rules.core
         threads = self.rules.num_threads
@@ -58,7 +66,7 @@ class Job(Tasks):
             return _core.partial_embedding_counts(scores, tasks, true_scores, first, *options)
         if true_scores is None:
             return _core.rank(scores, tasks, rules, threads)
-        return _core.partial_counts(scores, tasks, true_scores, first, rules, threads)
+        return _core.partial_counts(scores, tasks, true_scores, first, rules, threads, counted)
 
     def check_targets(self) -> None:
         """Raise for a target that is not among the candidates of its task."""
