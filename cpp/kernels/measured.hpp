@@ -126,16 +126,14 @@ inline constexpr std::int64_t kPackBytes = 65536;
 // So much of the rows is counted before what is filtered in them is read again, from the second-level cache or the
 // third by then: with half as much a filter of 50 cost a third more, with twice as much the same.
 inline constexpr std::int64_t kCachedBytes = 1048576;
-// Where rows are far apart, scores are prefetched so far ahead, and so many bytes of a row are counted before the next
-// are prefetched: of 2 KB to 16 KB, and of 1 KB to 4 KB, these were the fastest, by a tenth.
+// Where rows are far apart, scores are prefetched so far ahead: of 2 KB to 16 KB, 8 were the fastest by a tenth. And so
+// many bytes of a row are counted before the next are prefetched: the first-level cache takes few lines at a time. On
+// Zen 5 rows of 6, 8 and 20 KB took 0.60, 0.66 and 0.77 of the time with 2 KB, 0.79, 0.82 and 0.90 of that with 1 KB.
 inline constexpr std::int64_t kAheadBytesOfApartRows = 8192;
-inline constexpr std::int64_t kBytesOfApartRows = 2048;
+inline constexpr std::int64_t kBytesOfApartRows = 512;
 // Where so many tasks or more, each with a row of its own, share a candidate for so many bytes of a row, whole rows are
 // read: a candidate that is sought alone costs a line of the cache, and a miss.
 inline constexpr std::int64_t kFewRows = 8, kBytesPerCandidate = 160;
-// Longer rows are prefetched into the second-level cache: the first takes few lines at a time, and was half as fast.
-// For rows of 400 bytes it was faster by a fifth.
-inline constexpr std::int64_t kNarrowBytes = 1024;
 
 // -- Threads and chunks: bench/cases/test_small.py, test_axes.py -k threads ------------------------------------------
 

@@ -269,19 +269,10 @@ class RowCounting {
         constexpr std::int64_t columns_at_once = measured::kBytesOfApartRows / size;
         for (std::int64_t from = rows.begin; from < rows.end; from += columns_at_once) {
             const std::int64_t to = std::min(rows.end, from + columns_at_once);
-            if (later >= 0) prefetch_scores(later, from, to, row_bytes <= measured::kNarrowBytes);
-            count(g, from, to, true_score, /*more_follow=*/false, row_counts);
-        }
-    }
-    // Prefetches scores of a row.
-    void prefetch_scores(std::int64_t at_row, std::int64_t begin, std::int64_t end, bool narrow) const {
-        const char* const last = p_.reader.at(at_row, end);
-        for (const char* at = p_.reader.at(at_row, begin); at < last; at += kLineBytes) {
-            if (narrow) {
-                __builtin_prefetch(at, 0, 3);
-            } else {
-                __builtin_prefetch(at, 0, 2);
+            for (std::int64_t byte = 0; later >= 0 && byte < (to - from) * size; byte += kLineBytes) {
+                __builtin_prefetch(p_.reader.at(later, from) + byte);
             }
+            count(g, from, to, true_score, /*more_follow=*/false, row_counts);
         }
     }
     // The true scores of a group may be anywhere in its row. They are prefetched while the group before it is counted.
