@@ -180,8 +180,9 @@ inline constexpr std::int64_t kScoresPerOffer = 64;
 
 // -- Bounds: bench/cases/test_bounds.py ------------------------------------------------------------------------------
 
-// Bytes that are their own levels are quantised in the time of so many queries in place, whose sums are of integers.
-inline constexpr std::int64_t kFewQueriesOfBytes = 16;
+// So many queries of bytes are summed in place, in integers, where there are no bounds; and where there are, since
+// bytes that are their own levels are quantised in the time of so many: of vectors that fill registers, and of others.
+inline constexpr std::int64_t kFewQueriesOfBytes = 16, kFewBoundedOfBytes = 8, kFewBoundedOfRest = 2;
 // For fewer queries than kLeastBoundedQueries + kLeastBoundedNumbers / d it takes longer to quantise a candidate than
 // to score it. For distances half as many do, which take twice as long to score. (From d = 16 to 768: bounds lost with
 // 128 queries of 64 components and 48 of 300, and gained with 160 and 64.)
@@ -221,6 +222,8 @@ inline constexpr double kClearGain = 4;
 inline constexpr std::int64_t kPanelsPerClearCheck = 4096;
 // A trial takes so many tiles of a cell's queries.
 inline constexpr std::int64_t kTriedTiles = 16;
+// The clock of a thread takes as long as a thousand pairs of bytes: one panel for so many pairs is timed.
+inline constexpr std::int64_t kPairsPerTime = 1 << 16;
 // The mean time of so many panels tells whether bounds lose; before there are as many, a mean of more than this factor.
 inline constexpr std::int64_t kPanelsOfMean = 4;
 inline constexpr double kMostOfFirstPanels = 2;

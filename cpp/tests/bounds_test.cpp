@@ -310,6 +310,17 @@ void check_gauge(Checks& checks) {
     for (std::int64_t i = 0; i < measured::kPanelsPerCheck; ++i) scored += !clear.gauge.tries_bounds();
     checks.expect(clear.right && scored == 2, "gauge: more of them where bounds gain less");
 
+    // The first panels by bounds are timed, and then those with which so many pairs are full.
+    GaugedPanels rarely;
+    for (std::int64_t i = 0; i < measured::kPanelsOfMean; ++i) {
+        rarely.right &= rarely.gauge.times_panel(1) && rarely.keeps({240});
+    }
+    for (std::int64_t times = 0; times < 3; ++times) {
+        rarely.right &= !rarely.gauge.times_panel(measured::kPairsPerTime - 1) && rarely.gauge.times_panel(1);
+    }
+    rarely.gauge.record_lost(Gauge::Clock::duration{10}, 1);
+    checks.expect(rarely.right && rarely.gauge.times_panel(1), "gauge: one panel for many pairs is timed");
+
     GaugedPanels lost;
     for (std::int64_t pause = kShortestPause, i = 0; i < 6; ++i, pause = std::min(2 * pause, kLongestDoubledPause)) {
         lost.right &= lost.pause_after(10) == pause;

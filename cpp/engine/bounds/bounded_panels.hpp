@@ -74,11 +74,12 @@ class BoundedPanels {
         // As a rule once for a cell, and not a cost of this panel.
         usable_ = queries_.quantise(form());
         if (!usable_) return false;
-        const auto start = Gauge::Clock::now();
+        const bool is_timed = gauge_.times_panel(timed_pairs(panel.width));
+        const auto start = is_timed ? Gauge::Clock::now() : Gauge::Clock::time_point{};
         if (!load(panel, tasks, lane_tasks)) return false;
         decide(tasks, lane_tasks);
         tally_.bounded += std::ssize(queries_.tasks()) * panel.width + lanes_.count * queries_.count();
-        gauge_.record_bounded(Gauge::Clock::now() - start, timed_pairs(panel.width));
+        if (is_timed) gauge_.record_bounded(Gauge::Clock::now() - start, timed_pairs(panel.width));
         return true;
     }
 

@@ -110,6 +110,13 @@ class Gauge {
     }
     // Whether bounds are tried after they lost, or for the first time.
     bool is_trial() const { return bounded_panels_ == 0; }
+    // Whether the next panel that goes by bounds is timed: the first ones are, and then one for so many pairs.
+    bool times_panel(std::int64_t pairs) {
+        untimed_pairs_ += pairs;
+        if (bounded_panels_ >= measured::kPanelsOfMean && untimed_pairs_ < measured::kPairsPerTime) return false;
+        untimed_pairs_ = 0;
+        return true;
+    }
     // Takes note of the time that a trial took, or a panel, from which bounds did not gain. The longer it was, the
     // later they are tried again.
     void record_lost(Clock::duration time, std::int64_t pairs) {
@@ -151,7 +158,7 @@ class Gauge {
     }
 
     double scored_ = 0, bounded_ = 0;  // seconds for each pair of a query and a candidate
-    std::int64_t panels_ = 0, bounded_panels_ = 0, pause_ = 0, last_pause_ = 0;
+    std::int64_t panels_ = 0, bounded_panels_ = 0, untimed_pairs_ = 0, pause_ = 0, last_pause_ = 0;
 };
 
 }  // namespace truerank
