@@ -124,7 +124,8 @@ struct WideInstructions : PlainInstructions<Self> {
     static TRUERANK_INLINE void load_halves(Vector& vector, const void* low, const void* high) {
         vector = (Vector)_mm256_loadu2_m128i(static_cast<const __m128i*>(high), static_cast<const __m128i*>(low));
     }
-    static TRUERANK_INLINE void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {  // set: VNNI
+    template <class Sums>
+    static TRUERANK_INLINE void add_byte_products(Sums& sums, const Sums& e, const Sums& q) {  // set: VNNI
         __asm__(TRUERANK_VNNI "vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(e), "v"(q));
     }
     static TRUERANK_INLINE void add_fused_word_products(Ints& sums, const Ints& e, const Ints& q) {  // set: VNNI

@@ -9,6 +9,7 @@
 #include "kernels/instructions.hpp"
 #include "kernels/steps.hpp"
 #include "kernels/tiles.hpp"
+#include "kernels/transpose.hpp"
 
 namespace truerank {
 namespace {
@@ -465,13 +466,53 @@ TRUERANK_INLINE ByteLevels take_bytes_as(const std::uint8_t* x, std::size_t dept
     return result;
 }
 
-ByteLevels take_bytes(const std::uint8_t* x, std::size_t depth, std::uint8_t flip, const LevelForm& form,
-                      std::size_t lane, std::size_t lanes, void* out) {
+// The same of as many vectors as registers transpose at a time, whose bytes lie side by side by fours: as numbers of 32
+// bits. Returns how many that are.
+std::size_t transpose_bytes(const std::uint8_t* const* x, std::size_t n, std::size_t depth, std::uint8_t flip,
+                            const LevelForm& form, std::size_t lanes, unsigned char* out, ByteLevels* made) {
+    using A = Arithmetic<std::int32_t, kTransposedBytes>;
+    using Fours = typename A::Vector;
+    const auto fill = [](int byte) { return Fours{} + static_cast<std::int32_t>(0x01010101U * unsigned(byte)); };
+    const Fours ones = fill(1), flips = fill(flip), zeros = fill(I::zero), stored_zeros = fill(form.zero);
+    std::size_t i = 0;
+    for (; i + A::size <= n; i += A::size) {
+        const std::int32_t* vectors[A::size];
+        for (std::size_t j = 0; j < A::size; ++j) vectors[j] = reinterpret_cast<const std::int32_t*>(x[i + j]);
+        const LevelForm::Place place = form.place(i, lanes, depth);
+        auto* const to = reinterpret_cast<std::int32_t*>(out + place.offset) + place.lane;
+        Fours sums{}, squares{};
+        for (std::size_t at = 0; at < A::size * depth; at += 64) {
+            prefetch(address_after(x[i + at / depth] + at % depth, measured::kNearVectorBytes));
+        }
+        for_transposed<A, 1>(vectors, depth / 4, /*adjacent=*/false,
+                             [&](std::size_t k, const Fours* e) __attribute__((always_inline)) {
+                                 const Fours levels = *e ^ flips, from_zero = levels ^ zeros;
+                                 A::store(to + k * place.lanes, levels ^ stored_zeros);
+                                 I::add_byte_products(sums, from_zero, ones);
+                                 I::add_byte_products(squares, from_zero, levels);
+                             });
+        for (std::size_t j = 0; j < A::size; ++j) {
+            const std::int32_t levels = sums[j] - I::zero * static_cast<std::int32_t>(depth);
+            made[i + j] = {levels, squares[j] - I::zero * levels};
+        }
+    }
+    return i;
+}
+
+void take_bytes(const std::uint8_t* const* x, std::size_t n, std::size_t depth, std::uint8_t flip,
+                const LevelForm& form, std::size_t lanes, unsigned char* out, ByteLevels* made) {
+    const auto is_aligned = [](const std::uint8_t* bytes) { return reinterpret_cast<std::uintptr_t>(bytes) % 4 == 0; };
     const std::size_t unit = form.group * form.bytes, groups = form.groups(depth);
-    auto* const to = static_cast<unsigned char*>(out) + unit * lane;
-    if (form.bytes == 2) return take_bytes_as<std::int16_t, 4>(x, depth, flip, form.zero, groups, unit * lanes, to);
-    if (unit == 4) return take_bytes_as<std::int8_t, 4>(x, depth, flip, form.zero, groups, unit * lanes, to);
-    return take_bytes_as<std::int8_t, kTileBytes>(x, depth, flip, form.zero, groups, unit * lanes, to);
+    const bool is_transposed = form.bytes == 1 && unit == 4 && lanes % 8 == 0 && depth % 4 == 0 &&
+                               byte_products() == ByteProducts::fours && std::all_of(x, x + n, is_aligned);
+    const auto take = form.bytes == 2 ? take_bytes_as<std::int16_t, 4>
+                      : unit == 4     ? take_bytes_as<std::int8_t, 4>
+                                      : take_bytes_as<std::int8_t, kTileBytes>;
+    for (std::size_t i = is_transposed ? transpose_bytes(x, n, depth, flip, form, lanes, out, made) : 0; i < n; ++i) {
+        const LevelForm::Place place = form.place(i, lanes, depth);
+        unsigned char* const to = out + place.offset + unit * place.lane;
+        made[i] = take(x[i], depth, flip, form.zero, groups, unit * place.lanes, to);
+    }
 }
 
 template <class Step, class T>

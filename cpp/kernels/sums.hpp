@@ -80,15 +80,16 @@ struct LevelForm {
         form.columns = 0;
         return form;
     }
-    // Where the levels of a vector of a group of `lanes` lie: as those of one of so many lanes, from there on.
+    // Where the levels of the i-th vector lie, of groups of `lanes`: as those of one of so many lanes, from there on.
     struct Place {
         std::size_t lane, lanes, offset;
     };
-    Place place(std::size_t lane, std::size_t lanes, std::size_t depth) const {
-        if (columns != 0) return {lane % columns, columns, lane / columns * size(depth, columns)};
+    Place place(std::size_t i, std::size_t lanes, std::size_t depth) const {
+        const std::size_t lane = i % lanes, group = i / lanes * size(depth, lanes);
+        if (columns != 0) return {lane % columns, columns, group + lane / columns * size(depth, columns)};
         // Of lanes 0 to 7, with 4 interleaved, the places are 0, 4, 1, 5, 2, 6, 3, 7.
         const std::size_t at = lane % (2 * interleaved), begin = lane - at;
-        return {interleaved == 1 ? lane : begin + at % 2 * interleaved + at / 2, lanes, 0};
+        return {interleaved == 1 ? lane : begin + at % 2 * interleaved + at / 2, lanes, group};
     }
     bool has_float_sums() const { return bytes == sizeof(float); }
     std::size_t groups(std::size_t depth) const {
@@ -149,10 +150,11 @@ struct SumKernels {
     // Writes the levels of a vector as those of one of many lanes. Floats are written as they are.
     Residues (*quantise)(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form,
                          std::size_t lane, std::size_t lanes, void* out);
-    // The same of a vector of bytes, which are levels themselves once their bits are flipped by `flip`: nothing is left
-    // over. In forms of words, or of bytes with all of their levels (no query_in_word).
-    ByteLevels (*take_bytes)(const std::uint8_t* x, std::size_t depth, std::uint8_t flip, const LevelForm& form,
-                             std::size_t lane, std::size_t lanes, void* out);
+    // The same of n vectors of bytes, in groups of `lanes`. Bytes are levels themselves once their bits are flipped by
+    // `flip`: nothing is left over. In forms of words, or of bytes with all of their levels (no query_in_word). What is
+    // behind their components of candidates may stay as it is.
+    void (*take_bytes)(const std::uint8_t* const* x, std::size_t n, std::size_t depth, std::uint8_t flip,
+                       const LevelForm& form, std::size_t lanes, unsigned char* out, ByteLevels* made);
     // Of products: words and bytes for each of ByteProducts. Where processors fuse products of words, their sums take
     // half as long as those of floats, and are worth it beside bytes.
     LevelForm words[3], bytes[3];

@@ -262,35 +262,55 @@ void check_quantise(Checks& checks, Random& random) {
     }
 }
 
-// Bytes are their own levels, with what is stored of them where the form says, and nothing beside it.
+// Bytes are their own levels, with what is stored of them where the form says, and nothing beside it, however many
+// vectors there are, and wherever they lie.
 template <class T>
 void check_take_bytes(Checks& checks, Random& random) {
     const SumKernels<T>& kernels = sum_kernels<T>();
+    const auto draw = [&](std::size_t n) {
+        return static_cast<std::size_t>(random.below(static_cast<std::int64_t>(n)));
+    };
     for (const LevelForm& form : {kernels.words[0], kernels.words[1], kernels.words[2], kernels.bytes[2],
                                   kernels.tiles[0], kernels.tiles[0].of_queries()}) {
         if (form.sum == nullptr) continue;
-        for (const std::size_t depth : {1u, 2u, 3u, 7u, 8u, 15u, 16u, 31u, 33u, 64u, 127u, 130u}) {
-            for (const int flip : {0, 128}) {
-                std::vector<std::uint8_t> x(depth);
-                for (std::uint8_t& byte : x) byte = static_cast<std::uint8_t>(random.below(256));
-                if (random.one_in(3)) std::fill(x.begin(), x.end(), static_cast<std::uint8_t>(flip ^ 128));  // -128
-                const auto lanes = random.one_in(2) ? kernels.lanes : kTileQueries;
-                const auto lane = static_cast<std::size_t>(random.below(static_cast<std::int64_t>(lanes)));
+        for (const std::size_t depth :
+             {1u, 2u, 3u, 4u, 7u, 8u, 15u, 16u, 28u, 31u, 32u, 33u, 64u, 100u, 127u, 130u, 200u}) {
+            for (const int flip : {0, 0, 0, 128, 128, 128}) {
+                const auto lanes = random.one_in(2) || form.columns != 0 ? kernels.lanes : kTileQueries;
+                const std::size_t n = random.one_in(2) ? lanes : 1 + draw(2 * lanes), groups = (n + lanes - 1) / lanes;
+                const std::size_t begin = draw(2), apart = depth + 4 * draw(2);
                 const LevelForm stored = random.one_in(2) || form.query_group != 0 ? form : form.of_queries();
-                std::vector<unsigned char> out(form.size(depth, lanes) + 1, 7), expected = out;
-                std::int32_t sum = 0, squares = 0;
-                for (std::size_t k = 0; k < form.groups(depth) * form.group; ++k) {
-                    const int level = k < depth ? static_cast<std::int8_t>(x[k] ^ flip) : 0,
-                              shown = level + stored.zero;
-                    sum += level;
-                    squares += level * level;
-                    const std::size_t at = ((k / form.group * lanes + lane) * form.group + k % form.group) * form.bytes;
-                    std::memcpy(expected.data() + at, &shown, form.bytes);  // its lower bytes
+                const bool is_least = random.one_in(3);  // -128
+                std::vector<std::uint8_t> bytes(begin + n * apart);
+                for (std::uint8_t& byte : bytes) {
+                    byte = static_cast<std::uint8_t>(is_least ? flip ^ 128 : random.below(256));
                 }
-                const ByteLevels made = kernels.take_bytes(x.data(), depth, static_cast<std::uint8_t>(flip), stored,
-                                                           lane, lanes, out.data());
-                checks.expect(out == expected && made.levels == sum && made.squares == squares,
-                              "take_bytes, levels of %zu bytes, depth %zu, flip %d", form.bytes, depth, flip);
+                std::vector<const std::uint8_t*> x(n);
+                for (std::size_t i = 0; i < n; ++i) x[i] = bytes.data() + begin + i * apart;
+                std::vector<unsigned char> out(groups * stored.size(depth, lanes) + 1, 7), expected = out;
+                std::vector<ByteLevels> made(n);
+                kernels.take_bytes(x.data(), n, depth, static_cast<std::uint8_t>(flip), stored, lanes, out.data(),
+                                   made.data());
+                bool right = true;
+                for (std::size_t i = 0; i < n; ++i) {
+                    const LevelForm::Place place = stored.place(i, lanes, depth);
+                    std::int32_t sum = 0, squares = 0;
+                    for (std::size_t k = 0; k < stored.groups(depth) * stored.group; ++k) {
+                        const int level = k < depth ? static_cast<std::int8_t>(x[i][k] ^ flip) : 0,
+                                  shown = level + stored.zero;
+                        sum += level;
+                        squares += level * level;
+                        const std::size_t group = k / stored.group * place.lanes + place.lane,
+                                          at = place.offset + (group * stored.group + k % stored.group) * stored.bytes;
+                        std::memcpy(expected.data() + at, &shown, stored.bytes);  // its lower bytes
+                        const bool may_stay = k >= depth && stored.columns != 0;
+                        if (may_stay) std::memcpy(out.data() + at, &shown, stored.bytes);
+                    }
+                    right = right && made[i].levels == sum && made[i].squares == squares;
+                }
+                checks.expect(right && out == expected,
+                              "take_bytes, levels of %zu bytes, depth %zu, %zu vectors, flip %d", form.bytes, depth, n,
+                              flip);
             }
         }
     }

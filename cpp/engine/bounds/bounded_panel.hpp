@@ -79,10 +79,9 @@ class BoundedPanel {
         blocks_ = (width_ + lanes - 1) / lanes;
         levels_.assign(blocks_, form, lanes, size);
         rows_.resize(width_);
+        if (is_exact_) return load_bytes(columns, form, has_lane_tasks);
         facts_.assign(width_, {});
-        for (auto* ends : {values_.low, values_.high}) std::fill_n(ends, kPanelLanes, kNoCandidate);
-        values_.has_error = q_.kind == Kind::products;
-        if (is_exact_) return load_bytes(columns, has_lane_tasks);
+        clear_values();
         shifted_.resize(width_ * size);
         rows_.load(0, columns, width);
         for (std::size_t j = 0; j < width_; ++j) {
@@ -154,27 +153,34 @@ class BoundedPanel {
             facts.offset -= static_cast<double>(scoring.candidate_means[column]) / slope;
         }
     }
+    void clear_values() {
+        for (auto* ends : {values_.low, values_.high}) std::fill_n(ends, kPanelLanes, kNoCandidate);
+        values_.has_error = q_.kind == Kind::products;
+    }
     // Candidates of bytes are their own levels, less the shift.
-    bool load_bytes(const std::int64_t* columns, bool has_lane_tasks) {
+    bool load_bytes(const std::int64_t* columns, const LevelForm& form, bool has_lane_tasks) {
         const std::size_t lanes = q_.kernels.lanes;
         const std::int32_t shift = q_.byte_shift(), depth = static_cast<std::int32_t>(q_.size());
         rows_.forget();
+        q_.take_bytes(q_.scoring.candidates, columns, width_, form, lanes, bytes_, levels_);
         for (auto* array : {&starts_, &parities_}) array->assign(blocks_ * lanes, 0);
-        has_sum_thresholds_ = width_ == blocks_ * lanes && !has_addends();
+        facts_.resize(width_);
         for (std::size_t j = 0; j < width_; ++j) {
-            CandidateFacts& facts = facts_[j];
+            const ByteLevels& made = bytes_.levels[j];
+            facts_[j].column = columns[j];
+            starts_[j] = q_.centred_queries ? -made.squares >> 1 : shift * made.levels;
+            parities_[j] = q_.centred_queries ? made.squares % 2 : 0;
+        }
+        has_sum_thresholds_ = width_ == blocks_ * lanes && !has_addends();
+        if (has_sum_thresholds_ && !has_lane_tasks) return true;
+        clear_values();
+        for (std::size_t j = 0; j < width_; ++j) {
+            const ByteLevels& made = bytes_.levels[j];
+            CandidateFacts& facts = facts_[j] = {};
             set_offset(facts, columns[j]);
             if (!q_.is_usable(facts.offset)) return false;
-            const ByteLevels made = q_.take_bytes(q_.scoring.candidates, columns[j], bytes_, levels_, j);
             const std::int32_t unshifted_squares = made.squares + 2 * shift * made.levels + shift * shift * depth;
             facts.is_zero = unshifted_squares == 0;
-            if (q_.centred_queries) {
-                starts_[j] = -made.squares >> 1;
-                parities_[j] = made.squares % 2;
-            } else {
-                starts_[j] = shift * made.levels;
-            }
-            if (has_sum_thresholds_ && !has_lane_tasks) continue;
             const Quantised quantised = q_.quantised(made);
             facts.norm = quantised.norm + q_.byte_shift_norm();
             const double offset = facts.offset + parities_[j] / 2.0;
@@ -267,7 +273,7 @@ class BoundedPanel {
     bool is_exact_ = false;
     // Of lanes, where sums are exact: what they start from, and what is lost where that is rounded down.
     std::vector<std::int32_t> starts_, parities_;
-    std::vector<std::uint8_t> bytes_;  // of a candidate
+    TakenBytes bytes_;
 
     bool has_sum_thresholds_ = false;
     SumPanel sum_panel_{};

@@ -99,6 +99,9 @@ class BoundedQueries {
         of_tasks_.assign(tasks_.size() + kVectorRoom);
         largest_norm_ = 0;
         usable_ = true;
+        if (q_.takes_bytes(form)) {
+            q_.take_bytes(q_.scoring.queries, ids_, n, form.of_queries(), form.queries, bytes_, levels_);
+        }
         for (std::int64_t tile = 0; tile < tiles() && usable_; tile += step_) {
             const std::int64_t begin = tile * tile_rows_, end = std::min(begin + tile_rows_, count_);
             rows_.load(static_cast<std::size_t>(begin), ids_ + begin, end - begin);
@@ -184,7 +187,7 @@ class BoundedQueries {
     }
     // Takes a query of bytes, which are their own levels, less the shift.
     void take_bytes(std::size_t query, const LevelForm& form) {
-        const ByteLevels made = q_.take_bytes(q_.scoring.queries, ids_[query], bytes_, levels_, query);
+        const ByteLevels& made = bytes_.levels[query];
         const Quantised quantised = q_.quantised(made);
         const double shift = q_.byte_shift();
         facts_[query].offset = q_.centred_queries ? made.squares / -2.0 : shift * (made.levels + shift * q_.depth());
@@ -313,8 +316,8 @@ class BoundedQueries {
     std::vector<ValueRow> value_rows_;
     std::vector<RowOffset> offsets_;
     double largest_norm_ = 0;
-    std::vector<float> shifted_;       // the one that is being quantised, less the shift
-    std::vector<std::uint8_t> bytes_;  // or its bytes
+    std::vector<float> shifted_;  // the one that is being quantised, less the shift
+    TakenBytes bytes_;            // or all of their bytes
 
     // Of tasks.
     const C* scores_ = nullptr;  // that thresholds were set from last

@@ -34,21 +34,23 @@ namespace truerank {
 // cache line: of a vector that lies across two, both are read.
 class LevelGroups {
   public:
-    // Makes room for groups of so many vectors each.
+    // Makes room for groups of so many vectors each. What is not written is 0, or of a vector before.
     void assign(std::size_t groups, const LevelForm& form, std::size_t vectors, std::size_t depth) {
+        const bool is_same = form.sum == form_.sum;
         form_ = form;
         vectors_ = vectors;
         depth_ = depth;
         bytes_ = form.size(depth, vectors);
-        lines_.assign(groups * bytes_ / sizeof(Line) + 1, Line{});
+        const std::size_t lines = groups * bytes_ / sizeof(Line) + 1;
+        if (lines != lines_.size() || !is_same) lines_.assign(lines, Line{});
     }
     const unsigned char* operator[](std::size_t group) const { return lines_.front().bytes + group * bytes_; }
+    unsigned char* data() { return lines_.front().bytes; }
     // Has `write(form, lane, lanes, out)` write the levels of the i-th vector of all.
     template <class Write>
     auto write(std::size_t i, const Write& write) {
-        const LevelForm::Place place = form_.place(i % vectors_, vectors_, depth_);
-        unsigned char* const group = lines_.front().bytes + i / vectors_ * bytes_;
-        return write(form_, place.lane, place.lanes, group + place.offset);
+        const LevelForm::Place place = form_.place(i, vectors_, depth_);
+        return write(form_, place.lane, place.lanes, lines_.front().bytes + place.offset);
     }
 
   private:
@@ -86,6 +88,11 @@ class KeptVectors {
     std::vector<C> owned_;
 };
 
+// Vectors of bytes, and what came of them.
+struct TakenBytes : ByteRows {
+    std::vector<ByteLevels> levels;
+};
+
 // What came of a vector that was quantised. The norm is an upper bound, and so is the residue: what quantisation
 // leaves over, as a norm; for distances, the sum of its magnitudes.
 struct Quantised {
@@ -113,6 +120,7 @@ class Quantiser {
         Quantiser quantiser(scoring);
         if (quantiser.has_sums_of_floats()) return quantiser;
         quantiser.centred_queries = !quantiser.scale.is_product();
+        if (quantiser.takes_bytes(quantiser.forms.back())) return quantiser;  // it shifts by another number
         const ColumnSample sample = quantiser.sample_columns();
         if (sample.rows > 0) quantiser.set_shift(sample);
         return quantiser;
@@ -123,7 +131,7 @@ class Quantiser {
         const std::int64_t depth = std::max<std::int64_t>(1, scoring.depth());
         const std::int64_t least = measured::kLeastBoundedQueries + measured::kLeastBoundedNumbers / depth;
         if (choose_kind(scoring.similarity) != Kind::products) return least / 2;
-        return scoring.has_bytes() ? measured::kFewQueriesOfBytes + 1 : least;
+        return scoring.has_bytes() ? scoring.most_in_place(true) + 1 : least;
     }
 
     const Scoring<C>& scoring;
@@ -145,13 +153,13 @@ class Quantiser {
     // What is subtracted from them, of all vectors, and the norm of that.
     std::int32_t byte_shift() const { return scoring.candidates.dtype() == DType::uint8 ? 128 : 0; }
     double byte_shift_norm() const { return byte_shift() * std::sqrt(depth()) * kUp; }
-    // Writes the bytes of a vector as the i-th of some levels.
-    ByteLevels take_bytes(const Vectors<C>& vectors, std::int64_t id, std::vector<std::uint8_t>& buffer,
-                          LevelGroups& levels, std::size_t i) const {
-        return levels.write(i, [&](const LevelForm& form, std::size_t lane, std::size_t lanes, unsigned char* out) {
-            return kernels.take_bytes(vectors.bytes(id, buffer), size(), static_cast<std::uint8_t>(byte_shift()), form,
-                                      lane, lanes, out);
-        });
+    // Writes the bytes of n vectors as levels, in groups of `lanes`.
+    void take_bytes(const Vectors<C>& vectors, const std::int64_t* ids, std::size_t n, const LevelForm& form,
+                    std::size_t lanes, TakenBytes& bytes, LevelGroups& levels) const {
+        const std::uint8_t* const* const rows = vectors.load_bytes(ids, static_cast<std::int64_t>(n), bytes);
+        bytes.levels.resize(n);
+        kernels.take_bytes(rows, n, size(), static_cast<std::uint8_t>(byte_shift()), form, lanes, levels.data(),
+                           bytes.levels.data());
     }
     static Quantised quantised(const ByteLevels& made) {
         const Extent extent{128, static_cast<float>(made.squares)};

@@ -42,9 +42,14 @@ struct Scoring {
     Packing packing() const { return {normalises(similarity), needs_squares(similarity)}; }
     // Whether so many queries are scored against candidates where they lie: packing them, or quantising them for
     // bounds, would take longer. Candidates of which the squares matter are packed for these.
-    bool few(std::int64_t n) const {
-        const auto most = has_bytes() ? measured::kFewQueriesOfBytes : static_cast<std::int64_t>(kFewQueries);
-        return n <= most && !packing().squares && !are_bounds_forced();
+    bool few(std::int64_t n, bool is_bounded) const {
+        return n <= most_in_place(is_bounded) && !packing().squares && !are_bounds_forced();
+    }
+    std::int64_t most_in_place(bool is_bounded) const {
+        if (!has_bytes()) return static_cast<std::int64_t>(kFewQueries);
+        if (!is_bounded) return measured::kFewQueriesOfBytes;
+        const bool fills_vectors = depth() % (vector_bytes() / 2) == 0 || byte_products() != ByteProducts::fours;
+        return fills_vectors ? measured::kFewBoundedOfBytes : measured::kFewBoundedOfRest;
     }
     // Whether bytes of one dtype are their own levels, so that sums of levels are exact.
     bool has_byte_levels() const {

@@ -49,7 +49,7 @@ class SweepWorker {
                 count_pairs(cell, panel, sink);
             } else if (bounded_->run(panel, *sink.query_tasks(), sink.lane_tasks())) {
                 count_pairs(cell, panel, sink);
-                if (stops_now(poll)) return;
+                if (stops_after(panel, poll)) return;
             } else {
                 declined_until = begin + panel.width;
                 continue;
@@ -65,7 +65,7 @@ class SweepWorker {
     static_assert(measured::kFewQueriesOfBytes <= 32);  // A sink takes a bit of each.
 
     std::int64_t queries() const { return static_cast<std::int64_t>(query_rows_.size()); }
-    bool few() const { return scoring_.few(queries()); }
+    bool few() const { return scoring_.few(queries(), bounded_ != nullptr); }
 
     // Adds up work, and polls when there was much since the last time.
     bool stops(const Poll& poll, std::int64_t work) {
@@ -75,12 +75,14 @@ class SweepWorker {
         work_ = done_ = 0;
         return is_stopped;
     }
-    bool stops_now(const Poll& poll) { return stops(poll, kWorkBetweenPolls); }
+    bool stops_after(const Panel& panel, const Poll& poll) {
+        return stops(poll, queries() * panel.width * (1 + scoring_.depth() / 16));
+    }
     Panel begin_panel(const Cell& cell, std::int64_t begin, std::int64_t width, Sink<C>& sink) {
         const Panel panel{.begin = begin, .width = std::min(width, cell.end - begin), .columns = columns_.data()};
-        for (std::int64_t i = 0; i < panel.width; ++i) {
-            columns_[static_cast<std::size_t>(i)] = cell.candidates(begin + i);
-        }
+        cell.candidates.with_numbers(begin, [&](const auto& column) {
+            for (std::int64_t i = 0; i < panel.width; ++i) columns_[static_cast<std::size_t>(i)] = column(i);
+        });
         sink.begin_panel(panel);
         return panel;
     }
@@ -95,7 +97,7 @@ class SweepWorker {
         pack_queries();
         addends_.gather_candidates(scoring_, panel.columns, panel.width);
         if (few()) return score_in_place(panel, sink, poll);
-        if (bounded_ && score_exactly(panel, sink)) return !stops_now(poll);
+        if (bounded_ && score_exactly(panel, sink)) return !stops_after(panel, poll);
         return score_panel(panel, sink, poll);
     }
     bool score_panel(const Panel& panel, Sink<C>& sink, const Poll& poll) {
@@ -135,7 +137,7 @@ class SweepWorker {
     // Of few queries, for which candidates are not packed.
     bool score_in_place(const Panel& panel, Sink<C>& sink, const Poll& poll) {
         const std::int64_t lanes = scoring_.lanes();
-        if (stops(poll, queries() * lanes * (1 + scoring_.depth() / 16))) return false;
+        if (stops_after(panel, poll)) return false;
         sums_.resize(static_cast<std::size_t>(divide_up(queries(), kFewRows) * kFewRows * lanes));
         if (scoring_.has_bytes()) {
             sum_bytes_in_place(panel);
@@ -147,18 +149,10 @@ class SweepWorker {
     }
     void sum_bytes_in_place(const Panel& panel) {
         const bool is_signed = scoring_.candidates.dtype() == DType::int8;
-        const std::int64_t at_once = scoring_.candidates.has_bytes_in_place() ? panel.width : 1;  // a copy
-        byte_vectors_.resize(static_cast<std::size_t>(at_once));
-        for (std::int64_t first = 0; first < panel.width; first += at_once) {
-            for (std::int64_t i = 0; i < at_once; ++i) {
-                byte_vectors_[static_cast<std::size_t>(i)] =
-                    scoring_.candidates.bytes(panel.columns[first + i], byte_buffer_);
-            }
-            row_kernels<C>().accumulate_bytes(scoring_.similarity, byte_queries_.data(), query_rows_.size(),
-                                              byte_vectors_.data(), byte_vectors_.size(), is_signed,
-                                              static_cast<std::size_t>(scoring_.depth()), scoring_.kernels.lanes,
-                                              sums_.data() + first);
-        }
+        row_kernels<C>().accumulate_bytes(
+            scoring_.similarity, byte_queries_.data(), query_rows_.size(),
+            scoring_.candidates.load_bytes(panel.columns, panel.width, bytes_), static_cast<std::size_t>(panel.width),
+            is_signed, static_cast<std::size_t>(scoring_.depth()), scoring_.kernels.lanes, sums_.data());
     }
     void sum_in_place(const Panel& panel) {
         const std::int64_t lanes = scoring_.lanes(), depth = scoring_.depth();
@@ -234,8 +228,7 @@ class SweepWorker {
     bool are_queries_packed_ = false;
     std::vector<C> queries_;
     std::vector<std::int16_t> byte_queries_;  // of few
-    std::vector<std::uint8_t> byte_buffer_;
-    std::vector<const std::uint8_t*> byte_vectors_;
+    ByteRows bytes_;
 
     // A panel: its candidates, packed or where they lie, what finishes their sums, and these.
     std::vector<std::int64_t> columns_;

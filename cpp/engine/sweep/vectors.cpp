@@ -191,12 +191,17 @@ void Vectors<C>::normalise_loaded(const std::int64_t* ids, std::int64_t n, C* bu
 }
 
 template <class C>
-const std::uint8_t* Vectors<C>::bytes(std::int64_t id, std::vector<std::uint8_t>& buffer) const {
+const std::uint8_t* const* Vectors<C>::load_bytes(const std::int64_t* ids, std::int64_t n, ByteRows& bytes) const {
     const Reader<std::uint8_t> from(matrix_);
-    if (from.contiguous_rows()) return from.in_place(id, 0);
-    buffer.resize(static_cast<std::size_t>(depth()));
-    for (std::int64_t k = 0; k < depth(); ++k) buffer[static_cast<std::size_t>(k)] = from.load(id, k);
-    return buffer.data();
+    const bool in_place = from.contiguous_rows();
+    bytes.rows.resize(static_cast<std::size_t>(n));
+    if (!in_place) bytes.copies.resize(static_cast<std::size_t>(n * depth()));
+    for (std::int64_t i = 0; i < n; ++i) {
+        std::uint8_t* const copy = bytes.copies.data() + (in_place ? 0 : i * depth());
+        for (std::int64_t k = 0; !in_place && k < depth(); ++k) copy[k] = from.load(ids[i], k);
+        bytes.rows[static_cast<std::size_t>(i)] = in_place ? from.in_place(ids[i], 0) : copy;
+    }
+    return bytes.rows.data();
 }
 
 template class Vectors<float>;

@@ -17,6 +17,12 @@ struct Packing {
     bool squares;    // sums of the squared components are computed, too
 };
 
+// Rows of bytes, and the copies of those that do not lie in place.
+struct ByteRows {
+    std::vector<const std::uint8_t*> rows;
+    std::vector<std::uint8_t> copies;
+};
+
 template <class C>
 class Vectors {
   public:
@@ -40,9 +46,8 @@ class Vectors {
         load(&id, 1, normalise, buffer, &vector);
         return vector;
     }
-    // The components of a vector, where they are bytes: in place, or in `buffer`.
-    const std::uint8_t* bytes(std::int64_t id, std::vector<std::uint8_t>& buffer) const;
-    bool has_bytes_in_place() const { return Reader<std::uint8_t>(matrix_).contiguous_rows(); }
+    // Where the components of n vectors lie, where they are bytes: in place, or in copies, until `bytes` is used again.
+    const std::uint8_t* const* load_bytes(const std::int64_t* ids, std::int64_t n, ByteRows& bytes) const;
     bool has_bytes() const { return matrix_.dtype == DType::int8 || matrix_.dtype == DType::uint8; }
     DType dtype() const { return matrix_.dtype; }
     // Whether they are in place.
