@@ -37,6 +37,7 @@ struct PlainInstructions {
     using Ints = Simd<std::int32_t>::type;
     using Words = Simd<std::int16_t>::type;
     using Floats = Simd<float>::type;
+    using Doubles = Simd<double>::type;
     using Distances = Ints;
     static constexpr int zero = 0;
     static constexpr bool has_fused_words = false;
@@ -72,9 +73,12 @@ struct PlainInstructions {
     static TRUERANK_INLINE void rough_inverse_root(Floats& result, const Floats& x) {
         result = 1 / Arithmetic<float>::sqrt(x);
     }
-    static TRUERANK_INLINE std::uint64_t lane_bits(const Ints& mask) {
+    template <class Mask>
+    static TRUERANK_INLINE std::uint64_t lane_bits(const Mask& mask) {
         std::uint64_t bits = 0;
-        for (std::size_t i = 0; i < kBytes / 4; ++i) bits |= static_cast<std::uint64_t>(mask[i] & 1) << i;
+        for (std::size_t i = 0; i < sizeof mask / sizeof mask[0]; ++i) {
+            bits |= static_cast<std::uint64_t>(mask[i] & 1) << i;
+        }
         return bits;
     }
     template <class Vector>
@@ -155,6 +159,9 @@ struct Instructions : WideInstructions<Instructions> {
     static TRUERANK_INLINE std::uint64_t lanes_greater(const Floats& a, const Floats& b) {
         return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GT_OQ);
     }
+    static TRUERANK_INLINE std::uint64_t lanes_greater(const Doubles& a, const Doubles& b) {
+        return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_GT_OQ);
+    }
     static TRUERANK_INLINE std::uint64_t lanes_greater(const Ints& a, const Ints& b) {
         return _mm512_cmpgt_epi32_mask((__m512i)a, (__m512i)b);
     }
@@ -185,7 +192,9 @@ struct Instructions : WideInstructions<Instructions> {
     static TRUERANK_INLINE void rough_inverse_root(Floats& result, const Floats& x) {
         result = (Floats)_mm256_rsqrt_ps((__m256)x);
     }
-    static TRUERANK_INLINE std::uint64_t lane_bits(const Ints& mask) {
+    template <class Mask>
+    static TRUERANK_INLINE std::uint64_t lane_bits(const Mask& mask) {
+        if constexpr (sizeof mask[0] == 8) return static_cast<unsigned>(_mm256_movemask_pd((__m256d)mask));
         return static_cast<unsigned>(_mm256_movemask_ps((__m256)mask));
     }
 };
@@ -208,7 +217,9 @@ struct Instructions : PlainInstructions<Instructions> {
     static TRUERANK_INLINE void rough_inverse_root(Floats& result, const Floats& x) {
         result = (Floats)_mm_rsqrt_ps((__m128)x);
     }
-    static TRUERANK_INLINE std::uint64_t lane_bits(const Ints& mask) {
+    template <class Mask>
+    static TRUERANK_INLINE std::uint64_t lane_bits(const Mask& mask) {
+        if constexpr (sizeof mask[0] == 8) return static_cast<unsigned>(_mm_movemask_pd((__m128d)mask));
         return static_cast<unsigned>(_mm_movemask_ps((__m128)mask));
     }
 };
@@ -249,8 +260,10 @@ struct Instructions : PlainInstructions<Instructions> {
         __asm__("frsqrts %0.4s, %1.4s, %2.4s" : "=w"(factor) : "w"(x), "w"(estimate * estimate));
         result = estimate * factor;
     }
-    static TRUERANK_INLINE std::uint64_t lane_bits(const Ints& mask) {
-        return vaddvq_u32((uint32x4_t)(mask & Ints{1, 2, 4, 8}));
+    template <class Mask>
+    static TRUERANK_INLINE std::uint64_t lane_bits(const Mask& mask) {
+        if constexpr (sizeof mask[0] == 8) return PlainInstructions::lane_bits(mask);
+        return vaddvq_u32((uint32x4_t)((Ints)mask & Ints{1, 2, 4, 8}));
     }
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "kernels/arithmetic.hpp"
+#include "kernels/instructions.hpp"
 #include "kernels/steps.hpp"
 #include "kernels/transpose.hpp"
 
@@ -285,82 +286,34 @@ void count_lanes(const T* scores, std::size_t rows, std::size_t layers, const Ta
     }
 }
 
-// The functions below count the thresholds that a score is below. It reaches one, or is NaN, unless it is below all:
-// then below ^ below_all is 0. If masks were combined instead, GCC would take these apart, lane by lane.
-template <class T>
-unsigned rows_at_least(const T* scores, std::size_t rows, const T* row_thresholds, const T* lane_thresholds) {
+template <class T, bool HasLaneThresholds>
+TRUERANK_INLINE void lane_bits_in(const T* scores, std::size_t rows, const T* row_thresholds, const T* lane_thresholds,
+                                  std::uint64_t* lanes) {
     using A = Arithmetic<T>;
-    using Counts = typename A::Counts;
-    unsigned row_bits = 0;
-    for (std::size_t i = 0; i < rows; ++i) {
-        const auto row_threshold = A::broadcast(row_thresholds[i]);
-        Counts below{};
-        TRUERANK_UNROLL
-        for (std::size_t v = 0; v < kTileVectors; ++v) {
-            const auto score = A::load(scores + (i * kTileVectors + v) * A::size);
-            A::add(below, score < row_threshold);
-            A::add(below, score < A::load(lane_thresholds + v * A::size));
-        }
-        const Counts below_all = Counts{} + 2 * kTileVectors;
-        const bool reaches_any = A::any(below ^ below_all);
-        row_bits |= static_cast<unsigned>(reaches_any) << i;
-    }
-    return row_bits;
-}
-
-template <class T>
-void lanes_at_least(const T* scores, T row_threshold, const T* lane_thresholds,
-                    typename TaskCounters<T>::Counter* lanes) {
-    using A = Arithmetic<T>;
-    using Counts = typename A::Counts;
-    const auto least = A::broadcast(row_threshold);
-    for (std::size_t at = 0; at < kBlockLanes<T>; at += A::size) {
-        const auto score = A::load(scores + at);
-        Counts below{};
-        A::add(below, score < least);
-        A::add(below, score < A::load(lane_thresholds + at));
-        const Counts below_both = Counts{} + 2;
-        A::store_counts(lanes + at, below ^ below_both);
-    }
-}
-
-template <class T>
-void lane_bits_at_least(const T* scores, std::size_t rows, const T* thresholds, std::uint64_t* lanes) {
-    using A = Arithmetic<T>;
-    using Counts = typename A::Counts;
-    // Lane i of a vector has bit i of a word; a word has the bits of several vectors.
-    constexpr std::size_t size = A::size, vectors_per_word = std::min(kTileVectors, 8 * sizeof(T) / size);
-    constexpr std::size_t words_per_row = kTileVectors / vectors_per_word;
     static_assert(kBlockLanes<T> <= 64);
-    Counts first_bits{};
-    TRUERANK_UNROLL
-    for (std::size_t i = 0; i < size; ++i) first_bits[i] = typename A::Bits{1} << i;
-    for (std::size_t row = 0; row < rows; ++row) {
-        const auto least = A::broadcast(thresholds[row]);
-        Counts words[words_per_row] = {}, any{};
+    constexpr std::uint64_t all = ~std::uint64_t{0} >> (64 - A::size);
+    for (std::size_t row = 0; row < rows; ++row, scores += kBlockLanes<T>) {
+        const auto row_least = A::broadcast(row_thresholds[row]);
+        std::uint64_t bits = 0;
         TRUERANK_UNROLL
-        for (std::size_t v = 0; v < kTileVectors; ++v) {
-            const auto below = A::load(scores + (row * kTileVectors + v) * size) < least;
-            Counts& word = words[v / vectors_per_word];
-            const Counts bits = first_bits << (v % vectors_per_word * size);
-            if constexpr (kBytes == 64) {
-                word = below ? word : word | bits;  // a masked operation
-            } else {
-                word |= bits & ~(Counts)below;
+        for (std::size_t at = 0; at < kBlockLanes<T>; at += A::size) {
+            auto least = row_least;
+            if constexpr (HasLaneThresholds) {
+                const auto lane_least = A::load(lane_thresholds + at);
+                least = lane_least < row_least ? lane_least : row_least;
             }
+            // A NaN is not below a threshold either.
+            const std::uint64_t below = Instructions::lanes_greater(least, A::load(scores + at));
+            bits |= (below ^ all) << at;
         }
-        TRUERANK_UNROLL
-        for (std::size_t w = 0; w < words_per_row; ++w) any |= words[w];
-        lanes[row] = 0;
-        if (!A::any(any)) continue;
-        TRUERANK_UNROLL
-        for (std::size_t w = 0; w < words_per_row; ++w) {
-            std::uint64_t bits = 0;
-            TRUERANK_UNROLL
-            for (std::size_t i = 0; i < size; ++i) bits |= words[w][i];
-            lanes[row] |= bits << (w * vectors_per_word * size % 64);
-        }
+        lanes[row] = bits;
     }
+}
+template <class T>
+void lane_bits_at_least(const T* scores, std::size_t rows, const T* row_thresholds, const T* lane_thresholds,
+                        std::uint64_t* lanes) {
+    if (lane_thresholds == nullptr) return lane_bits_in<T, false>(scores, rows, row_thresholds, nullptr, lanes);
+    lane_bits_in<T, true>(scores, rows, row_thresholds, lane_thresholds, lanes);
 }
 
 template <class T>
@@ -406,8 +359,6 @@ constexpr SimilarityKernels<T> kTable = {.accumulate = accumulate<T>,
                                          .count = count<T>,
                                          .count_lanes = count_lanes<T>,
                                          .lane_bits_at_least = lane_bits_at_least<T>,
-                                         .rows_at_least = rows_at_least<T>,
-                                         .lanes_at_least = lanes_at_least<T>,
                                          .lanes = kBlockLanes<T>,
                                          .counters_per_task = kBytes / sizeof(T)};
 

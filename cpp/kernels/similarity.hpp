@@ -88,14 +88,10 @@ struct SimilarityKernels {
     // The same for tasks of the lanes, whose candidates are the rows: layer i of the counters holds one task of each
     // lane. Its true score is NaN where a lane has no more tasks.
     void (*count_lanes)(const T* scores, std::size_t rows, std::size_t layers, const TaskCounters<T>& counters);
-    // One bit for each lane of each row: whether its score is at least the threshold of the row, or a NaN.
-    void (*lane_bits_at_least)(const T* scores, std::size_t rows, const T* thresholds, std::uint64_t* lanes);
-    // One bit for each row: whether any of its scores is at least the threshold of the row or that of its lane, or a
-    // NaN.
-    unsigned (*rows_at_least)(const T* scores, std::size_t rows, const T* row_thresholds, const T* lane_thresholds);
-    // For each lane of one row the same answer: 0 for no, another number for yes.
-    void (*lanes_at_least)(const T* scores, T row_threshold, const T* lane_thresholds,
-                           typename TaskCounters<T>::Counter* lanes);
+    // One bit for each lane of each row: whether its score is at least the threshold of the row, or that of its lane
+    // unless these are null, or a NaN.
+    void (*lane_bits_at_least)(const T* scores, std::size_t rows, const T* row_thresholds, const T* lane_thresholds,
+                               std::uint64_t* lanes);
     std::size_t lanes;
     std::size_t counters_per_task;
 };

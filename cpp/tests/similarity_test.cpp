@@ -479,38 +479,23 @@ void check_thresholds(Checks& checks, Random& random) {
                 if (equal) scores[row * lanes + lane] = T{5};
             }
 
-            std::vector<std::uint64_t> reached(kTileQueries, 1);
-            kernels.lane_bits_at_least(scores.data(), rows, row_thresholds.data(), reached.data());
-            bool all_right = true;
-            for (std::size_t i = 0; i < kTileQueries; ++i) {
-                std::uint64_t bits = i < rows ? 0 : 1;
-                for (std::size_t j = 0; i < rows && j < lanes; ++j) {
-                    bits |= std::uint64_t{from(scores[i * lanes + j], row_thresholds[i])} << j;
+            for (const bool has_lane_thresholds : {false, true}) {
+                std::vector<std::uint64_t> reached(kTileQueries, 1);
+                kernels.lane_bits_at_least(scores.data(), rows, row_thresholds.data(),
+                                           has_lane_thresholds ? lane_thresholds.data() : nullptr, reached.data());
+                bool all_right = true;
+                for (std::size_t i = 0; i < kTileQueries; ++i) {
+                    std::uint64_t bits = i < rows ? 0 : 1;
+                    for (std::size_t j = 0; i < rows && j < lanes; ++j) {
+                        const T score = scores[i * lanes + j];
+                        const bool reaches_lane = has_lane_thresholds && from(score, lane_thresholds[j]);
+                        bits |= std::uint64_t{from(score, row_thresholds[i]) || reaches_lane} << j;
+                    }
+                    all_right = all_right && reached[i] == bits;
                 }
-                all_right = all_right && reached[i] == bits;
+                checks.expect(all_right, "lane_bits_at_least, %s, %zu rows, distribution %d", type_name<T>(), rows,
+                              static_cast<int>(distribution));
             }
-            checks.expect(all_right, "lane_bits_at_least, %s, distribution %d", type_name<T>(),
-                          static_cast<int>(distribution));
-
-            unsigned expected = 0;
-            for (std::size_t i = 0; i < rows; ++i) {
-                for (std::size_t j = 0; j < lanes; ++j) {
-                    const T score = scores[i * lanes + j];
-                    if (from(score, row_thresholds[i]) || from(score, lane_thresholds[j])) expected |= 1u << i;
-                }
-            }
-            checks.expect(
-                kernels.rows_at_least(scores.data(), rows, row_thresholds.data(), lane_thresholds.data()) == expected,
-                "rows_at_least, %s, %zu rows, distribution %d", type_name<T>(), rows, static_cast<int>(distribution));
-
-            std::vector<typename TaskCounters<T>::Counter> actual(lanes, 9);
-            kernels.lanes_at_least(scores.data(), row_thresholds[0], lane_thresholds.data(), actual.data());
-            bool right = true;
-            for (std::size_t j = 0; j < lanes; ++j) {
-                right = right &&
-                        (actual[j] != 0) == (from(scores[j], row_thresholds[0]) || from(scores[j], lane_thresholds[j]));
-            }
-            checks.expect(right, "lanes_at_least, %s, distribution %d", type_name<T>(), static_cast<int>(distribution));
         }
     }
 }

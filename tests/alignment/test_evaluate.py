@@ -396,6 +396,21 @@ def test_large_and_threads() -> None:
                 assert (getattr(found.ranks, name) == getattr(expected, name)).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_short_and_long_lists_keep_the_highest_scores(dtype: Any) -> None:
+    """Short lists are kept in order, long ones as heaps; some scores are equal, some infinite."""
+    rng = np.random.default_rng(4)
+    left = rng.standard_normal((760, 3)).astype(dtype)
+    right = rng.standard_normal((840, 3)).astype(dtype)
+    left[3, 0] = right[5, 0] = np.inf
+    right[600:] = right[:240]
+    scores = tr.score_embeddings(left, right)
+    for k in (2, 31, 256, 257, 512, 513):
+        means = csls_means(left, right, k, similarity="dot", nan="omit")
+        assert same_bits(means.queries, mean_topk(scores, k))
+        assert same_bits(means.entities, mean_topk(scores.T, k))
+
+
 def test_few_pairs_many_answers_and_hubs_are_counted_one_direction_at_a_time() -> None:
     """A joint pass over all candidates of both sides would cost more than it saves."""
     ids = np.arange(60)

@@ -62,7 +62,6 @@ class SweepWorker {
   private:
     static constexpr auto kTileRows = static_cast<std::int64_t>(kTileQueries);
     static constexpr auto kFewRows = static_cast<std::int64_t>(kFewQueries);
-    static_assert(measured::kFewQueriesOfBytes <= 32);  // A sink takes a bit of each.
 
     std::int64_t queries() const { return static_cast<std::int64_t>(query_rows_.size()); }
     bool few() const { return scoring_.few(queries(), bounded_ != nullptr); }

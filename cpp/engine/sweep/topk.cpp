@@ -280,7 +280,7 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
         // Few panels have a score for a list that is full.
         C& threshold = thresholds_[static_cast<std::size_t>(t)];
         std::uint64_t reached = 0;
-        kernels_.lane_bits_at_least(scores, 1, &threshold, &reached);
+        kernels_.lane_bits_at_least(scores, 1, &threshold, nullptr, &reached);
         reached &= lanes_;
         if (reached == 0) return 0;
         List& topk = topk_[static_cast<std::size_t>(t)];
