@@ -57,7 +57,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
     ],
     "counters": [
         ("cpp/engine/rows/row_finish.hpp", "!p_.filters_target(task)", "true"),
-        ("counting/partial_counts.py", 'counts["tied"] + 1', 'counts["tied"].clip(1)'),
+        ("counting/partial_counts.py", 'np.add(counts["tied"], 1, out=tied)', 'np.maximum(counts["tied"], 1, out=tied)'),
         ("counting/counter.py", "<< numbers.start", "<< numbers.start >> 1"),
     ],
     "embeddings": [
