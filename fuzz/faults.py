@@ -57,7 +57,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
     ],
     "counters": [
         ("cpp/engine/rows/row_finish.hpp", "!p_.filters_target(task)", "true"),
-        ("counting/partial_counts.py", 'np.add(counts["tied"], 1, out=tied)', 'np.maximum(counts["tied"], 1, out=tied)'),
+        ("counting/partial_counts.py", 'add(counts["tied"], 1', 'fmax(counts["tied"], 1'),
         ("counting/counter.py", "<< numbers.start", "<< numbers.start >> 1"),
     ],
     "embeddings": [
@@ -113,7 +113,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
     ],
     "rank": [
         ("cpp/engine/selection.cpp", "sort(first, first + n);", "sort(first, first + n - 1);"),
-        ("cpp/bind/calls.cpp", "v < least || v >= bound;", "v < least || v >= bound - 1;"),
+        ("cpp/engine/selection.cpp", "value < least || value >= bound;", "value < least;"),
         ("inputs/selection.py", "indptr[-1] != entries or", ""),
     ],
     "renderers": [
