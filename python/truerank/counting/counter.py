@@ -295,10 +295,10 @@ class RankCounter:
         They include counts already, mostly those of the total, unless another thread was faster.
         """
         before, columns_before = self._total
-        if included is self._no_counts is not before:
-            partial_counts.add_counts(counts, before, self._job.rules)
-        elif included is not before:
-            more = {name: before[name] - array for name, array in included.items()}
+        if included is not before:
+            more = before
+            if included is not self._no_counts:
+                more = {name: before[name] - array for name, array in included.items()}
             partial_counts.add_counts(counts, more, self._job.rules)
         self._total = (counts, columns_before | columns)
 
