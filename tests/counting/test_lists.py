@@ -251,6 +251,12 @@ REFUSED: list[tuple[str, list[Any]]] = [
     (RISE.format(1), [list(range(12))]),
     (RISE.format("1,000"), [np.arange(6, dtype=np.uint8)] * 1000),
     (RISE.format(4), [BITS] * 4),
+    (
+        "rise in 80 lists, 240 entries, and fall at 1 of 160 steps",
+        [[1, 3, 2.5], *[[1, 2, 3.5]] * 79],
+    ),
+    ("rise in 19 lists, 60 entries, and fall at 0 of 38 steps", [[1, 1, 1], *[[1, 2, 3.5]] * 19]),
+    ("rise in 10 lists, 30 entries, and fall at 1 of 21 steps", [[2, 1], *[[1, 2, 3.5]] * 10]),
     (PLACES.format("4 lists", 1), [[2, 3, 1], [3, 1, 2]] * 2),
     (PLACES.format("3 lists", 0), [[2.0, 0.0, 1.0, 3.0]] * 3),
     (PLACES.format("4 lists", 1), [[7], [2, 3, 1], [0.5, 0.5], *[[3, 2, 1]] * 3, []]),

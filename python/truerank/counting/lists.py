@@ -243,7 +243,7 @@ def rank_lists(
         ``values[indptr[i]:indptr[i + 1]]``.
     scores : array_like, (indptr, values), list of lists, or None
         Their scores, of the same form and shape and of a dtype that `rank` takes, in any order: the
-        scores decide, not the positions. Scores that rise in all lists are refused unless `order`
+        scores decide, not the positions. Scores that nearly always rise are refused unless `order`
         is given (see Raises). None: the positions decide, the best first, and no two that are
         listed are tied.
     targets : array_like of int, shape (tasks,), or int
@@ -277,8 +277,9 @@ def rank_lists(
         For an id that a list has twice or that is out of range, a list that is longer than
         `candidates`, a pad that is not at the end, unlike shapes of ids and scores, and a NaN that
         the rule forbids; the error names the list and the position. Also as `rank` does. Without
-        `order`, for scores that fall in no list and rise in every list of three entries and more,
-        12 entries in all: say "ascending" for distances, "descending" where the best is last; and
+        `order`, for scores that rise in 95 % of the lists of three entries and more, 12 entries in
+        all, and there at 95 % of the steps between unlike scores (a list of two that falls counts):
+        say "ascending" for distances, "descending" where the best is last; and
         for places or points: scores that are 1 to n, or 0 to n - 1, in each list of n, and rise
         somewhere.
 

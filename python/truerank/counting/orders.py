@@ -5,8 +5,8 @@ what is seen                                   what it may be, and what is to be
 =============================================  ===================================================
 rows without fractions, or lists, each of      ids or ranks: give the scores; or name the order
 which has 0 to n - 1, or 1 to n, once
-lists whose scores rise in all, and fall in    distances (ascending), or lists with the best last
-none; ranks that rise with the scores          (descending)
+lists whose scores rise at nearly all steps;   distances (ascending), or lists with the best last
+ranks that rise with the scores                (descending)
 =============================================  ===================================================
 """
 
@@ -110,7 +110,7 @@ def _has_fraction_or_repeat(scores: Scores) -> bool:
 def refuse_doubtful_lists(
     argument: str, indptr: IntArray, scores: Scores, contradiction: str = ""
 ) -> None:
-    """Refuse scores of lists, in one dimension, that rise in all of them, or that are places.
+    """Refuse scores of lists, in one dimension, that nearly always rise, or that are places.
 
     List i has the scores ``indptr[i]:indptr[i + 1]``. `contradiction` is what ranks beside the
     scores say against them, as `describe_rising_ranks` says it, or the name of their column.
@@ -122,9 +122,8 @@ def refuse_doubtful_lists(
     entries = int(lengths[is_long].sum())
     if entries < _LEAST_ENTRIES:
         return
-    lists = format_count(int(is_long.sum()), "list")
-    if _only_rise(indptr, scores, is_long):
-        problem = f"scores rise in {lists}, {entries:,} entries, and fall in none"
+    problem = _describe_rising_scores(indptr, scores, is_long)
+    if problem:
         raise InputValueError(argument, problem, remedies=RISE)
     first_places = _first_places_of_lists(indptr, scores, is_long)
     if not first_places:
@@ -133,21 +132,31 @@ def refuse_doubtful_lists(
     if rises.any():  # Permutations that rise nowhere are points, with the best first.
         last_places = {0: "its length - 1", 1: "its length"}
         ranges = " or ".join(f"{first} to {last_places[first]}" for first in sorted(first_places))
+        lists = format_count(int(is_long.sum()), "list")
         problem = f"scores of {lists}, each a permutation of {ranges}"
         raise InputValueError(argument, problem + _OF_PLACES, remedies=PLACES)
 
 
-def _only_rise(indptr: IntArray, scores: Scores, is_long: Flags) -> bool:
-    """Whether scores rise in each long list, and fall in none."""
-    _, falls = _steps(indptr, scores, _FIRST_ENTRIES)
-    if falls.any():  # Most scores fall somewhere, which is soon seen.
-        return False
-    rises, falls = _steps(indptr, scores, len(scores.array))
+def _describe_rising_scores(indptr: IntArray, scores: Scores, is_long: Flags) -> str:
+    """Say in how many long lists scores rise, if in nearly all and at nearly all steps; else "".
+
+    Steps between equal scores say nothing. That short lists fall counts, that they rise does not.
+    """
+    n_entries = len(scores.array)
+    # Most scores fall, which the first of them show.
+    _, falls = _steps(indptr, scores, max(_FIRST_ENTRIES, n_entries // 16))
+    if np.count_nonzero(falls) > (1 - _NEARLY_ALL) * n_entries:
+        return ""
+    rises, falls = _steps(indptr, scores, n_entries)
     n_rises_before = lengths_to_indptr(rises)
-    first = indptr[:-1][is_long]
-    last = indptr[1:][is_long] - 1
-    rises_in_each = (n_rises_before[last] > n_rises_before[first]).all()
-    return bool(rises_in_each and not falls.any())
+    n_rises = n_rises_before[indptr[1:][is_long] - 1] - n_rises_before[indptr[:-1][is_long]]
+    n_rising = int(np.count_nonzero(n_rises))
+    n_falls = np.count_nonzero(falls)
+    n_steps = n_rises.sum() + n_falls
+    if n_rising < _NEARLY_ALL * len(n_rises) or n_falls > (1 - _NEARLY_ALL) * n_steps:
+        return ""
+    lists = f"{format_count(n_rising, 'list')}, {np.diff(indptr)[is_long].sum():,} entries"
+    return f"scores rise in {lists}, and fall at {n_falls:,} of {n_steps:,} steps"
 
 
 def _first_places_of_lists(indptr: IntArray, scores: Scores, is_long: Flags) -> set[int]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .side import Side
 
 
+_LEAST_PAIRS = 20  # of lists of two, whose scores may rise by chance
 _LEAST_ENTRIES = 500  # of lists that are looked at for other names of what they miss
 
 
@@ -189,6 +190,18 @@ def reading_findings(
     for vocabulary, names in zip(vocabularies, [*keys, named.names], strict=False):
         parts += vocabulary.find_other_spellings(argument, names, is_text=bool(named.path))
     return [Finding(*each) for each in parts]
+
+
+def order_findings(given: Any, lists: CandidateLists, rules: Rules) -> list[Finding]:
+    """Find lists of two whose scores rise in nearly all; the order of a mapping means nothing."""
+    is_unordered = isinstance(given, Mapping) and not isinstance(given, Lists)
+    first = lists.indptr[:-1][np.diff(lists.indptr) == 2]
+    if lists.scores is None or is_unordered or rules.is_order_named or len(first) < _LEAST_PAIRS:
+        return []
+    keys, *_ = lists.scores.keys()
+    n_rising = int(np.count_nonzero(keys[first + 1] > keys[first]))
+    words = f"scores rise in {n_rising:,} of {len(first):,} lists of two, as distances do"
+    return [Finding("rising lists", n_rising, words)] if n_rising >= 0.95 * len(first) else []
 
 
 def rank_side_lists(

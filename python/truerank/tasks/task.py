@@ -515,7 +515,7 @@ class Task:
         columns : mapping of str to (str or int), optional
             The name or the number of the column of each role, as ``{"score": 4}``, for what has
             columns. A column may be left out if it has another name and no fractions, or if another
-            one is named for its role.
+            one is named for its role; see also Raises.
         duplicates : {"raise", "first"}
             Whether a candidate that a list has twice is an error, or counts once, at its best
             score, where numbers are better than NaN; without scores where it stands first, as in
@@ -534,9 +534,10 @@ class Task:
             As `truerank.rank_lists` does, for a side without its lists, another number of lists
             than rows, unknown labels, lists that all belong to other queries, and listed entities
             that are no candidates of their query, unless they are known or right answers. Without
-            `order`, for scores that rise in all lists (a mapping has the order of insertion), that
-            rise with the ranks beside them in nearly every query, or whose column is named
-            "distance", and for places as scores.
+            `order`, for scores that rise at 95 % of the steps in lists of three entries and more (a
+            mapping has the order of insertion), that rise with the ranks beside them in 95 % of the
+            queries, or whose column is named "distance", and for places as scores. For a column
+            that is left out and tells lists of a query apart, or by which its rows are in order.
 
         Warns
         -----
@@ -593,6 +594,7 @@ class Task:
                 )
             ranks_of_sides.append(ranks)
             findings += self._list_findings(ranks, lists, rows, read)
+            findings += tasks.list_evaluation.order_findings(values[name], lists, rules)
         return self._report(ranks_of_sides, findings, **fields)
 
     def _lists_by_key(
