@@ -37,6 +37,7 @@ NUMBERS = ("score", "rank", "relevance")  # The roles of numbers: the first that
 RANK_NUMBERS = ("rank", "optimistic", "pessimistic", "candidates")
 RANK_COLUMNS = (*RANK_NUMBERS, "side", "relation", "query", "target", "unit")
 FIRST_ROWS = 1000  # By these a column without a role is chosen, or is not.
+_DIGITS = "0123456789"
 _KINDS_OF_NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 _NONES = ("NoneType", "NAType", "NaTType")  # types of missing values
 
@@ -307,6 +308,12 @@ def find_columns(
         places.update(zip(map(str, range(door.needed, width)), without_role, strict=False))
         further = () if names is None else tuple(left_out)
         return Form(width, names, places, further=further)
+    listed = titles[places[door.needed_roles[-1]]]
+    stem = listed.rstrip(_DIGITS)
+    numbered = [name for name in left_out if name != stem and name.rstrip(_DIGITS) == stem]
+    if numbered and stem and names is not None and door.mappings:
+        got = f"column {listed!r}, and {len(numbered):,} left out: {first_names(numbered)}"
+        raise InputValueError(argument, expected="a row for each entry", got=got)
     if {"score", "rank"} <= places.keys():  # Scores decide.
         left_out.append(titles[places["rank"]])
     return Form(width, names, places, left_out=tuple(left_out))

@@ -69,7 +69,7 @@ class IdTable:
     file: tuple[int, ...] = ()  # what tells that file from others, whatever its path is
     form: Form = NO_FORM
     asked: Column | None = None  # the queries, also those without a row, where these are known
-    # Of lists, by name or number, the columns without a role that have few values.
+    # Of lists, by name or number, the columns without a role that are looked at.
     others: dict[Any, Column] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -169,13 +169,16 @@ def read_table(
         argument, path, door, form, names_by_place, progress
     )
     labels = {role: by_place[place] for role, place in id_places.items()}
-    left_out = [place for place in by_place if place not in names_by_place]
-    values = [(place, list(map(text.parse_number, by_place[place].listed))) for place in left_out]
+    left_out = {place: by_place[place] for place in by_place if place not in names_by_place}
+    ranks = left_out.pop(form.places.get("rank", -1), None)
+    if ranks is not None:  # They stand beside scores.
+        numbers["rank"] = text.column_numbers(ranks)
+    values = [(place, list(map(text.parse_number, x.listed))) for place, x in left_out.items()]
     refuse_left_out_numbers(title, door, form, values)
     if n_comments:
         form = replace(form, left_out=(*form.left_out, format_count(n_comments, "comment")))
     titles = form.names or range(form.width)
-    others = {titles[place]: by_place[place] for place in left_out if titles[place] not in NUMBERS}
+    others = {titles[place]: x for place, x in left_out.items() if titles[place] not in NUMBERS}
     return IdTable(labels, numbers, title, path, file, form, others=others)
 
 
@@ -205,15 +208,19 @@ def _read_values(
 
 
 def _code_other_columns(form: Form, columns: Sequence[Any]) -> dict[Any, Column]:
-    """Return by name the columns without a role that have few values, which are numbered."""
+    """Return by name the columns without a role that are looked at, with codes.
+
+    They have few values; or numbers, if no role has any.
+    """
     coded = {}
-    for place, name in enumerate(form.names or ()):
+    for place, name in enumerate(form.names or range(form.width)):
         if place in form.places.values() or name in NUMBERS:
             continue
         values = columns[place]
         elements = values.tolist() if hasattr(values, "tolist") else list(values)
         with suppress(TypeError):  # Elements that are lists, as of genres, have no numbers.
-            if have_few_values(elements):
+            may_be_order = not form.number_role and any(map(checks.is_number, elements[:1]))
+            if may_be_order or have_few_values(elements):
                 code_by_value: dict[Any, int] = {}
                 codes = [code_by_value.setdefault(x, len(code_by_value)) for x in elements]
                 coded[name] = Column(np.array(codes), tuple(code_by_value))

@@ -21,16 +21,16 @@ from ..arrays.input_files import file_state, path_name
 from ..arrays.row_keys import distinct, factorize
 from ..arrays.saved_files import replace_text
 from ..counting.lists import PAD, TopK, as_lists, best_rows
-from ..counting.orders import describe_rising_ranks
+from ..counting.orders import begins_anew, describe_rising_ranks
 from ..errors import InputError, InputTypeError, InputValueError, Option, UnknownKeyError
 from ..inputs.array_likes import as_array, index_array, read_only, refuse_rounded, widen_bfloat16
 from ..inputs.checks import choice, distinct_names, instance, is_number, is_sparse, without_index
 from ..inputs.rules import PLAIN
 from ..inputs.selection import lengths_to_indptr
 from ..naming import public
-from .columns import FIRST_ROWS, JUDGEMENTS, LISTS, Column, check_columns, checked_names, list_door
+from .columns import JUDGEMENTS, LISTS, Column, check_columns, checked_names, list_door
 from .id_tables import NO_TABLE, IdTable, read_table
-from .text import is_csv, is_path, parse_number, split_fields, text_lines
+from .text import column_numbers, is_csv, is_path, parse_number, text_lines
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 DUPLICATES = ("raise", "first")
 _ROLES = ("query", "document")
-_LONGEST_RANK = 18  # So many digits fit into an int64, whatever they are.
 _DISTANCES = {"dist", "distance", "distances"}  # columns of which the lower ones are better
 _LARGEST_WHOLE = 2.0**53  # From here on not every whole number is a float64.
 
@@ -374,11 +373,11 @@ def read_run(
 
     The scores say how documents are ranked, and equal ones tie; the ranks in the file and the order
     of its lines change nothing, as in trec_eval (which breaks ties by the names of documents), but
-    `evaluate_lists` asks for `order` where the scores rise with them. The lines of a query need not
-    follow each other. Other files begin with a header, which names the columns query (query-id,
-    user), document (corpus-id, item) and, perhaps, score or rank, in any order: a rank without a
-    score makes lists without scores, and where neither is there the order of the lines does. Or
-    `columns` says which are meant.
+    `evaluate_lists` asks for `order` where the scores rise with the ranks. The lines of a query
+    need not follow each other. Other files begin with a header, which names the columns query
+    (query-id, user), document (corpus-id, item) and, perhaps, score or rank, in any order: a rank
+    without a score makes lists without scores, and where neither is there the order of the lines
+    does. Or `columns` says which are meant.
 
     Anything else is refused. ``source`` of the lists, and reports of them, name the form, and the
     columns that are left out.
@@ -394,7 +393,9 @@ def read_run(
         Which columns are meant: the name in the header, or the number from 0 on, of "query",
         "document" and, perhaps, "score" or "rank". Others are left out; a score or a rank of that
         name, or at its place in TREC's lines, and fractions may be left out only where `columns`
-        names another one.
+        names another one. Nor may a column at whose changes the scores or ranks of a query begin
+        anew, as those of several lists do; one by which the rows of a query are in order while
+        nothing is named that orders them; and columns that are numbered like that of the document.
     duplicates : {"raise", "first"}
         Whether a document that a query has twice, with unlike scores or ranks or without any, is an
         error, or counts once: at its greatest score; without scores where it stands first, by the
@@ -412,10 +413,10 @@ def read_run(
     Raises
     ------
     ValueError
-        For a line that is not of the form of the first one, or begins with a byte order mark
-        although it is not the first, or with # although it has the fields of a row; for a document
-        that a query has twice with unlike scores or ranks; and for a score that a float64 does not
-        hold (see Notes). The error names the line, or the query.
+        For columns that may not be left out; for a line that is not of the form of the first one,
+        or begins with a byte order mark although it is not the first, or with # although it has the
+        fields of a row; for a document that a query has twice with unlike scores or ranks; and for
+        a score that a float64 does not hold (see Notes). The error names the line, or the query.
     OSError
         For a file that is missing or damaged.
 
@@ -428,7 +429,7 @@ def read_run(
     would be changed (9007199254740993, 9007199254740993.0, 9.007199254740993e15). The digits of
     1.2345678901234567e+19 end at the thousands, as floats of that size are printed: it is read.
 
-    It takes 20 bytes for each line while it reads, and each name once.
+    It takes 32 bytes for each line while it reads, and each name once.
 
     Examples
     --------
@@ -491,13 +492,10 @@ def read_lists(
         names = [column.select(codes.first()).entries() for column in keys]
         queries = Column(codes.codes, tuple(zip(*names, strict=True)))
     documents = _number_names(table, listed_role)
-    scores, ranks = table.values.get("score"), table.values.get("rank")
-    if table.path:
-        ranks = _read_text_ranks(argument, table, queries.ids)
-    elif scores is not None and isinstance(value, Mapping):
-        scores = _read_mapping_scores(argument, value, scores)
+    if "score" in table.values and isinstance(value, Mapping):
+        scores, ranks = _read_mapping_scores(argument, value, table.values["score"]), None
     else:
-        scores, ranks = _read_table_orders(argument, scores, ranks)
+        scores, ranks = _read_table_orders(argument, table)
     contradiction = ""
     if scores is not None and ranks is not None:  # Scores order the lists.
         contradiction = describe_rising_ranks(queries.ids, scores, ranks)
@@ -541,17 +539,6 @@ def _number_names(table: IdTable, role: str) -> Column:
     return Column(number_of_code[codes.codes], tuple(column.ids[first_rows[order]].tolist()))
 
 
-def _read_text_ranks(argument: str, table: IdTable, queries: IntArray) -> Any:
-    """Return the ranks of a file; beside scores, the numbers of its lines if ranks rise with them.
-
-    None: it has no ranks, or they need not be compared with the scores.
-    """
-    if "score" in table.values:
-        return np.arange(len(table)) if _first_ranks_rise(table, queries) else None
-    ranks = table.values.get("rank")
-    return None if ranks is None else read_grades(argument, ranks)
-
-
 def _read_mapping_scores(argument: str, value: Mapping[Any, Any], scores: Any) -> Any:
     """Read the scores of a mapping by query, each of which is a number of its own."""
     expected = "numbers as scores"
@@ -565,12 +552,15 @@ def _read_mapping_scores(argument: str, value: Mapping[Any, Any], scores: Any) -
     return array
 
 
-def _read_table_orders(argument: str, scores: Any, ranks: Any) -> tuple[Any, Any]:
-    """Read columns of scores and of ranks, which are integers where they order the lists."""
+def _read_table_orders(argument: str, table: IdTable) -> tuple[Any, Any]:
+    """Read columns of scores and of ranks, which are integers where they order lists of no file."""
+    scores, ranks = table.values.get("score"), table.values.get("rank")
     if scores is not None:
         scores = _read_numbers(argument, scores, "iuf", "numbers as scores")
         if ranks is not None:
             ranks = _column_to_array(argument, ranks, "ranks")
+    elif ranks is not None and table.path:
+        ranks = read_grades(argument, ranks)
     elif ranks is not None:
         ranks = _read_numbers(argument, ranks, "iu", "integers as ranks").astype(np.int64)
     return scores, ranks
@@ -610,6 +600,7 @@ def _group_by_query(
             problem = f"the list of {query!r} has the rank {sorted_ranks[i]} twice"
             problem += _describe_other_lists(entries)
             raise InputValueError(argument, problem, place=entries.path)
+    _refuse_left_out_orders(argument, table)
     documents, scores = entries.columns["document"].ids, entries.values.get("score")
     facts |= {"path": table.path, "source": entries.source, "file": table.file, "form": table.form}
     return Lists(queries, names, indptr, documents, scores, has_greatest=has_greatest, **facts)
@@ -692,35 +683,50 @@ def _describe_pooled(table: IdTable) -> str:
             continue
         counts = factorize(queries, values).counts()
         has_all_values = len(counts) == n_values * len(distinct(queries))
-        n_documents = len(distinct(documents))
-        has_one_value_each = len(factorize(documents, values).distinct) == n_documents
-        has_repeats = n_documents < len(table)
-        are_runs = has_all_values and not (has_one_value_each and has_repeats)
+        are_runs = has_all_values and not _belong_to_documents(values, documents)
         if are_runs and (counts == n_rows).all():
             column_name = repr(name) if isinstance(name, str) else f"column {name}"
             return f"each list has {n_rows:,} rows of each of {n_values:,} values of {column_name}"
     return ""
 
 
-def _first_ranks_rise(table: IdTable, queries: IntArray) -> bool:
-    """Whether ranks beside scores rise with the lines of each query, as far as the first ones tell.
+def _belong_to_documents(values: IntArray, documents: IntArray) -> bool:
+    """Whether each document has one value wherever it is listed, and some are listed again."""
+    n_documents = len(distinct(documents))
+    has_one_value_each = len(factorize(documents, values).distinct) == n_documents
+    return has_one_value_each and n_documents < len(documents)
 
-    The first lines are read once more, as reading all ranks would take long.
+
+def _refuse_left_out_orders(argument: str, table: IdTable) -> None:
+    """Refuse a column without a role that tells lists of a query apart, or has their order.
+
+    At its changes the scores or ranks of a query begin anew, as where the lists of several right
+    answers were joined; those of pages of results go on. A value that belongs to the document, as
+    the number of its shard, tells no lists apart. Without scores and ranks, what rises, or falls,
+    from row to row of each query may be these; but that is no number of a page, which half of
+    the rows or more share with the row before, while others have the next one.
     """
-    form = table.form
-    place = form.places.get("rank")
-    if place is None or form.number_role != "score":
-        return False
-    lines = text_lines(table.path, table.path, has_comments=form.has_comments)
-    first_lines = islice(lines, 1 if form.header else 0, FIRST_ROWS)
-    fields = [split_fields(line, form.between)[place] for _, line in first_lines]
-    if not all(field.isdecimal() and len(field) <= _LONGEST_RANK for field in fields):
-        return False
-    ranks = np.array(list(map(int, fields)), np.int64)
-    first_queries = queries[: len(ranks)]
-    is_same_query = first_queries[1:] == first_queries[:-1]
-    steps = np.diff(ranks)[is_same_query]
-    return bool(len(steps) and (steps > 0).all())
+    queries, documents = (table.columns[role].ids.astype(np.int64) for role in _ROLES)
+    order = np.argsort(queries, kind="stable")  # The rows of a query come together.
+    is_same_query = np.diff(queries[order]) == 0
+    listed_numbers = table.values.get("score", table.values.get("rank"))
+    for name, column in table.others.items():
+        values = column.ids.astype(np.int64)
+        is_change = is_same_query & (np.diff(values[order]) != 0)
+        if listed_numbers is not None:
+            may_tell = is_change.any() and not _belong_to_documents(values, documents)
+            is_step = is_same_query & ~is_change
+            is_found = may_tell and begins_anew(listed_numbers[order], is_step, is_change)
+            got = "one that is left out, at whose changes the scores or ranks of a query begin anew"
+        else:
+            numbers = column_numbers(column)[order]
+            is_next = (numbers[1:] == numbers[:-1] + 1) | (numbers[1:] == numbers[:-1] - 1)
+            are_pages = is_next[is_change].all() and 2 * is_change.sum() <= is_same_query.sum()
+            is_found = not are_pages and begins_anew(numbers, is_same_query, ~is_same_query)
+            got = "one that is left out; rows of a query are in order by it, and no score is read"
+        if is_found:
+            expected = f"a table without column {name!r}"
+            raise InputValueError(argument, expected=expected, got=got, place=table.path)
 
 
 def _first_repeated(indptr: IntArray, ids: npt.NDArray[Any], size: int) -> int | None:

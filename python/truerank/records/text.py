@@ -305,19 +305,20 @@ def _name_roles(problem: str, door: Door, form: Form) -> str:
 
 
 def _find_columns_to_check(title: str, path: str, door: Door, form: Form) -> list[int]:
-    """Return the columns of queries that are read although they have no role.
+    """Return the columns of queries that are read although they give neither names nor numbers.
 
-    If the form has no numbers, they are those whose first row has a number or a bool; of lists also
-    those that `have_few_values`, but for TREC's Q0, which is the same in all runs.
+    They are the ranks beside scores, and columns without a role: if the form has no numbers, those
+    whose first row has a number or a bool; of lists also those that `have_few_values`, but for
+    TREC's Q0, which is the same in all runs.
     """
+    places = [form.places["rank"]] if {"score", "rank"} <= form.places.keys() else []
     if not door.mappings or len(form.places) == form.width:
-        return []
+        return places
     lines = text_lines(title, path, has_comments=form.has_comments)
     n_lines = FIRST_ROWS if door.is_of_lists else 2
     first_lines = islice(lines, 1 if form.header else 0, n_lines)
     rows = [split_fields(line, form.between, title, number) for number, line in first_lines]
     lacks_numbers = form.left_out and not form.number_role
-    places = []
     for place, fields in enumerate(zip(*rows, strict=False)):
         if place in form.places.values():
             continue
@@ -492,7 +493,7 @@ def first_rounded(
     """
     may_be_rounded = np.abs(numbers) >= _EXACT
     # A number that becomes 0 has so small an exponent, or so many zeros.
-    if any(mark in text for mark in ("e-", "E-", "0" * 300)):
+    if not numbers.all() and any(mark in text for mark in ("e-", "E-", "0" * 300)):
         may_be_rounded |= numbers == 0
     if not may_be_rounded.any():
         return None
@@ -514,6 +515,16 @@ def parse_number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def column_numbers(column: Column) -> npt.NDArray[np.float64]:
+    """Return the elements of a column as numbers, as `parse_number` reads them; else they are NaN.
+
+    >>> column_numbers(Column(np.array([1, 0, 1]), ("x", "7")))
+    array([ 7., nan,  7.])
+    """
+    labels = [parse_number(str(label)) for label in column.listed]
+    return np.array(labels, np.float64).take(column.ids)
 
 
 # -- lines -----------------------------------------------------------------------------------------
