@@ -124,7 +124,17 @@ def mean_reciprocal_place(test: list[Any], lists: Iterable[dict[str, float]], pl
 def mrr_without_misses(report: tr.Report, side: str) -> float:
     """Return the MRR of a side as the page says it: a miss counts as 0."""
     ranks = report.ranks[report.ranks.labels["side"].values == side]
-    return float(np.where(ranks.listed, 1 / ranks.realistic, 0).mean())
+    return float(run_recipe("lists.md", "def mrr_of_listed")["mrr_of_listed"](ranks))
+
+
+def test_ranks_of_scores_miss_nothing() -> None:
+    """Their `listed` is None, which would make every value 0."""
+    mrr_of_listed = run_recipe("lists.md", "def mrr_of_listed")["mrr_of_listed"]
+    scores = tr.rank([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]], [3, 2])
+    assert mrr_of_listed(scores) == 0.375
+    lists = tr.rank_lists([[0, 1]], None, [1, 2], candidates=4, rows=[0, 0])
+    assert mrr_of_listed(lists) == 0.25
+    assert mrr_of_listed(tr.concatenate([scores, lists])) == 0.3125
 
 
 def test_predictions_of_anyburl(tmp_path: Path, data: Path) -> None:
@@ -1105,7 +1115,10 @@ def test_no_row_of_ranks_contradicts_itself_and_others_do() -> None:
 
 @pytest.mark.parametrize("changed", ["[5, 900, 2000]", "[900, 5, 2000, 5]"])
 def test_counts_of_a_corpus_that_changed(changed: str) -> None:
-    """Those of whole numbers, which often tie, are those of the new corpus, counted anew."""
+    """Those of whole numbers, which often tie, are those of the new corpus, counted anew.
+
+    A third of the candidates is filtered, some of those that changed and some targets among them.
+    """
     rng = np.random.default_rng(0)
     whole = SimpleNamespace(random=lambda shape: rng.integers(0, 3, shape).astype(float))
     targets = rng.integers(0, 3000, 400)
@@ -1113,7 +1126,12 @@ def test_counts_of_a_corpus_that_changed(changed: str) -> None:
     replaced = ("[5, 900, 2000]", changed)
     names = run_recipe("files.md", "changed = ", replaced, rng=whole, targets=targets)
     right = names["queries"] @ names["corpus"].T
-    true = right[np.arange(400), targets, None]
+    true = right[np.arange(400), targets, None].copy()
+    is_known = names["known"].toarray()
+    assert is_known[:, names["changed"]].any()
+    assert is_known[np.arange(400), targets].any()
+    is_known[np.arange(400), targets] = False
+    right[is_known] = np.nan
     same = ~np.isin(targets, names["changed"])
     assert 0 < (~same).sum() < 10
     assert (names["above"] != names["old"].above).any()
