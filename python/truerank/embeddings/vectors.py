@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import _core
 from .._core import Scores
+from ..arrays.row_keys import look_up
 from ..counting.driver import count_scores
 from ..counting.job import prepare_job, sha256_hex
 from ..errors import InputTypeError, InputValueError, Option, argument_names
@@ -298,6 +299,24 @@ class Embeddings(Store):
     def score(self, rows: IntArray | None, targets: IntArray | None, threads: int) -> Array:
         """Score each row's query with all entities, or with its target."""
         return _core.score_embeddings(self.core(), rows, targets, threads)
+
+    def equal_entities(self) -> IntArray:
+        """Return for each query the first entity with the same real vector; -1: there is none.
+
+        Equal vectors have equal products with any vector, others have not with a random one.
+        """
+        same_ids = np.full(len(self.queries.array), -1)
+        if self.tokens is None and {self.queries.dtype, self.entities.dtype}.isdisjoint(PARTS):
+            random = np.random.default_rng(0).standard_normal((1, self.queries.array.shape[1]))
+            query = Scores(random, "float64", False)
+            products = []
+            for vectors in (self.entities, self.queries):
+                pairs = _core.Embeddings(query, vectors, "dot", None, None, None)
+                products.append(_core.score_embeddings(pairs, None, None, self.threads)[0] + 0.0)
+            found, entities = look_up(*(each.view(np.int64) for each in products))
+            same_ids[found] = entities
+            same_ids[np.isnan(products[1])] = -1
+        return same_ids
 
     # -- the scores as a store -------------------------------------------------------------------
 
