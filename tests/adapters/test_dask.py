@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
@@ -340,6 +341,21 @@ def test_the_first_nan_of_all_tensors_is_named(audit: bool) -> None:
         words = f"^scores: a score at row {row}, column {column} is NaN"
         places = np.zeros(20, int)
         refusal(ValueError, words, adapter.rank, of_tensors(array), places, audit=audit)
+
+
+@pytest.mark.usefixtures("_way")
+@pytest.mark.parametrize("narrow", [("queries",), ("entities",), ("queries", "entities")])
+def test_raw_vectors_beside_others(narrow: tuple[str, ...]) -> None:
+    """Queries go to workers as float32; the name of the bits is that of the entities alone."""
+    vectors: dict[str, Any] = {"queries": RNG.random((20, 8)), "entities": RNG.random((90, 8))}
+    for name, array in vectors.items():
+        vectors[name] = array.astype(np.float32)
+        if name in narrow:
+            vectors[name] = array.astype(ml_dtypes.bfloat16).view(np.uint16)
+    expected = tr.rank_embeddings(**vectors, targets=PLACES, dtype="bfloat16")
+    vectors["entities"] = da.from_array(vectors["entities"], chunks=(40, 8))
+    got = adapter.rank_embeddings(**vectors, targets=PLACES, dtype="bfloat16")
+    assert got == expected
 
 
 @pytest.mark.usefixtures("_way")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 import struct
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -721,6 +723,9 @@ def test_vectors_in_hdf5_and_in_bin_of_diskann(run: Run) -> None:
     write_bin("e.bin", ENTITIES)
     write_bin("qf.bin", QUERIES.astype("<f4"))
     write_bin("ef.bin", ENTITIES.astype("<f4"))
+    for name, numbers in (("q2", QUERIES), ("e2", ENTITIES)):
+        write_bin(f"{name}.bin", numbers.astype(ml_dtypes.bfloat16).view("<u2"))
+        shutil.copy(f"{name}.bin", f"{name}.f16bin")
     how = "--top 7 --similarity sql2"
     expected = run(*TOP.split())
     for line in (
@@ -729,13 +734,20 @@ def test_vectors_in_hdf5_and_in_bin_of_diskann(run: Run) -> None:
         "--dtype int8 q.bin e.bin",
         "q.bin base.u8bin --dtype uint8",
         "qf.bin ef.bin",
+        "q2.bin e2.bin --dtype bfloat16",
+        "q2.f16bin e2.bin --dtype bfloat16",
+        "qf.bin e2.f16bin --dtype bfloat16",
     ):
         assert run(*f"topk {line} {how}".split()) == expected
     refusals = {
         "glove.hdf5:test glove.hdf5": "glove.hdf5: expected the name of a dataset: test, train, ",
-        "q.bin e.bin": "q.bin: expected 468 bytes for 23 rows of 5 float32, or 123 for int8 or "
-        "uint8, got 123; --dtype int8 says that bytes have a sign; --dtype uint8 that they have",
+        "q.bin e.bin": "q.bin: expected 468 bytes for 23 rows of 5 float32, or by dtype 238 for "
+        "float16 or bfloat16, 123 for int8 or uint8, got 123; --dtype int8 says that bytes have a "
+        "sign; --dtype uint8 that they have",
         "qf.bin ef.bin --dtype uint8": "qf.bin: expected 123 bytes for 23 rows of 5 uint8, got 468",
+        "qf.bin ef.bin --dtype bfloat16": "--dtype: expected the dtype of some vectors, got "
+        "bfloat16 beside float32, float32",
+        "q2.bin e2.bin": "or by dtype 238 for float16 or bfloat16, 123 for int8 or uint8, got 238",
         "qf.bin ef.bin --dtype octets": "--dtype: expected one of float16, ",
         "train.parquet E.npy": ".hdf5:NAME, this is parquet",
         "Q.npy named": "named: expected a name that ends in .npy, .npz, .fvecs, ",

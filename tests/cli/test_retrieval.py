@@ -207,6 +207,27 @@ def test_lists_that_begin_with_their_query_are_shown_by_the_audit(run: Run) -> N
     assert "self: 2 of 2" not in left_out.out
 
 
+def test_queries_in_their_own_gallery_are_shown_by_the_audit(run: Run) -> None:
+    """Of vectors, and of a square matrix of scores: the same entities, by other names."""
+    vectors = np.array([[1.0, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]], np.float32)
+    np.save("gallery.npy", vectors)
+    np.save("queries.npy", vectors[[2, 0]])
+    np.save("square.npy", tr.score_embeddings(vectors, vectors, similarity="cosine"))
+    Path("names.txt").write_text("".join(f"d{i}\n" for i in range(4)))
+    Path("two.txt").write_text("q2\nq0\n")
+    Path("all.txt").write_text("".join(f"q{i}\n" for i in range(4)))
+    twins = {0: 1, 1: 0, 2: 3, 3: 2}
+    for name, some in (("two", [2, 0]), ("all", [0, 1, 2, 3])):
+        Path(f"{name}.qrels").write_text("".join(f"q{i} 0 d{twins[i]} 1\n" for i in some))
+    how = "--candidates names.txt --audit"
+    line = f"--qrels two.qrels --queries queries.npy --entities gallery.npy {how}"
+    audit = run("retrieval", *line.split(), "--labels", "queries=two.txt")
+    assert "self: 2 of 2 queries have the vector of one of their candidates\n" in audit.out
+    line = f"--qrels all.qrels --scores square.npy {how} --labels queries=all.txt"
+    audit = run("retrieval", *line.split())
+    assert "self: 4 of 4 queries that were looked at have the entity of their name, " in audit.out
+
+
 def test_forms_of_queries_and_documents(run: Run) -> None:
     """Digits in text are names beside lists, and numbers of columns beside scores."""
     Path("digits").write_text("0 Q0 1 1 0.5 t\n1 Q0 4 1 0.5 t\n2 Q0 3 1 0.5 t\n")

@@ -97,7 +97,7 @@ def test_scores_vectors_and_targets(form: str, tmp_path: Path) -> None:
         lists = library.list_(library.float64(), 3)
         vectors = library.array(SCORES.tolist(), lists)
         missing = library.array([*SCORES.tolist(), None], lists)
-        refusal(TypeError, "^entities: ", tr.rank_embeddings, SCORES, missing, TARGETS)
+        refusal(ValueError, "^entities: ", tr.rank_embeddings, SCORES, missing, TARGETS)
     assert tr.rank(scores, targets).optimistic.tolist() == [2, 1, 2]
     assert tr.evaluate(scores, targets)["mrr"] == pytest.approx(2 / 3)
     assert tr.rank_embeddings(np.eye(3), vectors, targets).candidates.tolist() == [3, 3, 3]

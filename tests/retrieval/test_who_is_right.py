@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 
 import truerank as tr
+from support.problems import as_dtype
 from support.refusals import proposed_columns, refusal_message
 from truerank.retrieval import Task
 
@@ -158,7 +160,7 @@ def test_vectors_that_are_ranked_against_themselves_are_a_finding(
     labels: Any = list(range(300)) if names is None else [names.format(i) for i in range(300)]
     qrels = {labels[i]: [labels[j] for j in others.tolist()] for i, others in enumerate(answers)}
     options: Any = {"entities": 300} if names is None else {"entities": labels, "queries": labels}
-    words = "300 of 300 queries have the vector of the entity of their name or number"
+    words = "300 of 300 queries have the vector of one of their candidates"
     task = Task(qrels, **options)
     given = {"similarity": similarity}
     report = task.evaluate_embeddings(vectors, vectors, **given)
@@ -177,6 +179,100 @@ def test_vectors_that_are_ranked_against_themselves_are_a_finding(
     assert found_self(task.evaluate_lists(in_any_order)) == [message]
     distances = {q: {x: -score for x, score in row.items()} for q, row in in_any_order.items()}
     assert found_self(task.evaluate_lists(distances, order="ascending")) == [message]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int8", "bool"])
+def test_queries_in_their_own_gallery_are_a_finding(dtype: str) -> None:
+    """Whatever they are called; with themselves among the right answers all stand first."""
+    vectors, others = neighbours(300)
+    gallery = (vectors * 20).astype(as_dtype(dtype)) if dtype != "bool" else vectors > 0
+    some = np.random.default_rng(1).permutation(300)[:100]
+    labels = {f"q{i}": np.append(others[i], i) for i in some}
+    entities: Any = [f"e{i}" for i in range(300)]
+    qrels = {q: [entities[i] for i in ids] for q, ids in labels.items()}
+    words = ["100 of 100 queries have the vector of one of their candidates"]
+    task = Task(qrels, entities=entities, queries=list(qrels))
+    report = task.evaluate_embeddings(gallery[some], gallery, similarity="l2")
+    assert found_self(report) == words
+    assert report["success@1"] == 1 or dtype == "bool"
+    noise = np.random.default_rng(2).normal(size=(100, 16)).astype(np.float32)
+    near = task.evaluate_embeddings(gallery[some] + noise, gallery.astype(np.float32))
+    assert found_self(near) == []
+    assert found_self(task[::4].evaluate_embeddings(gallery[some[::4]], gallery)) == [
+        "25 of 25 queries have the vector of one of their candidates"
+    ]
+    known = {"self": {q: [entities[int(q[1:])]] for q in qrels}}
+    qrels = {q: [entities[i] for i in others[int(q[1:])]] for q in qrels}
+    left_out = Task(qrels, entities=entities, queries=list(qrels), known=known)
+    assert found_self(left_out.evaluate_embeddings(gallery[some], gallery)) == []
+    kept = Task(qrels, entities=entities, queries=list(qrels))
+    assert found_self(kept.evaluate_embeddings(gallery[some], gallery)) == words
+    half = gallery[some].copy()
+    half[:50] = 7
+    [message] = found_self(kept.evaluate_embeddings(half, gallery))
+    assert message.startswith("50 of 100 queries")
+
+
+def test_vectors_that_are_no_numbers_are_nobodys() -> None:
+    """Nor do zeros of either sign differ."""
+    entities = np.array([[np.nan, 1], [np.inf, 1], [0.0, 1], [2, 1]])
+    task = Task({0: [3], 1: [3], 2: [3]}, entities=4)
+    queries = np.array([[np.nan, 1], [3, 1], [-0.0, 1]])
+    report = task.evaluate_embeddings(queries, entities, nan="worst", similarity="l2")
+    assert found_self(report) == ["1 of 3 queries have the vector of one of their candidates"]
+
+
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray])
+@pytest.mark.parametrize("names", [False, True])
+def test_a_square_matrix_whose_rows_have_themselves_first_is_a_finding(
+    layout: Any, names: bool, tmp_path: Path
+) -> None:
+    vectors, others = neighbours(300)
+    scores = layout(tr.score_embeddings(vectors, vectors, similarity="cosine"))
+    entities: Any = [f"e{i}" for i in range(300)] if names else range(300)
+    queries: Any = [f"q{i}" for i in range(300)] if names else range(300)
+    options: Any = {"entities": list(entities), "queries": list(queries)}
+
+    def task_of(answers: Any, **more: Any) -> Task:
+        qrels = {
+            query: [entities[i] for i in ids] for query, ids in zip(queries, answers, strict=True)
+        }
+        return Task(qrels, **options, **more)
+
+    words = "queries that were looked at have the entity of their name, number or row first"
+    task = task_of(others)
+    report = task.evaluate_scores(scores)
+    assert found_self(report) == [f"300 of 300 {words}"]
+    np.save(tmp_path / "scores.npy", scores)
+    assert found_self(task.evaluate_scores(tmp_path / "scores.npy")) == found_self(report)
+    assert found_self(task.evaluate_scores(-scores, order="ascending")) == found_self(report)
+    assert found_self(task[1::3].evaluate_scores(scores)) == [f"100 of 100 {words}"]
+    labels = [np.append(ids, i) for i, ids in enumerate(others)]
+    of_labels = task_of(labels).evaluate_scores(scores)
+    assert of_labels["success@1"] == 1
+    assert found_self(of_labels) == found_self(report)
+    # Of half or more; and the map is what it is without them.
+    some = scores.copy()
+    some[:100, 299] = 2
+    assert found_self(task.evaluate_scores(some)) == [f"200 of 300 {words}"]
+    some[:200, 299] = 2
+    assert found_self(task.evaluate_scores(some)) == []
+    without = scores - 9 * np.eye(300)
+    assert found_self(task.evaluate_scores(without)) == []
+    assert report["map"] < task.evaluate_scores(without)["map"]
+    # The pair of a query is its only right answer; constants and noise say nothing.
+    assert found_self(task_of(np.arange(300)[:, None]).evaluate_scores(scores)) == []
+    assert found_self(task.evaluate_scores(np.ones((300, 300)))) == []
+    assert found_self(task.evaluate_scores(np.random.default_rng(0).random((300, 300)))) == []
+    if not names:
+        assert found_self(task_of(others, exclude="self").evaluate_scores(scores)) == []
+
+
+def test_of_many_rows_some_are_read_again() -> None:
+    scores = np.eye(2500, dtype=np.float32)
+    task = Task({i: [i - 1] for i in range(1, 2500)} | {0: [1]}, entities=2500, queries=2500)
+    [message] = found_self(task.evaluate_scores(scores))
+    assert message.startswith("834 of 834 queries that were looked at")
 
 
 def test_equal_numbers_or_names_alone_are_no_finding() -> None:
@@ -199,7 +295,8 @@ def test_equal_numbers_or_names_alone_are_no_finding() -> None:
     mixed = Task(
         {f"u{u}": x for u, x in qrels.items()}, entities=100, queries=[f"u{u}" for u in qrels]
     )
-    assert not found_self(mixed.evaluate_embeddings(users, users))
+    assert not found_self(mixed.evaluate_embeddings(users, items))
+    assert found_self(mixed.evaluate_embeddings(users, users))  # whatever they are called
 
 
 def test_half_of_the_lists_that_hold_their_query_make_a_finding() -> None:

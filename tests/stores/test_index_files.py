@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import truerank as tr
+from support.problems import as_dtype
 from support.refusals import refusal
 from truerank.stores import index_files
 
@@ -140,13 +141,15 @@ TORN: list[tuple[str, Any, str]] = [
     (
         ".bin",
         lambda data: data[:-1],
-        "expected 120 bytes for 7 rows of 4 float32, or 36 for int8 or uint8, got 119$",
+        "expected 120 bytes for 7 rows of 4 float32, or by dtype 64 for float16 or bfloat16, 36 "
+        "for int8 or uint8, got 119$",
     ),
     (
         ".bin",
         lambda data: data[:36],
         "got 36; dtype='int8' says that bytes have a sign; dtype='uint8' that they have none$",
     ),
+    (".bin", lambda data: data[:64], "or by dtype 64 for float16 or bfloat16, .* got 64$"),
     (".bin", lambda data: data + data[8:], "got 232, those of 14 rows$"),
     (".bin", lambda data: struct.pack("<II", 2**32 - 1, 2**32 - 1), "expected 73,786,976,260,"),
     (".bin", lambda data: data[:8] + struct.pack("<28i", *range(28)), "got ids, as .0, 1, 2.$"),
@@ -189,6 +192,74 @@ def test_bytes_of_diskann_have_the_sign_that_is_said(tmp_path: Path, dtype: Any)
     message = "e.bin: expected 428 bytes for 60 rows of 7 int8, got 1,688"
     write(tmp_path, "f.fbin", entities.astype("f4")).rename(path)
     refusal(V, message, tr.topk_embeddings, path, path, 1, dtype="int8")
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float16"])
+def test_numbers_of_two_bytes_are_what_the_caller_says(tmp_path: Path, name: str) -> None:
+    """In .f16bin, which others fill with bfloat16, and in .bin, whose size tells how many bytes."""
+    numbers = np.random.default_rng(5).normal(size=(60, 8)).astype(as_dtype(name))
+    bits = numbers.view(np.uint16)
+    exact = tr.topk_embeddings(bits, bits, 9, similarity="l2", dtype=name)
+    plain = numbers.astype(np.float32)
+    assert exact.ids.tolist() == tr.topk_embeddings(plain, plain, 9, similarity="l2").ids.tolist()
+    singles = [write(tmp_path, "s.fbin", plain), write(tmp_path, "s.bin", plain)]
+    for ending in (".f16bin", ".bin", ".bin.crop_nb_60"):
+        path = tmp_path / f"v{ending}"
+        path.write_bytes(struct.pack("<II", *bits.shape) + bits.tobytes())
+        top = tr.topk_embeddings(path, path, 9, similarity="l2", dtype=name)
+        assert top.ids.tolist() == exact.ids.tolist()
+        assert top.scores.tolist() == exact.scores.tolist()
+        how: Any = {"similarity": "l2", "dtype": name}
+        assert tr.evaluate_topk(path, path, exact.ids, exact, **how)["recall@9"] == 1
+        ranks = tr.rank_embeddings(path, [path, path], 3, **how)
+        assert ranks == tr.rank_embeddings(bits, [bits, bits], 3, **how)
+        # Floats of four bytes beside them are what they are, in .bin, too.
+        for queries in (*singles, plain, plain.astype(float)):
+            beside = tr.topk_embeddings(queries, path, 9, **how)
+            assert beside.ids.tolist() == exact.ids.tolist()
+    if name == "bfloat16":  # As float16, which the ending says, they are other numbers.
+        half = tmp_path / "v.f16bin"
+        found = tr.topk_embeddings(half, half, 9, similarity="l2")
+        assert tr.evaluate_topk(plain, plain, found, exact, similarity="l2")["recall@9"] < 0.7
+
+
+# What a name of numbers of two bytes is beside, and what is said of it.
+BESIDE: list[tuple[str, str, str, str]] = [
+    ("bfloat16", "f2", "f2", "queries: .*the dtype that was named, bfloat16, got dtype float16$"),
+    ("bfloat16", "f2", "u2", "queries: .*expected .* got dtype float16$"),
+    ("bfloat16", "u2", "f2", "entities: .*expected .* got dtype float16$"),
+    ("float16", "bfloat16", "u2", "queries: expected .* float16, got dtype bfloat16$"),
+    *[
+        (name, kind, kind, f"dtype: expected the dtype of some vectors, got {name} beside")
+        for name in ("bfloat16", "float16")
+        for kind in ("f4", "f8", "u1", "i1")
+    ],
+    ("bfloat16", "f4", "f8", "got bfloat16 beside float32, float64$"),
+]
+
+
+@pytest.mark.parametrize(("name", "queries", "entities", "message"), BESIDE)
+def test_a_name_of_two_bytes_is_refused_where_it_says_nothing(
+    tmp_path: Path, name: str, queries: str, entities: str, message: str
+) -> None:
+    """At every door of vectors, in memory and in a file that says its dtype."""
+    arrays = [np.ones((5, 4), as_dtype(dtype)) for dtype in (queries, entities)]
+    calls: list[Any] = [
+        lambda a, b: tr.topk_embeddings(a, b, 1, dtype=name),
+        lambda a, b: tr.rank_embeddings(a, b, 0, dtype=name),
+        lambda a, b: tr.score_embeddings(a, b, dtype=name),
+        lambda a, b: tr.evaluate_topk(a, b, [[0]] * 5, [[0]] * 5, similarity="dot", dtype=name),
+        lambda a, b: tr.retrieval.Task({0: [1]}, entities=5).evaluate_embeddings(
+            a[:1], b, dtype=name
+        ),
+    ]
+    for call in calls:
+        refusal(T, message, call, *arrays)
+    if "bfloat16" not in (queries, entities):
+        paths = [tmp_path / "a.npy", tmp_path / "b.npy"]
+        for path, array in zip(paths, arrays, strict=True):
+            np.save(path, array)
+        refusal(T, message, calls[0], *paths)
 
 
 def test_a_name_of_the_dtype_says_nothing_of_floats(tmp_path: Path) -> None:

@@ -436,6 +436,8 @@ def rank_embeddings(
     for block, bias_of_block in zip(entity_blocks, biases, strict=True):
         arrays.append((vectors, block, bias_of_block))
     scoring = {"similarity": similarity, "layout": layout}
+    if embeddings.entities.array.itemsize != 2:  # A name of queries' bits is of no use.
+        raw = None
     scoring |= {"dtype": embeddings.dtype, "raw_dtype": raw}
     chunks = Chunks([arrays], embeddings.shape[:1], widths, **scoring)
     return rank_chunks(chunks, job, options).with_protocol(similarity=similarity)

@@ -51,14 +51,13 @@ def rank_embeddings(
     ----------
     queries : array_like, shape (q, d) or (d,), or path
         float16, bfloat16, float32 or float64, in any layout, as `rank` takes scores: slices,
-        read-only arrays, torch tensors, memory maps, a column of Arrow of lists of one length, or
-        the path of a file: `.npy`, `.fvecs`, `.bvecs`, `.fbin`, `.f16bin`, `.u8bin`, `.i8bin`,
-        `.bin` of DiskANN, also with `.crop_nb_1000` behind it, or ``FILE.hdf5:NAME``. Or int8,
-        uint8 or bool, queries and entities alike: quantised vectors, taken as numbers. With
-        "complex_l1" also complex64 and complex128. A single vector, (d,) or (1, d), is the query of
-        all tasks unless `rows` are given. Where a model makes its query of a head and a relation,
-        give the vector that it compares with the tails: head * relation for DistMult, head +
-        relation for TransE.
+        read-only arrays, torch tensors, memory maps, a column of lists of one length, or the path
+        of a file: `.npy`, `.fvecs`, `.bvecs`, `.fbin`, `.f16bin`, `.u8bin`, `.i8bin`, `.bin` of
+        DiskANN, also with `.crop_nb_1000` behind it, or ``FILE.hdf5:NAME``. Or int8, uint8 or bool,
+        queries and entities alike: quantised vectors, taken as numbers. With "complex_l1" also
+        complex64 and complex128. A single vector, (d,) or (1, d), is the query of all tasks unless
+        `rows` are given. Where a model makes its query of a head and a relation, give the vector
+        that it compares with the tails: head * relation for DistMult, head + relation for TransE.
 
         With "maxsim" a pair ``(vectors, indptr)``: the tokens of all queries, one after the other,
         of shape (tokens, d); and q + 1 integers, or the path of a `.npy` file of them, so that
@@ -98,8 +97,9 @@ def rank_embeddings(
     nan : {"raise", "worst", "omit"}
         The rule for scores that are NaN, as in `rank`.
     dtype : str or dtype, optional
-        What raw 16-bit vectors are ("bfloat16"), and bytes in `.bin` ("int8", "uint8"). Or the
-        dtype that all vectors are expected to have. Vectors are never converted.
+        What raw 16-bit vectors are, or those of `.f16bin` and `.bin` ("bfloat16"), beside which
+        wider ones may stand; and bytes in `.bin` ("int8", "uint8"). Or the dtype that all vectors
+        are expected to have. None is converted.
     checkpoint : path-like, optional
         As in `rank`. Pairs are then counted in tiles of at most 1 GB of scores.
     threads, audit

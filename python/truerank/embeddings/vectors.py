@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import _core
 from .._core import Scores
+from ..arrays.row_keys import look_up
 from ..counting.driver import count_scores
 from ..counting.job import prepare_job, sha256_hex
 from ..errors import InputTypeError, InputValueError, Option, argument_names
@@ -24,6 +25,7 @@ from ..inputs import checks
 from ..inputs.array_likes import (
     FLOATS,
     INTEGERS,
+    NARROW,
     PARTS,
     array_shape,
     as_array,
@@ -32,6 +34,7 @@ from ..inputs.array_likes import (
     device_name,
     dtype_name,
     is_tensor,
+    named_dtype,
 )
 from ..inputs.progress_listeners import BoundedPairs, as_listener, reporter
 from ..inputs.rules import LAYOUTS, Similarity, VectorSimilarity
@@ -109,6 +112,7 @@ class Embeddings(Store):
     floats of queries, which are few, are copied.
     """
 
+    tokens: tuple[IntArray, IntArray] | None = None  # where lists of vectors begin
     bias: Array | None = None  # in the dtype of the scores, as are the means of `csls`
     in_tiles = False
     is_turned = False  # Queries are then the entities that were handed over.
@@ -151,7 +155,6 @@ class Embeddings(Store):
             list_shape(query_vectors, query_starts),
             list_shape(entity_vectors, entity_starts),
         )
-        self.tokens: tuple[IntArray, IntArray] | None = None
         if query_starts is not None and entity_starts is not None:
             self.tokens = (query_starts, entity_starts)
         self.layout = layout
@@ -160,6 +163,7 @@ class Embeddings(Store):
             check_lists("queries", query_vectors, self.tokens[0], query_rows)
             if like is None:
                 check_lists("entities", entity_vectors, self.tokens[1], entity_rows)
+        dtypes = [query_vectors.dtype, entity_vectors.dtype]
         if in_double and query_vectors.dtype not in _DOUBLES:
             query_vectors = widened(query_vectors)
         has_single_scores = {query_vectors.dtype, entity_vectors.dtype}.isdisjoint(_DOUBLES)
@@ -167,9 +171,11 @@ class Embeddings(Store):
         files = query_files + entity_files
         shape = (*self.vector_shapes[0][:-1], self.vector_shapes[1][0])
         if bias is not None:
-            bias = checks.by_position("bias", bias, entity_rows)
-            self.bias, bias_files = read_bias(bias, shape[-1], dtype, score_dtype)
+            numbers, bias_files = read_bias(bias, shape[-1], dtype, entity_rows)
+            self.bias = _rounded(as_floats(numbers), score_dtype)
             files += bias_files
+            dtypes.append(numbers.dtype)
+        check_narrow(dtype, dtypes)
         super().__init__(shape, score_dtype.name, score_dtype, files)
         self.device = entity_device or query_device
         self.csls = None if csls is None else rounded_means(csls, self.shape, self.dtype)
@@ -293,6 +299,24 @@ class Embeddings(Store):
     def score(self, rows: IntArray | None, targets: IntArray | None, threads: int) -> Array:
         """Score each row's query with all entities, or with its target."""
         return _core.score_embeddings(self.core(), rows, targets, threads)
+
+    def equal_entities(self) -> IntArray:
+        """Return for each query the first entity with the same real vector; -1: there is none.
+
+        Equal vectors have equal products with any vector, others have not with a random one.
+        """
+        same_ids = np.full(len(self.queries.array), -1)
+        if self.tokens is None and {self.queries.dtype, self.entities.dtype}.isdisjoint(PARTS):
+            random = np.random.default_rng(0).standard_normal((1, self.queries.array.shape[1]))
+            query = Scores(random, "float64", False)
+            products = []
+            for vectors in (self.entities, self.queries):
+                pairs = _core.Embeddings(query, vectors, "dot", None, None, None)
+                products.append(_core.score_embeddings(pairs, None, None, self.threads)[0] + 0.0)
+            found, entities = look_up(*(each.view(np.int64) for each in products))
+            same_ids[found] = entities
+            same_ids[np.isnan(products[1])] = -1
+        return same_ids
 
     # -- the scores as a store -------------------------------------------------------------------
 
@@ -531,12 +555,13 @@ def read_vectors(
     if weight is not None and is_tensor(weight):  # It is a module of torch, such as Embedding.
         got = type(value).__name__
         raise InputTypeError(name, expected="an array or a tensor, as its weight is", got=got)
-    # Arrow's column of lists of one length is a matrix.
+    # Arrow's column of lists of one length is a matrix, which is not copied.
     if isinstance(value, checks.class_if_imported("pyarrow", "ChunkedArray")):
         value = value.combine_chunks()
-    is_of_fixed_lists = isinstance(value, checks.class_if_imported("pyarrow", "FixedSizeListArray"))
-    if is_of_fixed_lists and not value.null_count:
-        value = np.asarray(value.flatten()).reshape(-1, value.type.list_size)
+    if hasattr(value, "value_lengths") and not value.null_count:
+        lengths = np.unique(value.value_lengths())
+        if len(lengths) <= 1:
+            value = np.asarray(value.flatten()).reshape(len(value), lengths.max(initial=0))
     with argument_names(scores=name):
         vectors = read_scores(value, dtype, dtypes)
         if not isinstance(vectors, Store):
@@ -546,16 +571,25 @@ def read_vectors(
         return in_one_array(vectors), vectors.files, vectors.device
 
 
+def check_narrow(stated: Any, dtypes: Sequence[str]) -> None:
+    """Refuse the name of floats of two bytes where no vectors have such."""
+    name = "" if stated is None else named_dtype(stated)[0]
+    if name in NARROW and name not in dtypes:
+        got = f"{name} beside {', '.join(dtypes)}"
+        raise InputTypeError("dtype", expected="the dtype of some vectors", got=got)
+
+
 def read_bias(
-    value: Any, size: int, dtype: Any, carrier: np.dtype[Any]
-) -> tuple[Array, tuple[str, ...]]:
-    """Check a bias, one number for each entity; return it in the dtype of the scores, and files."""
+    value: Any, size: int, dtype: Any, rows: checks.Axis
+) -> tuple[Scores, tuple[str, ...]]:
+    """Check a bias, one number for each entity; return it and its files."""
+    value = checks.by_position("bias", value, rows)
     if checks.is_number(value):
         expected = f"{size} numbers, one for each entity"
         raise InputValueError("bias", expected=expected, got="one for all")
     bias, files, _ = read_vectors("bias", value, dtype, FLOATS)
     checks.check_shape("bias", bias.array.shape, (size,), f"{size} numbers, one for each entity")
-    return _rounded(as_floats(bias), carrier), files
+    return bias, files
 
 
 @default_arithmetic()

@@ -29,7 +29,7 @@ DTYPES = FLOATS + INTEGERS
 # Only vectors may be complex numbers; each has the dtype of its parts here.
 PARTS = {"complex64": "float32", "complex128": "float64"}
 # 16-bit floats may also come as raw bytes, or as integers with the same bits.
-_NARROW = ("bfloat16", "float16")
+NARROW = ("bfloat16", "float16")
 _RAW_BITS = ("int16", "uint16", "void16")
 _EXACT = 1 << 53  # Integers below it are floats of 64 bits.
 # numpy reads an array by one of these, where there is DLPack as well.
@@ -158,6 +158,25 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 
+def stack_lists(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return lists of one length, which numpy has as objects, as a matrix; others as they are.
+
+    >>> stack_lists("ids", np.array([[1, 2], [3], [4, 5]], object))
+    Traceback (most recent call last):
+    ...
+    truerank.errors.InputValueError: ids: expected lists of one length, got 1 of 3 unlike the first
+    """
+    rows = array.tolist() if array.dtype.kind == "O" and array.ndim == 1 else []
+    lengths = [len(row) if isinstance(row, (list, np.ndarray)) else -1 for row in rows]
+    if not rows or lengths[0] < 0:
+        return array
+    unlike = len(rows) - lengths.count(lengths[0])
+    if unlike:
+        got = f"{unlike:,} of {len(rows):,} unlike the first"
+        raise InputValueError(name, expected="lists of one length", got=got)
+    return as_array(rows, name)
+
+
 def index_array(name: str, value: object, *, copy: bool = True, what: str = "an array") -> IntArray:
     """Check integers of any shape that will be used as indices, and return them as int64.
 
@@ -275,20 +294,20 @@ def dtype_name(
 ) -> str:
     """Return the name of the dtype of scores, or of vectors, whose `dtypes` are others.
 
-    What the caller has `stated` is expected, and says what raw bits are. `place` is the file; the
-    name is `known` where numpy has none.
+    What the caller has `stated` is expected, and says what raw bits are; of vectors, which may be
+    of two dtypes, a name of 16 bits says only this. `place` is the file; the name is `known` where
+    numpy has none.
     """
     name = known or dtype.name
     if stated is not None:
         stated_name, _ = named_dtype(stated)
-        is_narrow = stated_name in _NARROW
-        are_vectors = dtypes != DTYPES
-        says_only_what_bits_are = is_narrow and are_vectors
+        is_narrow = stated_name in NARROW
+        are_other_vectors = dtypes != DTYPES and is_narrow and dtype.itemsize != 2
         if is_narrow and name in _RAW_BITS:
             name = stated_name
-        elif not says_only_what_bits_are and PARTS.get(name, name) != stated_name:
+        elif not are_other_vectors and PARTS.get(name, name) != stated_name:
             expected = f"the dtype that was named, {stated_name}"
-            raise InputTypeError("scores", expected=expected, got=f"dtype {dtype}", place=place)
+            raise InputTypeError("scores", "", expected, f"dtype {known or dtype}", place)
     if name not in dtypes:
         are_raw = name == "void16"
         ways = [Option("dtype", "bfloat16", "says that they are bfloat16")] if are_raw else []
@@ -335,6 +354,7 @@ def as_scores(value: object, dtype: object = None, dtypes: tuple[str, ...] = DTY
     if dtype is None and known_name is None and are_scores:  # This is the usual case.
         name = _NATIVE_NAMES.get(array.dtype)
     if name is None:
+        array = stack_lists("scores", array)
         name = dtype_name(array.dtype, dtype, dtypes, known=known_name)
     check_dimensions(array.shape)
     if array.size > checks.MOST_ENTRIES:  # Each row or column has this limit, not the whole.

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from .. import reporting
-from ..arrays.row_keys import are_among, cut_blocks, digest_rows, distinct, distinct_rows
+from ..arrays.row_keys import are_among, digest_rows, distinct, distinct_rows, factorize
+from ..counting.driver import count_scores
 from ..counting.lists import CandidateLists, TopK
+from ..embeddings.vectors import Embeddings
 from ..errors import InputTypeError, InputValueError, Option, warn_user
 from ..inputs.array_likes import as_floats
 from ..inputs.checks import Axis, by_position, choice
 from ..inputs.rules import (
     LISTED,
+    PLAIN,
     BatchOptions,
     EmbeddingOptions,
     ListOptions,
@@ -41,24 +44,25 @@ from ..tasks.candidates import (
     draw_candidates,
     read_candidate_set,
 )
-from ..tasks.side import Side, make_side
+from ..tasks.side import Side, are_candidates, make_job, make_side
 from ..tasks.task import RowOrder
 from ..tasks.task import Task as SidedTask
 from .sets import ANY_INTEGERS, count_repeats, find_right_answers, number_names, read_answers
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
-    from ..embeddings.vectors import Embeddings
-    from ..inputs.rules import IoMode, Similarity
+    from ..inputs.rules import IoMode, Rules, Similarity
     from ..ranks.container import Ranks
     from ..records.columns import Names as ListedNames
     from ..records.splits import SplitTables
     from ..records.vocabularies import Names, Vocabulary
     from ..reporting import Report
+    from ..stores import Store
     from ..tasks.side import TaskLists
 
 
 SIDE = "answers"
+_READ_AGAIN = 1000  # rows, or fewer than twice as many, to see whether queries stand first in them
 _IN_ORDER = Option("entities", ..., "names them in their order", call="Task(..., entities=names)")
 _ORDER_OF_QUERIES = Option(
     "queries", ..., "names them in the order of the rows", call="Task(..., queries=names)"
@@ -497,27 +501,43 @@ class Task(SidedTask):
             return []
         n_own = int(np.count_nonzero(lists.ids == np.repeat(own_ids, lengths)))
         words = f"{number:,} of {format_count(n_own, 'list')} that hold their query have it first"
-        return self._find_itself(words, number if 2 * number >= n_own else 0)
+        return [reporting.Finding("self", number, words)] if 2 * number >= n_own else []
 
-    def _vector_findings(self, vectors: Embeddings, rows: IntArray) -> list[reporting.Finding]:
-        """Count the queries whose vector is that of the entity of their name or number."""
-        own_ids = self._own_ids()
-        row_of_query = np.full(len(own_ids), -1)
-        row_of_query[self.answers.rows] = rows
-        (queries,) = np.nonzero((row_of_query >= 0) & (own_ids >= 0))
-        number = 0
-        for block in cut_blocks(0 if vectors.tokens else len(queries)):
-            own = vectors.entities.array[own_ids[queries[block]]]
-            are_equal = vectors.queries.array[row_of_query[queries[block]]] == own
-            number += int(np.count_nonzero(are_equal.all(axis=1)))
-        counted = format_count(len(own_ids), "query")
-        words = f"{number:,} of {counted} have the vector of the entity of their name or number"
-        return self._find_itself(words, number)
+    def _data_findings(self, data: Store, rows: IntArray, rules: Rules) -> list[reporting.Finding]:
+        """Count the queries that are candidates of themselves, unless they are left out.
 
-    def _find_itself(self, words: str, number: int) -> list[reporting.Finding]:
-        """Say how many queries are candidates of themselves, unless they are left out."""
-        is_left_out = "self" in self.protocol.filter
-        return [reporting.Finding("self", number, words)] if number and not is_left_out else []
+        Of vectors, a query is the candidate with its vector. In a square matrix it may be that of
+        its name, its number or its row: then that stands first, alone, for half or more of those
+        with other answers, too. Of many some are looked at, as their rows are read again.
+        """
+        side = self.answers
+        tasks = factorize(side.rows).first()  # one of each query
+        if "self" in self.protocol.filter:
+            return []
+        if isinstance(data, Embeddings):
+            own_ids = data.equal_entities()[rows[tasks]]
+            number = int(np.count_nonzero(self._are_candidates(tasks, own_ids)))
+            words = "have the vector of one of their candidates"
+        elif data.shape[0] == data.shape[1]:
+            own_ids = self._own_ids()
+            own_ids = np.where(own_ids < 0, rows[tasks], own_ids)
+            has_others = np.bincount(side.rows, side.targets != own_ids[side.rows]) > 0
+            (asked,) = np.nonzero(has_others & self._are_candidates(tasks, own_ids))
+            tasks = tasks[asked[:: 1 + len(asked) // _READ_AGAIN]]
+            job = make_job(side, rows[tasks], rules, tasks)
+            counts = count_scores(data, replace(job, targets=own_ids[side.rows[tasks]])).arrays
+            number = int(np.count_nonzero((counts["above"] == 0) & (counts["tied"] == 1)))
+            number = number if 2 * number >= len(tasks) else 0
+            words = "that were looked at have the entity of their name, number or row first"
+        else:
+            return []
+        text = f"{number:,} of {format_count(len(tasks), 'query')} {words}"
+        return [reporting.Finding("self", number, text)] if number else []
+
+    def _are_candidates(self, tasks: IntArray, ids: IntArray) -> Any:
+        """Return whether each entity, if it is one, is a candidate of the task in its place."""
+        job = make_job(self.answers, self.answers.rows, PLAIN)
+        return (ids >= 0) & are_candidates(job, tasks, ids)
 
     def _own_ids(self) -> IntArray:
         """Return for each query the entity that has its name, or its number; -1: none has."""

@@ -8,8 +8,9 @@ the first rows has its own, as `base.1B.u8bin.crop_nb_10000000`.
   bytes. A file that is cut may still be of whole rows, of which some are torn: the counts of the
   first, the last and a sample of the others are compared. All would mean to read every page.
 - `.fbin`, `.f16bin`, `.u8bin`, `.i8bin` (of big-ann and cuVS): the number of rows and that of their
-  columns, 4 bytes each, then all numbers. `.bin` (of DiskANN): the same, with numbers of 4 bytes or
-  of one, which the size tells; only the caller knows whether bytes have a sign.
+  columns, 4 bytes each, then all numbers. `.bin` (of DiskANN): the same, with numbers of 4, 2 or 1
+  bytes, which the size tells; only the caller knows whether one byte has a sign, and whether those
+  of two bytes are float16 or bfloat16, in `.f16bin`, too.
 - `.ibin`, `.bin` of lists: the same, with ids and perhaps distances behind all ids.
 - `FILE.hdf5:NAME`, `.h5` (of ann-benchmarks): a dataset. What lies in one piece of the file is
   mapped, what lies in chunks or is compressed is read by h5py.
@@ -29,7 +30,7 @@ from .._core import Scores
 from ..arrays.input_files import NpyHeader, open_input, read_npy, report_damage
 from ..arrays.saved_files import checked_fields, open_archive, read_npz, replace_file, write_archive
 from ..errors import InputTypeError, InputValueError, Option, argument_names
-from ..inputs.array_likes import dtype_name, named_dtype
+from ..inputs.array_likes import NARROW, dtype_name, named_dtype
 from ..inputs.checks import check_shape, signed_ids
 from ..naming import import_extra
 from .store import ArrayStore, FileStore, Store, Tile, read_single_scores
@@ -89,10 +90,11 @@ def map_matrix(argument: str, path: str, io: str = "map", of_bin: np.dtype[Any] 
 
 def bin_dtype(dtype: Any) -> np.dtype[Any]:
     """Return the dtype of vectors in `.bin`, given what the caller says of vectors."""
-    name = ""
     with suppress(InputTypeError):  # It is refused where all vectors are checked.
-        name = named_dtype(dtype)[0]
-    return np.dtype(name if name in ("int8", "uint8") else "<f4")
+        name, carrier = named_dtype(dtype)
+        if name in ("int8", "uint8", *NARROW):
+            return carrier.newbyteorder("<")
+    return np.dtype("<f4")
 
 
 def open_matrix(
@@ -154,20 +156,21 @@ def find_layout(file: IO[bytes], path: str, of_bin: np.dtype[Any]) -> NpyHeader 
     if ending in OF_ROWS:
         return _row_layout(file, size, np.dtype(OF_ROWS[ending]))
     rows, columns = _read_header(file, size)
-    dtype = np.dtype(OF_WHOLE.get(ending, of_bin))
-    may_be_of_bytes = ending == ".bin" and dtype.kind == "f"  # No dtype was given.
-    bytes_of_numbers = rows * columns * dtype.itemsize
+    numbers = rows * columns
+    dtype = _number_dtype(ending, of_bin, (size - _HEADER_BYTES) / numbers)
+    may_be_narrower = ending == ".bin" and dtype == "<f4"
+    bytes_of_numbers = numbers * dtype.itemsize
     fitting_sizes = [_HEADER_BYTES + bytes_of_numbers]
     if dtype == ID:  # As many distances may follow the ids.
         fitting_sizes.append(_HEADER_BYTES + 2 * bytes_of_numbers)
     if size not in fitting_sizes:
-        expected = " or ".join(f"{fitting:,}" for fitting in fitting_sizes)
+        expected = " or ".join(map("{:,}".format, fitting_sizes))
         expected += f" bytes for {rows:,} rows of {columns:,} {dtype.name}"
         ways = []
-        size_of_bytes = _HEADER_BYTES + rows * columns
-        if may_be_of_bytes:
-            expected += f", or {size_of_bytes:,} for int8 or uint8"
-        if may_be_of_bytes and size == size_of_bytes:
+        if may_be_narrower:
+            expected += f", or by dtype {_HEADER_BYTES + 2 * numbers:,} for float16 or bfloat16"
+            expected += f", {_HEADER_BYTES + numbers:,} for int8 or uint8"
+        if may_be_narrower and size == _HEADER_BYTES + numbers:
             ways = [Option("dtype", "int8", "says that bytes have a sign")]
             ways += [Option("dtype", "uint8", "that they have none")]
         got = f"{size:,}"
@@ -175,13 +178,21 @@ def find_layout(file: IO[bytes], path: str, of_bin: np.dtype[Any]) -> NpyHeader 
         if whole_rows and not rest:
             got += f", those of {whole_rows:,} rows"
         raise InputValueError("scores", expected=expected, got=got, place=file.name, remedies=ways)
-    if may_be_of_bytes:
+    if may_be_narrower:
         row = np.frombuffer(file.read(columns * dtype.itemsize), ID)
         # Floats whose bits are those of ids are next to 0.
         if row.any() and (row >= -1).all() and (row < 1 << 23).all():
             got = f"ids, as {row[:3].tolist()}"
             raise InputValueError("scores", expected="vectors", got=got, place=file.name)
     return NpyHeader((rows, columns), False, dtype, _HEADER_BYTES)
+
+
+def _number_dtype(ending: str, of_bin: np.dtype[Any], itemsize: float) -> np.dtype[Any]:
+    """Return the dtype of numbers; `of_bin` says what those of two bytes are, in `.f16bin`, too."""
+    dtype = np.dtype(OF_WHOLE.get(ending, of_bin))
+    if dtype.itemsize == of_bin.itemsize == 2:
+        return np.dtype("<f4") if ending == ".bin" and itemsize == 4 else of_bin
+    return dtype
 
 
 def _read_header(file: IO[bytes], size: int) -> tuple[int, int]:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from ..records.lists import Lists
     from ..records.splits import FindingParts, SplitTables
     from ..records.vocabularies import Vocabulary
+    from ..stores import Store
 
     BySide = Mapping[str, Any]
     # What a model gives for a side, opened and checked: its size, and what ranks the side's tasks
@@ -198,8 +199,8 @@ class Task:
         """
         return []
 
-    def _vector_findings(self, vectors: Embeddings, rows: IntArray) -> list[reporting.Finding]:
-        """Return what is worth knowing of vectors; `rows` are those of the tasks of a side."""
+    def _data_findings(self, data: Store, rows: IntArray, rules: Rules) -> list[reporting.Finding]:
+        """Return what is worth knowing of scores, or vectors; `rows` are those of tasks."""
         return []
 
     # -- evaluation: what is handed over by side ---------------------------------------------------
@@ -421,7 +422,7 @@ class Task:
             side = self.sides[name]
             rank = partial(rank_side_vectors, argument, vectors, rows, side, rules)
             sources[name] = vectors.nbytes, rank
-            findings += self._vector_findings(vectors, rows)
+            findings += self._data_findings(vectors, rows, rules)
         n_bytes = sum(size for size, _ in sources.values())
         with embeddings.vectors.watching(rules.progress, n_bytes) as watch:
             ranks_of_sides = self._rank_sides(sources, watch, title)
@@ -472,6 +473,7 @@ class Task:
         """
         self._check_sides(scores, "scores", title)
         orders = self._row_orders(row_queries, title)
+        findings = self._row_findings(orders, scores)
         listener = as_listener(rules.progress)  # It is checked before files are read.
         sources: dict[str, Source] = {}
         for name, side in self.sides.items():
@@ -480,7 +482,7 @@ class Task:
             store, rows = self._open_scores(name, scores[name], order, rules, argument=argument)
             rank = partial(rank_side_scores, argument, store, rows, side, rules, io=io)
             sources[name] = store.nbytes, rank
-        findings = self._row_findings(orders, scores)
+            findings += self._data_findings(store, rows, rules)
         watch = reporter(listener, sum(size for size, _ in sources.values()))
         return self._report(self._rank_sides(sources, watch, title), findings)
 

@@ -19,7 +19,7 @@ from ..counting.lists import PAD, TopK
 from ..embeddings.scoring import search_topk
 from ..embeddings.vectors import Embeddings, watching, widened
 from ..errors import InputTypeError, InputValueError, Option
-from ..inputs.array_likes import as_array, refuse_mask
+from ..inputs.array_likes import as_array, refuse_mask, stack_lists
 from ..inputs.checks import choice, forbidden_nan, number, signed_ids
 from ..inputs.rules import SimilarityOptions, read_rules, with_options
 from ..inputs.selection import find_entries, is_in, join_ranges, lengths_to_indptr, list_numbers
@@ -103,8 +103,9 @@ def evaluate_topk(
         As in `rank_embeddings`; the similarity is that of the index.
     ids : array_like of int, shape (q, k), TopK, or path
         The ids that an index lists for each query, the best first; -1, or the largest unsigned
-        integer, where it has none. A file is one of `.npy`, `.npz` (ids), `.ivecs`, `.ibin` and
-        `.bin`. For a smaller k hand over ``ids[:, :k]``.
+        integer, where it has none. They may be a column of lists of one length. A file is one of
+        `.npy`, `.npz` (ids), `.ivecs`, `.ibin` and `.bin`. For a smaller k hand over
+        ``ids[:, :k]``.
     truth : TopK, array_like of int, shape (q, m or more), or path
         The exact lists of these vectors, as `topk_embeddings` or another tool found them. Files
         give their ids, not their distances. Lists that are out of order, by more than single
@@ -194,7 +195,8 @@ def read_lists(
             names = index_files.read_ids(argument, place)
             ids = keys.find_keys(f"{argument}: {place}", names, n_entities)
     refuse_mask(argument, ids)
-    array = signed_ids(as_array(ids, argument, "a list of ids for each query"), n_entities)
+    table = stack_lists(argument, as_array(ids, argument, "a list of ids for each query"))
+    array = signed_ids(table, n_entities)
     if array.dtype.kind not in "iu":
         raise InputTypeError(argument, expected="integers", got=f"dtype {array.dtype}")
     width = array.shape[1] if array.ndim == 2 else 0
