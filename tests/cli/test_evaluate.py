@@ -261,6 +261,34 @@ def test_models_and_their_runs_are_one_table(run: Run) -> None:
         outcome.refuses(2, "several runs" if "x.html" in more else "--margin and --by need two")
 
 
+def test_the_gmr_of_runs_is_that_of_compare(run: Run) -> None:
+    """The mean of the values of A is 136.1, and more than that of B."""
+    runs = {"A-0": [0, 0, 0, 1], "A-1": [270] * 4, "B-0": [59] * 4, "B-1": [62] * 4}
+    for name, above in runs.items():
+        tr.Ranks(above, [1] * 4, 20_000, unit=range(4)).save(f"{name}.npz")
+    line = ["A-*.npz", "B-*.npz", "--metrics", "gmr"]
+    plain = run("evaluate", *line)
+    assert plain.out.split("\n")[:3] == [
+        "model  GMR \u2193  deviation of runs",
+        "A-*    18.0*              190.8",
+        "B-*    61.5                 2.1",
+    ]
+    compared = json.loads(run("compare", *line, "--json").out)["rows"][0]
+    for more in ([], ["--interval"]):
+        rows = json.loads(run("evaluate", *line, *more, "--json").out)["rows"]
+        assert [row["gmr"] for row in rows] == [compared["value_a"], compared["value_b"]]
+
+
+def test_the_note_on_few_units_is_that_of_the_fewest(run: Run) -> None:
+    for name, number in {"fourteen": 14, "three": 3}.items():
+        above = [5000] * number + [0] * (300 - number)
+        tr.Ranks(above, [1] * 300, 9001).save(f"{name}.npz")
+    for names in (["fourteen.npz", "three.npz"], ["three.npz", "fourteen.npz"]):
+        printed = run("evaluate", *names, "--metrics", "mr", "--interval").out
+        assert "\nFew units carry it: MR rests on about 3 of 300 tasks (three).\n" in printed
+        assert "14 of 300" not in printed
+
+
 def test_groups_of_models_have_rows(run: Run) -> None:
     names = {"side": ["head", "tail", "tail"]}
     for name, above in RUNS.items():

@@ -61,6 +61,23 @@ def test_shards_that_were_evaluated_one_by_one(run: Run) -> None:
     assert tr.load("again.npz") == merged
 
 
+def test_ranks_that_do_not_know_their_whole_are_counted(run: Run) -> None:
+    """Part 1 of 3 is missing, and no file of `evaluate` can say so."""
+    names = [f"p-{p}.npz" for p in range(3)]
+    for p, name in enumerate(names):
+        np.save("S.npy", SCORES[p : p + 2])
+        np.save("T.npy", TARGETS[p : p + 2])
+        assert run("evaluate", "S.npy", "T.npy", "--save", name).code == 0
+    words = "Joined 4 tasks of 2 files, which do not know of how many they are a part.\n"
+    for form in ([], ["--json"], ["--format", "csv"], ["--save", "both.npz"]):
+        merged = run("merge", names[0], names[2], *form)
+        assert (merged.code, merged.err) == (0, words)
+    assert len(tr.load("both.npz")) == 4
+    assert run("merge", f"a={names[0]}", f"b={names[2]}").err == words
+    assert run("merge", "tasks-0.npz", "tasks-1.npz", "tasks-2.npz").err == ""
+    assert run("merge", "columns-a.npz", "columns-b.npz", "columns-c.npz").err == ""
+
+
 WORDS = {
     "link-prediction": "--test facts.npy --known none=facts.npy --scores tail=S.npy "
     "--scores head=S.npy",

@@ -84,7 +84,7 @@ def test_what_is_found_and_what_a_table_says_agree() -> None:
     nothing = "Nothing was found that is suspect."
     two = report(Ranks([0, 1] + [5000] * 198, [1] * 200, 9001))
     _, page = saved(two)
-    assert page.words.count("Few units carry it: MR rests on about 2 of 200 tasks.") == 1
+    assert page.words.count("Few units carry it: MRR rests on about 1 of 200 tasks.") == 1
     assert nothing not in page.words
     even = np.arange(200) % 9
     even_report = report(Ranks(even, np.ones(200, int), 9001, protocol=Protocol(filter=("train",))))

@@ -160,22 +160,133 @@ def test_brackets_and_deviations_of_runs_are_named() -> None:
     """By what `inference.interval` says of the same runs, and numpy of their values."""
     runs = [report(ranks_of(seed, 9)) for seed in range(6)]
     folds = [report(ranks_of(seed, 9, n=30 + seed)) for seed in range(5)]
-    for values, words in ((runs, "6 runs, 40 tasks (t of runs and units)"), (runs[0], "40 tasks")):
+    for values, words in ((runs, "6 runs, 40 tasks by t of runs and units"), (runs[0], "40 tasks")):
         made = table({"A": values}, ["mrr"], interval=True)
         assert f"Brackets hold 95 % intervals over {words}." in made.notes
         interval = inference.interval(values, "mrr")
         assert made.to_dict()["mrr low"] == [interval.low]
-        assert interval.method in ("t", words.rpartition("(")[2].rstrip(")"))
+        assert interval.method in ("t", words.rpartition(" by ")[2])
     made = table({"A": runs, "B": runs[0], "C": runs[:4]}, ["mrr"], interval=True)
-    both = "6 runs, 40 tasks (t of runs and units), or 40 tasks, or 4 runs, 40 tasks (t of runs "
-    assert f"Brackets hold 95 % intervals over {both}and units)." in made.notes
+    method = "by t of runs and units"
+    words = f"6 runs, 40 tasks {method} (A), or 40 tasks (B), or 4 runs, 40 tasks {method} (C)"
+    assert f"Brackets hold 95 % intervals over {words}." in made.notes
     made = table({"A": folds}, ["mrr"], interval=True)
-    assert "Brackets hold 95 % intervals over 5 folds (t of folds)." in made.notes
+    assert "Brackets hold 95 % intervals over 5 folds by t of folds." in made.notes
     assert "Few units: 5 folds." in made.notes
     made = table({"A": runs, "B": runs[0], "C": runs[:4]}, ["mrr"])
     assert "± is the standard deviation of 4 runs or 6 runs." in made.notes
     assert made.to_dict()["mrr std"][0] == pytest.approx(np.std([x["mrr"] for x in runs], ddof=1))
     assert "±" not in str(table({"A": runs[0], "B": runs[1]}, ["mrr"]))
+
+
+def of_ranks(*ranks: float) -> Report:
+    """Report a run of 40 tasks, of which these ranks come again and again."""
+    tasks = np.arange(40)
+    above = np.resize(ranks, 40).astype(int) - 1
+    return report(Ranks(above, [1] * 40, 20_000, queries=tasks, targets=tasks))
+
+
+def test_the_value_of_runs_is_that_of_their_mean_and_so_is_the_star() -> None:
+    """One run of A is far better than those of B, and one far worse."""
+    models = {
+        "A": [of_ranks(1, 1, 1, 2), of_ranks(271)],
+        "B": [of_ranks(60), of_ranks(63)],
+    }
+    keys = ["gmr", "mr", "median"]
+    plain, bracketed = (table(models, keys, interval=has) for has in (False, True))
+    for made in (plain, bracketed):
+        for runs, gmr, mr, median in zip(
+            models.values(), made["gmr"], made["mr"], made["median"], strict=True
+        ):
+            assert gmr == inference.interval(runs, "gmr").value
+            assert mr == pytest.approx(np.mean([run["mr"] for run in runs]))
+            assert median == np.mean([run["median"] for run in runs])
+        assert {place for place in made.marks()[0] if place[1] == 1} == {(0, 1)}
+    (pair,) = compare(models, metric="gmr")
+    assert (pair.value_a, pair.value_b) == tuple(plain["gmr"])
+    assert pair.wins == 40
+    lines = plain.to_text().split("\n")
+    assert lines[0].split("  ")[1:3] == ["GMR \u2193", "deviation of runs"]
+    assert lines[1].split() == [
+        "A",
+        "18.0*",
+        "190.8",
+        "136.1",
+        "\u00b1",
+        "190.7",
+        "136.0",
+        "\u00b1",
+        "190.9",
+    ]
+    assert plain["gmr std"][0] == pytest.approx(statistics.stdev([2**0.25, 271]))
+    assert "A      18.0 [1.0, " in bracketed.to_text()
+    assert "[" not in bracketed.to_text().split("\n")[1].rpartition("]")[2]  # of the median
+    assert "deviation of runs" in plain.to_html()
+    assert "deviation of runs" not in bracketed.to_html()
+    rows = json.loads(plain.to_json())["rows"]
+    assert [row["gmr"] for row in rows] == plain["gmr"]
+    assert plain.notes[-1] == "\u00b1 is the standard deviation of 2 runs."
+    single = table({"A": models["A"], "B": models["B"][0]}, ["gmr"])
+    assert single.to_text(notes=False).split("\n")[2].split() == ["B", "60.0", "-"]
+    assert single.notes[-1] == "Deviation is the standard deviation of 2 runs."
+
+
+def test_a_failed_seed_moves_the_value_within_its_brackets() -> None:
+    runs = [*[of_ranks(seed + 1, 2, 3, 9) for seed in range(9)], of_ranks(385)]
+    for has_interval in (False, True):
+        made = table(runs, ["gmr"], interval=has_interval)
+        assert made["gmr"] == [inference.interval(runs, "gmr").value]
+    assert made["gmr low"][0] < made["gmr"][0] < made["gmr high"][0]
+    assert not made["gmr low"][0] < np.mean([run["gmr"] for run in runs]) < made["gmr high"][0]
+
+
+def test_folds_have_a_mean_of_values_or_a_deviation_of_their_own() -> None:
+    folds = [report(ranks_of(seed, 9, n=30 + seed)) for seed in range(5)]
+    made = table({"A": folds}, ["mr", "gmr"])
+    heading, row, *_ = made.to_text().split("\n")
+    assert heading.endswith("deviation of folds")
+    mean = inference.interval(folds, "mr").value
+    assert f"{mean:.1f} \u00b1 {made['mr std'][0]:.1f}" in row
+    assert made["gmr"] == [inference.interval(folds, "gmr").value]
+    assert row.split()[-2:] == [f"{made['gmr'][0]:.1f}", f"{made['gmr std'][0]:.1f}"]
+    # Runs of unlike weights have a value, but no interval.
+    runs = [one(1, 9), one(3, 1, weights=[3, 1])]
+    made = table(runs, ["gmr"], allow_unlike=True)
+    logarithms = [np.log([2, 10]).mean(), np.average(np.log([4, 2]), weights=[3, 1])]
+    assert made["gmr"] == [pytest.approx(math.exp(np.mean(logarithms)))]
+
+
+def test_what_stands_below_is_the_least_with_its_model_in_any_order() -> None:
+    """Few tasks carry the mean rank of two models, fewer that of one of them."""
+    above = {"A": [0] * 286 + [5000] * 14, "B": [0] * 297 + [5000] * 3, "C": [3, 4] * 150}
+    models = {name: report(Ranks(each, [1] * 300, 9001)) for name, each in above.items()}
+    for names in itertools.permutations(models):
+        made = table({name: models[name] for name in names}, ["mr"], interval=True, against="best")
+        notes = [note for note in made.notes if note.startswith("Few units carry it")]
+        pair = " - ".join(name for name in names if name in "BC")
+        assert notes == [
+            f"Few units carry it: MR rests on about 3 of 300 tasks ({pair}).",
+            "Few units carry it: MR rests on about 3 of 300 tasks (B).",
+        ]
+    same = {"A": models["A"], "B": models["B"], "too": models["A"]}  # None is fewer than any.
+    few = "few units carry it: none of 300 tasks differs (A - too)"
+    assert few in compare(same, metric="mr").table().notes
+    sizes = {"A": one(*range(9)), "B": one(*range(7)), "C": one(*range(9))}
+    for names in itertools.permutations(sizes):
+        models = {name: sizes[name] for name in names}
+        made = table(models, ["mr"], interval=True, allow_unlike=True)
+        assert "Few units: 7 tasks (B)." in made.notes
+        nine = ", ".join(name for name in names if name != "B")
+        words = [f"9 tasks ({nine})", "7 tasks (B)"]
+        if names[0] == "B":
+            words.reverse()
+        assert f"Brackets hold 95 % intervals over {', or '.join(words)}." in made.notes
+    runs = [report(ranks_of(seed, 9)) for seed in range(3)]
+    folds = [report(ranks_of(seed, 9, n=30 + seed)) for seed in range(3)]
+    made = table({"A": runs, "B": folds}, ["mrr"], interval=True, allow_unlike=True)
+    words = "3 runs, 40 tasks by t of runs and units (A), or 3 folds by t of folds (B)"
+    assert f"Brackets hold 95 % intervals over {words}." in made.notes
+    assert "Few units: 3 folds (B)." in made.notes
 
 
 # -- intervals, groups and kinds -------------------------------------------------------------------
@@ -253,7 +364,9 @@ def test_groups_have_rows_of_all_models() -> None:
     assert {place for place in marks if place[1] == 2} == best
     holm = zip(pairs, corrected([*pairs.values()]), strict=True)
     assert daggers == {place for place, pair in holm if pair.p_holm <= 0.05}
-    assert f"over {len(pairs)} comparisons." in " ".join(made.notes)
+    tested = [pair for pair in pairs.values() if not math.isnan(pair.p_value)]
+    assert len(tested) == len(pairs) - 2  # The small group is one unit.
+    assert f"over {len(tested)} comparisons." in " ".join(made.notes)
     assert [column.title for column in made.columns[:3]] == ["kind", "model", "MRR \u2191"]
     assert made["zmr"][3:6] == [None] * 3  # no mean over groups
     assert "[nan" not in made.to_text()
@@ -350,6 +463,19 @@ def test_marks_are_those_of_all_comparisons(most: list[int], given_one: bool, le
             if holm.get(pair, 1.0) <= round(1 - level, 12):
                 marked.add((i, j))
     assert made.marks()[1] == marked
+
+
+def test_one_query_is_not_tested() -> None:
+    """A difference of one unit has no p-value; the other columns and groups are tested."""
+    models = {"a": one(0), "b": one(3)}
+    for against in ("best", "a"):
+        made = table(models, ["mr", "mrr"], against=against)
+        assert made.notes == ("No column has values that can be tested.",)
+    by = ["x", *"yyyy"]
+    models = {"a": report(one(0, 1, 2, 3, 4).ranks, by=by)}
+    models["b"] = report(one(3, 1, 3, 3, 9).ranks, by=by)
+    made = table(models, ["mr"], groups=True, against="best")
+    assert made.notes[0].endswith("by Holm's rule over 2 comparisons.")  # of all, and of y
 
 
 def test_marks_say_how_they_were_tested() -> None:

@@ -175,7 +175,9 @@ def test_intervals_stand_behind_the_values(grouped: Report) -> None:
             else:
                 interval = part.interval(full, level=0.8, unit=None)
                 assert ends == pytest.approx((interval.low, interval.high), rel=1e-9, nan_ok=True)
-    assert "Brackets hold 80 % intervals over 5 tasks." in made.notes
+    sizes = [grouped.tasks(side) for side in ("both", "head", "tail")]
+    words = "{} tasks (both), or {} tasks (head), or {} tasks (tail)".format(*sizes)
+    assert f"Brackets hold 80 % intervals over {words}." in made.notes
     assert any(note.startswith("Few units: ") for note in made.notes)
     assert "Few units" not in grouped.to_latex(interval=True)
     assert "Few units" in grouped.to_latex(interval=True, notes=True)

@@ -282,6 +282,25 @@ def test_the_audit_counts_what_lists_lack() -> None:
     assert report["recall@4"] == pytest.approx((9 + 1 / 4 + 1) / 11)
 
 
+def test_what_stands_above_an_audit_counts_the_tied_lists_of_its_findings() -> None:
+    """A query without direction is as similar to all entities, so that all ids are right."""
+    rng = np.random.default_rng(0)
+    queries = rng.standard_normal((50, 8)).astype(np.float32)
+    entities = rng.standard_normal((200, 8)).astype(np.float32)
+    ids = np.array([rng.permutation(200)[:10] for _ in queries])
+    exact = tr.topk_embeddings(queries, entities, 10, similarity="dot")
+    report = tr.evaluate_topk(queries, entities, exact.ids, exact, similarity="dot")
+    assert "\nNo task ties.\n" in str(report.audit())
+    assert "0 of them tied" in report.to_text()
+    queries[:10] = 0
+    exact = tr.topk_embeddings(queries, entities, 10, similarity="dot")
+    report = tr.evaluate_topk(queries, entities, ids, exact, similarity="dot")
+    assert report["recall@10"] == pytest.approx(0.2, abs=0.06)
+    assert findings_of(report)["tied lists"].endswith(": 10")
+    assert "\n10 of 50 lists tied.\n" in str(report.audit())
+    assert "10 of 50 lists tied, among 200 candidates" in report.to_text()
+
+
 def test_ids_from_1_on_are_said_where_the_recall_is_low() -> None:
     rng = np.random.default_rng(5)
     vectors = rng.standard_normal((150, 8))

@@ -519,6 +519,9 @@ def merge(values: Values) -> None:
                     counter.merge(part)
             ranks = counter.ranks()
     output.show_report(lambda: ranks, values, SAVED, unit=output.counted_unit(ranks))
+    if kinds[0] == "truerank.ranks" and not ranks.origins:
+        counted = f"{len(ranks):,} tasks of {len(paths)} files"
+        click.echo(f"Joined {counted}, which do not know of how many they are a part.", err=True)
 
 
 def joined_ranks(words: Sequence[tuple[str | None, str]], repeats: Any) -> tr.Ranks:

@@ -264,7 +264,7 @@ def _test_columns(
 
 
 def format_notes(pairs: Sequence[Comparison]) -> list[str]:
-    """List each note once; one on some of the pairs names them, unless it is on few units."""
+    """List each note once; one on some of the pairs names them."""
     metrics = {pair.metric for pair in pairs}
     notes = {}
     for pair in pairs:
@@ -276,25 +276,25 @@ def format_notes(pairs: Sequence[Comparison]) -> list[str]:
 def gather_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
     """List each note once; one that some of the names lack says behind it which have it.
 
-    Notes that units are few come last, the first one of each kind.
+    Of notes of one kind that units are few, the one with the fewest is listed.
 
-    >>> gather_notes({"mrr": ["few units: 9 tasks"], "mr": ["few units: 9 tasks", "long tail"]})
-    ['long tail (mr)', 'few units: 9 tasks']
+    >>> gather_notes({"a": ["few units: 40 tasks"], "b": ["few units: 9 tasks", "long tail"]})
+    ['few units: 9 tasks (b)', 'long tail (b)']
     """
     names_by_note: dict[str, list[str]] = {}
-    on_units: dict[str, str] = {}
+    listed: dict[str, str] = {}  # those on units by their kind
     for name, notes_of_name in notes.items():
-        for note in notes_of_name:
-            if note.startswith(intervals.FEW):
-                on_units.setdefault(intervals.note_kind(note), note)
-            else:
-                names_by_note.setdefault(note, []).append(name)
+        for note in dict.fromkeys(notes_of_name):
+            names_by_note.setdefault(note, []).append(name)
+            kind = intervals.note_kind(note) if note.startswith(intervals.FEW) else note
+            listed[kind] = min(listed.get(kind, note), note, key=intervals.note_numbers)
     gathered = []
-    for note, names in names_by_note.items():
+    for note in listed.values():
+        names = names_by_note[note]
         if len(names) < len(notes):
             note += f" ({', '.join(names)})"
         gathered.append(note)
-    return gathered + list(on_units.values())
+    return gathered
 
 
 # -- comparing -------------------------------------------------------------------------------------

@@ -338,6 +338,17 @@ def add_up_runs(
     return replace(first, value=first.metric_at(mean), mean=mean, tops=tops, bases=bases)
 
 
+def is_value_of_mean(key: Key) -> bool:
+    """Whether the value of several runs is that of their mean, not the mean of their values."""
+    return not key.row.is_mean and not why_no_interval(key, runs=2)
+
+
+def value_of_mean(runs: Sequence[Rankings], key: Key) -> float:
+    """Return the value that the interval of several runs has, whatever their units weigh."""
+    codes, _ = run_units(runs, UNIT, are_folds=True)
+    return add_up_runs(runs, key, codes, are_folds=True).value
+
+
 def runs_method(runs: Sequence[Rankings], *, are_folds: bool) -> str:
     """Return the name of the t interval and test of several runs; empty for one."""
     if are_folds:
@@ -538,6 +549,16 @@ def note_kind(note: str) -> str:
     'few units'
     """
     return note.partition(":")[0]
+
+
+def note_numbers(note: str) -> list[int]:
+    """Return the numbers that a note has in words of their own, in their order; "none" is 0.
+
+    >>> note_numbers("few units carry it: hits@10 rests on about 7 of 20,000 tasks")
+    [7, 20000]
+    """
+    words = note.replace(",", "").replace("none", "0").split()
+    return [int(word) for word in words if word.isdecimal()]
 
 
 def note_on_sides(ranks: Ranks, unit: LabelsLike | None, key: Key) -> tuple[str, ...]:

@@ -204,7 +204,7 @@ def _query_lines(report: Report) -> list[str]:
     sizes = _query_sizes(report)
     if not summary.tasks:
         return [sizes]
-    tied = f"{summary.tied_tasks:,} of them tied"
+    tied = _describe_tied_lists(report) or f"{summary.tied_tasks:,} of them tied"
     if protocol.ties:
         tied = f"ties {protocol.ties}"
     lines = [f"{sizes}, {tied}"]
@@ -366,7 +366,7 @@ def audit_report(report: Report, names: Sequence[str]) -> Findings:
 
 
 def _tie_lines(report: Report) -> list[str]:
-    """Say how many tasks are tied, that none is, or that it is not known; nothing of no tasks."""
+    """Say how many tasks or lists are tied, that none is, or that it is not known."""
     summary = report.summary
     if summary.tied_tasks:
         return [
@@ -379,8 +379,14 @@ def _tie_lines(report: Report) -> list[str]:
     if not summary.tasks:
         return []
     if report.protocol.lists is not None:  # The kinds may differ by misses.
-        return ["No task ties."]
+        return [f"{_describe_tied_lists(report) or 'No task ties'}."]
     return ["No task ties: all kinds of rank agree."]
+
+
+def _describe_tied_lists(report: Report) -> str:
+    """Say how many lists of an index are tied, by scores that ranks made of hits do not have."""
+    tied = sum(each.count for each in report._task_findings if each.name == "tied lists")
+    return f"{tied:,} of {format_count(report.tasks(), 'list')} tied" if tied else ""
 
 
 def graded_findings(

@@ -16,9 +16,10 @@ from ..inference.comparing import (
     format_notes,
     why_incomparable,
 )
-from ..inference.intervals import APART, error_rate, note_kind
+from ..inference.intervals import APART, error_rate, is_value_of_mean, note_kind
 from ..inference.pairing import (
     align_models,
+    align_runs,
     describe_missing_lists,
     read_models,
     refuse_parts,
@@ -80,8 +81,10 @@ def table(
     Parameters
     ----------
     reports : mapping of name to Report or to several Reports
-        Several Reports of one model (folds, seeds) give their mean and sample standard deviation.
-        All may be reports of retrieval, with their keys. Reports without a name are of one model.
+        Several Reports of one model (folds, seeds) give their mean and sample standard deviation;
+        of a function of a mean, such as gmr, the value of `interval`, that of the mean over runs,
+        with the deviation of their values in a column of its own. All may be reports of retrieval,
+        with their keys. Reports without a name are of one model.
     metrics : str or iterable of str, optional
         The columns: keys of reports, with side and kind if needed, or "all". Default: mr, mrr,
         hits@1, hits@3, hits@10 and amri.
@@ -101,7 +104,8 @@ def table(
     interval : bool
         Whether the confidence interval of each value stands behind it, in brackets; for programs it
         has columns of its own: ``mrr low``, ``mrr high``. For several runs it is that of their
-        mean, in place of the deviation.
+        mean, in place of the deviation. Notes name the model with the fewest units, and say which
+        models have which units and methods where these are unlike.
     groups : bool
         Whether each group has rows of all models, the largest group first, below those of all tasks
         and of macro averages: ``table({"A": report(ranks, by="relation"), ...}, groups=True)``.
@@ -153,8 +157,9 @@ def table(
         expected = "the name of a label, as groups have rows"
         raise InputTypeError("unit", expected=expected, got=type(unit).__name__)
     has_macro = has_groups or any(key.macro for key in keys.values())
-    is_repeated = any(len(runs) > 1 for runs in models.values())
-    lines = _model_lines(models, keys, _read_kinds(models, keys, kinds), has_groups, is_repeated)
+    repeats = [[run.model for run in runs] for runs in models.values() if len(runs) > 1]
+    are_folds = all(align_runs(runs) is None for runs in repeats)
+    lines = _model_lines(models, keys, _read_kinds(models, keys, kinds), has_groups, bool(repeats))
     reasons = _reasons_unlike(models, has_macro, allow_unlike)
     notes_below = [f"{reason}." for reason in reasons]
     notes_below += _doubts(models, keys.values())
@@ -165,9 +170,8 @@ def table(
         notes_below += notes_of_tests
     if flag("interval", interval):
         notes_below += add_intervals(lines, unit, confidence(level))
-    elif is_repeated:
-        numbers = sorted({f"{len(runs)} runs" for runs in models.values() if len(runs) > 1})
-        notes_below.append(f"± is the standard deviation of {' or '.join(numbers)}.")
+    elif repeats:
+        notes_below.append(_note_on_deviations(models, keys.values()))
     first = next(iter(models.values()))[0]
     plain_kind = first.grammar.default_kind if kinds is not None and is_auto(kinds) else None
     plain_labels: dict[Column, str | None] = {}
@@ -180,13 +184,14 @@ def table(
         lines,
         keys,
         plain_labels,
-        [Column("runs", hidden=True)] if is_repeated else [],
+        [Column("runs", hidden=True)] if repeats else [],
         layout=Layout(differing=differing, comparable=list(map(_part, lines))),
         notes=dict.fromkeys(notes_below),
         percent=percent,
         digits=digits,
         plain_kind=plain_kind,
         is_ranked=not reasons,
+        deviation=f"deviation of {'folds' if are_folds else 'runs'}",
     )
     return models_table.table(notes=notes)
 
@@ -403,6 +408,8 @@ def _compare_lines(
         if reference not in (BEST, *pair):
             continue
         for comparison in compare_pair(models, pair, tested_keys, **options):
+            if math.isnan(comparison.p_value):  # One unit says nothing about others.
+                continue
             marks = set()
             for column, (key, model) in references.items():
                 if key == tested_keys[comparison.metric] and model in pair:
@@ -476,6 +483,13 @@ def _why_unlike(a: Report, b: Report, names: tuple[str, str], macro: bool) -> st
         missing = describe_missing_lists(*pair, names)
         unlike += [f"lists: {name} {description}" for name, description in missing.items()]
     return f"cannot be compared with {names[0]}: {'; '.join(unlike)}" if unlike else ""
+
+
+def _note_on_deviations(models: Models, keys: Iterable[Key]) -> str:
+    """Say of how many runs the deviations behind values are, or those in columns of their own."""
+    numbers = sorted({f"{len(runs)} runs" for runs in models.values() if len(runs) > 1})
+    sign = "Deviation" if all(map(is_value_of_mean, keys)) else "±"
+    return f"{sign} is the standard deviation of {' or '.join(numbers)}."
 
 
 def _doubts(models: Models, shown_keys: Collection[Key]) -> Iterator[str]:

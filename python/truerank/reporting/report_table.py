@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
     from .reports import Report
 
-    # The name of its group, or "", the number of its runs, and itself.
-    IntervalOfGroup: TypeAlias = tuple[str, int, Interval]
+    # Its model or side, its group, or "", the number of its runs, and itself.
+    IntervalOfRow: TypeAlias = tuple[str, str, int, Interval]
 
 JSON_FORMAT = 1
 JSON_KINDS = {"task": "truerank.report", "query": "truerank.retrieval"}
@@ -315,8 +315,9 @@ def make_lines(
 ) -> Lines:
     """Make the line of all tasks of a model, or the lines of some groups.
 
-    The values are those of the first run, or means over runs with their deviations. Labels say what
-    the lines are of: "average", "group", "kind" and perhaps "side" and more.
+    The values are those of the first run, or of several those that `interval` has, else means over
+    runs; with their deviations. Labels say what the lines are of: "average", "group", "kind" and
+    perhaps "side" and more.
     """
     first = reports[0]
     side = labels.get("side", "")
@@ -338,6 +339,8 @@ def make_lines(
             pairs = [_mean_and_deviation(values) for values in zip(*values_of_runs, strict=True)]
             cells[name] = [mean for mean, _ in pairs]
             cells[f"{name} {DEVIATION}"] = [deviation for _, deviation in pairs]
+        if len(reports) > 1 and key is not None and inference.intervals.is_value_of_mean(key):
+            cells[name] = [inference.intervals.value_of_mean([run.model for run in reports], key)]
     return Lines(cells, keys_of_lines, reports, groups)
 
 
@@ -383,12 +386,14 @@ def lay_out(
     digits: int = DIGITS,
     plain_kind: str | None = None,
     is_ranked: bool = False,
+    deviation: str = "",
 ) -> Table:
     """Lay out the lines of reports as a table: columns of labels, of whole numbers, of metrics.
 
     The columns of labels come with the label that goes without saying, if any does: a column is
     hidden where all rows have it. With a plain kind, rows of other kinds are shown only where they
-    move a printed value. The best numbers are marked if models are ranked.
+    move a printed value. The best numbers are marked if models are ranked. `deviation` is
+    the heading of deviations that have a column of their own.
     """
     flag("percent", percent)
     cells: dict[str, list[Any]] = defaultdict(list)
@@ -397,7 +402,7 @@ def lay_out(
             cells[name] += column_cells
     metrics = []
     for name, key in keys.items():
-        metrics += metric_columns(name, key, cells, percent=percent, is_ranked=is_ranked)
+        metrics += metric_columns(name, key, cells, deviation, percent=percent, is_ranked=is_ranked)
     rows: Sequence[int] = range(len(cells["average"]))
     if plain_kind is not None:
         rows = _rows_that_move(cells, metrics, plain_kind, digits)
@@ -433,11 +438,12 @@ def _rows_that_move(
 
 
 def metric_columns(
-    name: str, key: Key, cells: Mapping[str, list[Any]], *, percent: bool, is_ranked: bool
+    name: str, key: Key, cells: Mapping[str, Any], deviation: str, *, percent: bool, is_ranked: bool
 ) -> list[Column]:
     """Return the column of a key, and those of its bounds and deviation, if there are any.
 
-    People read the bounds behind the values or, without any, the deviation.
+    People read the bounds behind the values or, without any, the deviation: in a column of its own
+    where the values are no means over runs, which it would be around.
     """
     decimals = key.decimals
     mark = ""
@@ -451,13 +457,19 @@ def metric_columns(
     names_of_bounds = [f"{name} {bound}" for bound in BOUNDS]
     name_of_deviation = f"{name} {DEVIATION}"
     hidden_names = [each for each in (*names_of_bounds, name_of_deviation) if each in cells]
+    has_own_column = False
+    if hidden_names == [name_of_deviation]:  # Tables without runs do without statistics.
+        has_own_column = inference.intervals.is_value_of_mean(key)
     behind: list[tuple[Any, ...]] | None = None
-    if hidden_names:
-        has_bounds = names_of_bounds[0] in cells
-        names_behind = names_of_bounds if has_bounds else [name_of_deviation]
+    if hidden_names and not has_own_column:
+        names_behind = hidden_names[: len(BOUNDS)]  # or the deviation
         behind = list(zip(*(cells[each] for each in names_behind), strict=True))
     column = Column(name, key.heading, decimals, mark, better, shown=shown, behind=behind)
-    return [column, *(Column(each, hidden=True) for each in hidden_names)]
+    columns = [column]
+    for each in hidden_names:
+        known = [NO_VALUE if cell != cell else cell for cell in cells[each]]  # nan of a single run
+        columns.append(Column(each, deviation, decimals, hidden=not has_own_column, shown=known))
+    return columns
 
 
 def _moves(column: Column, cells: Sequence[Any], rows: tuple[int, int], digits: int) -> bool:
@@ -491,9 +503,10 @@ def add_intervals(
         for name, bound in itertools.product(line.keys, BOUNDS):
             line.cells[f"{name} {bound}"] = [None] * len(line.cells["group"])
     rows = [(line, row) for line in lines for row in range(len(line.cells["group"]))]
-    intervals: list[IntervalOfGroup] = []
+    intervals: list[IntervalOfRow] = []
     for line, row in rows[:most]:
         reports, units = _tasks_of_row(line, row, unit)
+        names = line.cells.get("model", line.cells.get("side", line.cells["average"]))
         group = line.cells["group"][row] if line.cells["average"][row] == GROUP else ""
         for name, key in line.keys.items():
             if key is None or math.isnan(line.cells[name][row]):
@@ -504,7 +517,7 @@ def add_intervals(
             interval = inference.interval(reports, key.title, unit=units, level=level)
             line.cells[f"{name} low"][row] = interval.low
             line.cells[f"{name} high"][row] = interval.high
-            intervals.append((group, len(reports), interval))
+            intervals.append((names[row], group, len(reports), interval))
     return [*_describe_brackets(intervals, level), *_notes_on_intervals(intervals)]
 
 
@@ -524,34 +537,35 @@ def _tasks_of_row(
     return [group], units[is_in_group]
 
 
-def _describe_brackets(intervals: Iterable[IntervalOfGroup], level: float) -> Iterator[str]:
-    """Say over how many units intervals are: the first one of each number of runs."""
-    units_by_runs: dict[int, str] = {}
-    for _, runs, interval in intervals:
-        if interval.method != "none" and runs not in units_by_runs:
+def _describe_brackets(intervals: Iterable[IntervalOfRow], level: float) -> Iterator[str]:
+    """Say over how many units intervals of all tasks are, and of which models if not of all."""
+    units_by_name: dict[str, list[str]] = {}
+    for name, group, runs, interval in intervals:
+        if interval.method != "none" and not group:
             units = format_count(interval.units, interval.unit)
             if runs > 1:
-                units += f" ({interval.method})"
+                units += f" by {interval.method}"
             if runs > 1 and interval.unit != inference.intervals.FOLD:
                 units = f"{runs} runs, {units}"
-            units_by_runs[runs] = units
-    if units_by_runs:
-        units = ", or ".join(units_by_runs.values())
+            units_by_name.setdefault(name, []).append(units)
+    if units_by_name:
+        units = ", or ".join(inference.comparing.gather_notes(units_by_name))
         yield f"Brackets hold {100 * level:g} % intervals over {units}."
 
 
-def _notes_on_intervals(intervals: Iterable[IntervalOfGroup]) -> Iterator[str]:
+def _notes_on_intervals(intervals: Iterable[IntervalOfRow]) -> Iterator[str]:
     """Say once of each kind of note what limits trust, and then in which of the groups it does."""
-    note_by_kind: dict[str, str] = {}
+    notes_by_name: dict[str, list[str]] = {}
     groups_by_kind: dict[str, list[str]] = {}
-    for group, _, interval in intervals:
+    for name, group, _, interval in intervals:
+        notes = notes_by_name.setdefault(name, [])
         for note in interval.notes:
             kind = inference.intervals.note_kind(note)
             if group and kind != inference.intervals.APART:
                 groups_by_kind.setdefault(kind, []).append(group)
             else:
-                note_by_kind.setdefault(kind, note)
-    yield from map(sentence, note_by_kind.values())
+                notes.append(note)
+    yield from map(sentence, inference.comparing.gather_notes(notes_by_name))
     for kind, groups_of_kind in groups_by_kind.items():
         groups = list(dict.fromkeys(groups_of_kind))
         names = ", ".join(groups[:GROUPS_NAMED])
