@@ -5,13 +5,14 @@
 Units are drawn from four laws that are hard for t, from the ranks of published models of Kinships,
 and from the sixty laws of drawn_laws.py; the true value of a metric is that of all of them, or of a
 large sample. Tests are held against scipy, and asked how often they reject where models, and their
-runs, are equal. DATA_FOLDER has kinships/. It makes the tables of calibration.md, in about ten
-minutes.
+runs, are equal; gates, what they say of pairs of models. DATA_FOLDER has kinships/. It makes the
+tables of calibration.md, in about twenty minutes.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,9 @@ from pages import arguments, fill_page, machine, markdown_table
 
 import truerank as tr
 from truerank.inference import interval
-from truerank.inference.intervals import FEW, paired_test
+from truerank.inference.comparing import NO_WORSE, UNDECIDED, WORSE, gate
+from truerank.inference.intervals import FEW, paired_test, wilson
+from truerank.metrics.contributions import mean_and_influences
 
 CANDIDATES = 5000
 UNITS = (20, 50, 100, 200, 500, 1000, 3000)
@@ -48,6 +51,48 @@ LAWS: dict[str, Law] = {
     "strong": lambda rng, n: mixed(rng, 0.015, rng.integers(1, 5001, n), rng.integers(1, 11, n)),
     "log-normal": log_normal,
     "two kinds": lambda rng, n: mixed(rng, 0.7, rng.integers(1, 10, n), log_normal(rng, n)),
+}
+
+
+def pareto(exponent: float) -> Law:
+    return lambda rng, n: np.ceil(1 + rng.pareto(exponent, n)).clip(1, CANDIDATES)
+
+
+def rare(rng: np.random.Generator, n: int) -> Array:
+    return mixed(rng, 0.01, rng.integers(1, 5001, n), rng.integers(1, 11, n))
+
+
+# Their tails are so rare that a sample may have none of it, and no note.
+QUIET_LAWS: dict[tuple[str, str], Law] = {
+    ("Pareto 2", "mr"): pareto(2),
+    ("Pareto 1.6", "ratio.mr"): pareto(1.6),
+    ("1 % uniform to 5,000", "mr"): rare,
+}
+
+
+def pairs_alike(share: float) -> Callable[[np.random.Generator, int], tuple[Array, Array]]:
+    """Draw hits of pairs of tasks, and weights: both are hits or misses in a share of the pairs."""
+
+    def draw(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+        first = rng.random(n) < 0.5
+        are_alike = rng.random(n) < share
+        return np.column_stack([first, first == are_alike]), np.ones(n)
+
+    return draw
+
+
+def weighed_hits(share: float) -> Callable[[np.random.Generator, int], tuple[Array, Array]]:
+    return lambda rng, n: (rng.random((n, 1)) < share, rng.lognormal(0, 1.5, n))
+
+
+# The true share of hits, and how hits of units and their weights are drawn.
+SHARES = {
+    "pairs, one of two hit": (0.5, pairs_alike(0.0)),
+    "pairs, one of two hit in 98 %": (0.5, pairs_alike(0.02)),
+    "pairs, one of two hit in 60 %": (0.5, pairs_alike(0.4)),
+    "1 % hit, weights": (0.01, weighed_hits(0.01)),
+    "50 % hit, weights": (0.5, weighed_hits(0.5)),
+    "99 % hit, weights": (0.99, weighed_hits(0.99)),
 }
 
 
@@ -104,6 +149,43 @@ def tables_of_laws(cells: dict[tuple[str, str, int], Array], samples: int) -> tu
                     worst = min(worst, (float(quiet.mean()), f"{metric}, {law}, {units:,} units"))
     names = ["law", "metric", *(f"{units:,}" for units in UNITS)]
     return short, markdown_table(names, rows, 2), f"{100 * worst[0]:.1f} %, {worst[1]}"
+
+
+def table_of_quiet_laws(samples: int) -> str:
+    """What samples without a note cover of laws whose tail they may lack."""
+    rows = []
+    for (name, metric), draw in QUIET_LAWS.items():
+        rng = np.random.default_rng(4)
+        truth = tr.report(ranks_of(draw(rng, 2_000_000)))[metric]
+        for units in (200, 1000, 3000, 10_000):
+            drawn = (ranks_of(draw(rng, units)) for _ in range(samples))
+            held, has_note = np.array([covered(ranks, metric, truth) for ranks in drawn]).T
+            shares = [percent(held), percent(~has_note), percent(held[~has_note])]
+            rows.append([name, metric, f"{units:,}", *shares])
+    heading = "law | metric | units | covered | samples without a note | covered of these"
+    return markdown_table(heading, rows, 2)
+
+
+def table_of_trials(samples: int = 2000) -> str:
+    """Wilson's intervals with their cap of trials, and without it."""
+    rows = []
+    for words, (truth, draw) in SHARES.items():
+        for units in (250, 1000):
+            rng = np.random.default_rng(5)
+            outcomes = []
+            for _ in range(samples):
+                hits, weights = draw(rng, units)
+                share, influences = mean_and_influences(hits.mean(axis=1) * weights, weights)
+                cap = hits.shape[1] * weights.sum() ** 2 / np.square(weights).sum()
+                outcome = []
+                for most in (cap, math.inf):
+                    low, high = wilson(share, influences, 0.95, most)
+                    outcome += [low <= truth <= high, high - low]
+                outcomes.append(outcome)
+            held, width, held_without, width_without = np.array(outcomes).T
+            row = [words, f"{units:,}", percent(held), f"{width.mean():.3f}"]
+            rows.append([*row, percent(held_without), f"{width_without.mean():.3f}"])
+    return markdown_table("law | units | covered | width | without the cap | width", rows)
 
 
 def table_of_kinships(data: Path, samples: int) -> str:
@@ -178,24 +260,33 @@ def all_samples(units: int, share: float, losing: float) -> Iterator[tuple[float
 
 
 def table_of_errors() -> str:
-    """The most that equal models are rejected, and that a loss of the margin passes a gate."""
+    """The most that equal models are rejected, and that a loss of the margin passes a gate.
+
+    It passes in samples in which some units differ, and in those where none does.
+    """
     rows = []
-    for units in (30, 60, 120, 250, 500, 1000, 2000):
-        rejected = passed = 0.0
+    for units in (30, 60, 100, 200, 500, 1000, 2000):
+        rejected = passed = unseen = 0.0
         for share in (0.01, 0.03, 0.1, 0.2, 0.5):
             for losing in (0.5, 0.7, 0.95, 1.0):
                 margin = share * (2 * losing - 1)
-                wrong = 0.0
+                wrong = nothing = 0.0
                 for chance, apart in all_samples(units, share, losing):
                     p, low, _, _ = paired_test(apart, np.ones(units), 0.95, most=1.0)
-                    is_no_worse = low >= -margin and apart.any()
-                    wrong += chance * (is_no_worse if losing > 0.5 else p <= 0.05)
-                if losing > 0.5:
-                    passed = max(passed, wrong)
-                else:
+                    is_wrong = p <= 0.05 if losing == 0.5 else low >= -margin
+                    if not apart.any():
+                        nothing += chance
+                    elif is_wrong:
+                        wrong += chance
+                if losing == 0.5:
                     rejected = max(rejected, wrong)
-        rows.append([f"{units:,}", f"{100 * rejected:.1f} %", f"{100 * passed:.1f} %"])
-    return markdown_table("units | equal models rejected | loss of the margin passes", rows)
+                else:
+                    passed = max(passed, wrong)
+                    unseen = max(unseen, nothing)
+        shares = [f"{100 * share:.1f} %" for share in (rejected, passed, unseen)]
+        rows.append([f"{units:,}", *shares])
+    heading = "units | equal models rejected | loss passes, some differ | nothing differs"
+    return markdown_table(heading, rows)
 
 
 def beside_scipy(problems: int = 1000) -> str:
@@ -227,26 +318,79 @@ def beside_scipy(problems: int = 1000) -> str:
     )
 
 
+def logs_of_runs(rng: np.random.Generator, logs: Array, runs: int, seeds: float) -> Array:
+    """Add what seeds and units within them add to the logarithms of ranks; a row is a run."""
+    return logs + seeds * rng.normal(size=(runs, 1)) + 0.3 * rng.normal(size=(runs, len(logs)))
+
+
+def ranks_of_logs(logs: Array) -> Array:
+    return np.ceil(np.exp(logs)).clip(1, CANDIDATES)
+
+
+def coverage_of_runs(problems: int = 1000) -> str:
+    """How often intervals of several runs hold the mean over all runs and units."""
+    rows = []
+    for seeds in (0.05, 0.1, 0.2, 0.4):
+        rng = np.random.default_rng(6)
+        every = rng.normal(2.5, math.sqrt(1 + seeds**2 + 0.3**2), 4_000_000)
+        whole = tr.report(ranks_of(ranks_of_logs(every)))
+        for runs in (2, 3, 5, 10):
+            outcomes = []
+            for _ in range(problems):
+                logs = logs_of_runs(rng, rng.normal(2.5, 1, 400), runs, seeds)
+                model = [ranks_of(ranks_of_logs(run)) for run in logs]
+                found = [interval(model, metric) for metric in MEANS]
+                outcomes.append([x.low <= whole[x.metric] <= x.high for x in found])
+            shares = [percent(column) for column in np.array(outcomes).T]
+            rows.append([str(runs), f"{seeds:g}", *shares])
+    return markdown_table(["runs", "seeds, in logarithms of ranks", *MEANS], rows, 2)
+
+
 def rejected(problems: int = 500) -> str:
     """The share of true null hypotheses that are rejected at 5 %, of single runs and several."""
     rows = []
     rng = np.random.default_rng(3)
-    for runs, seeds in ((1, 0.0), (2, 0.1), (3, 0.1), (5, 0.1), (3, 0.4), (10, 0.1)):
-        row = [f"{runs} of each", f"{seeds:g}"]
+    alike = [(1, 0.0), (2, 0.1), (3, 0.1), (5, 0.1), (3, 0.4), (10, 0.1)]
+    cells = [(runs, runs, seeds) for runs, seeds in alike]
+    cells += [(2, 10, seeds) for seeds in (0.05, 0.1, 0.2, 0.4, 1.0)]
+    for *runs, seeds in cells:
+        row = [f"{runs[0]} and {runs[1]}", f"{seeds:g}"]
         for metric in MEANS:
             count = 0
             for _ in range(problems):
                 unit = rng.normal(2.5, 1, 100)
                 effects = rng.normal(0, 0.5, 100)
                 models = []
-                for sign in (0.5, -0.5):
-                    logs = unit + sign * effects + seeds * rng.normal(size=(runs, 1))
-                    logs = logs + 0.3 * rng.normal(size=(runs, 100))
-                    models.append([ranks_of(np.ceil(np.exp(x)).clip(1, CANDIDATES)) for x in logs])
+                for number, sign in zip(runs, (0.5, -0.5), strict=True):
+                    logs = logs_of_runs(rng, unit + sign * effects, int(number), seeds)
+                    models.append([ranks_of(ranks_of_logs(run)) for run in logs])
                 count += tr.compare(*models, metric).p_value <= 0.05
             row.append(f"{100 * count / problems:.1f} %")
         rows.append(row)
     return markdown_table(["runs", "seeds, in logarithms of ranks", *MEANS], rows, 2)
+
+
+def seen_by_gates(pairs: int = 2158) -> str:
+    """Percent of pairs of models that a gate finds worse, undecided, no worse, by nDCG@10.
+
+    A shift of the logarithms of the new model's ranks makes the true loss.
+    """
+    rows = []
+    for loss, shift in {"0": 0.0, ".02": 0.09, ".05": 0.223, ".10": 0.443}.items():
+        row = [loss]
+        for queries in (50, 200, 1000):
+            found: Counter[str] = Counter()
+            for seed in range(10_000, 10_000 + pairs):
+                rng = np.random.default_rng(seed)
+                logs = rng.normal(1.0, 1.5, queries) + 0.5 * rng.normal(size=(2, queries))
+                logs[0] += shift
+                new, base = np.exp(logs).clip(1, 999).astype(int)
+                _, verdicts, _ = gate(ranks_of(base), ranks_of(new), ["ndcg@10"], 0.02)
+                for verdict in (WORSE, UNDECIDED, NO_WORSE):
+                    found[verdict] += verdicts["ndcg@10"].startswith(verdict)
+            row.append(", ".join(f"{100 * count / pairs:.1f}" for count in found.values()))
+        rows.append(row)
+    return markdown_table("true loss | 50 queries | 200 | 1,000", rows)
 
 
 def main(data_folder: Path, samples: int) -> None:
@@ -254,8 +398,9 @@ def main(data_folder: Path, samples: int) -> None:
     facts = f"{machine()}. {samples} samples of each size; the least coverage of t without a note: "
     facts += f"{least}. Tests: {beside_scipy()}."
     page = Path(__file__).with_suffix(".md")
-    tables = [short, long, table_of_kinships(data_folder, samples)]
-    tables += [*tables_of_drawn_laws(samples), table_of_errors(), rejected()]
+    tables = [short, long, table_of_quiet_laws(5 * samples), table_of_trials()]
+    tables += [table_of_kinships(data_folder, samples), *tables_of_drawn_laws(samples)]
+    tables += [table_of_errors(), coverage_of_runs(), rejected(), seen_by_gates()]
     fill_page(page, page.parent, tables, facts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +12,11 @@ import scipy.stats
 
 import truerank as tr
 from inference.test_intervals import of_ranks
+from support.environment import ROOT
 from support.example_ranks import query_report
 from truerank.inference import interval
-from truerank.inference.intervals import paired_test
+from truerank.inference.intervals import paired_test, wilson
+from truerank.metrics.contributions import mean_and_influences
 
 pytestmark = pytest.mark.python_only
 
@@ -141,6 +144,49 @@ def test_ends_are_not_cut_to_the_best_of_these_tasks(
     found = interval(ranks, key)
     assert found.method == "t"
     assert (found.low, found.high) == pytest.approx((low, high), rel=4e-4)
+
+
+UNITS_PAGE = ROOT / "docs" / "units.md"
+STUDY = ROOT / "bench" / "studies" / "calibration.md"
+
+
+@pytest.mark.skipif(not UNITS_PAGE.is_file(), reason="no pages beside these tests")
+def test_the_page_has_the_worst_that_was_measured_without_a_note() -> None:
+    """Of each law that is named: of the sizes of which at least 1 % of samples have no note."""
+    cells = r"(mr|ratio\.mr) \| ([0-9,]+) \| (?:[0-9.]+ % \| )?([0-9.]+) % \| ([0-9.]+) % \|$"
+    worst: dict[str, tuple[float, list[str]]] = {}
+    text = STUDY.read_text(encoding="utf-8")
+    for law, *row in re.findall(rf"^\| (Pareto .*|1 % .*) \| {cells}", text, re.MULTILINE):
+        if float(row[2]) >= 1:
+            worst[law] = min((float(row[3]), row), worst.get(law, (100.0, [])))
+    text = UNITS_PAGE.read_text(encoding="utf-8")
+    named = re.findall(rf"^\| [^|]+ \| {cells}", text, re.MULTILINE)
+    assert len(named) == 3
+    assert sorted(map(list, named)) == sorted(row for _, row in worst.values())
+
+
+def test_wilson_needs_its_cap_where_weights_differ() -> None:
+    """Without it 70 % of samples of 250 units cover, where one in a hundred is hit."""
+    rng = np.random.default_rng(0)
+    covered = np.zeros(2)
+    for _ in range(400):
+        weights = rng.lognormal(0, 1.5, 250)
+        hits = rng.random(250) < 0.01
+        share, influences = mean_and_influences(hits * weights, weights)
+        cap = weights.sum() ** 2 / np.square(weights).sum()
+        for place, most in enumerate((cap, np.inf)):
+            low, high = wilson(share, influences, 0.95, most)
+            covered[place] += low <= 0.01 <= high
+    assert covered[0] >= 0.93 * 400
+    assert covered[1] <= 0.8 * 400
+    # What it costs: both tasks are hit in 24 of 250 triples, and one of two in all others.
+    ranks = np.where(np.arange(500) % 2, 1, 20)
+    ranks[:48] = 1
+    found = interval(of_ranks(ranks, unit=np.arange(500) // 2), "hits@10")
+    assert (found.low, found.high) == pytest.approx((0.504, 0.591), abs=5e-4)
+    shares = np.where(np.arange(250) < 24, 1, 0.5)
+    bounds = wilson(shares.mean(), (shares - shares.mean()) / 250, 0.95, np.inf)
+    assert bounds == pytest.approx((0.530, 0.566), abs=5e-4)
 
 
 def test_trials_are_no_more_than_the_weights_of_tasks_allow() -> None:

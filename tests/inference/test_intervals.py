@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -391,7 +393,7 @@ def test_intervals_of_runs_lie_about_their_mean(key: str) -> None:
         twins = compare(reports, reports, key)
         assert twins.value_a == twins.value_b == result.value
     assert result.low < result.value < result.high
-    assert result.notes == ("few units: 50 tasks",)
+    assert result.notes == ("few units: 50 tasks", "few runs: 4")
     if key in ("mr", "hits@10"):
         ranks = np.array([run.realistic for run in runs])
         values = ranks if key == "mr" else (ranks <= 10).astype(float)
@@ -455,6 +457,61 @@ def test_folds_have_the_paired_t_over_their_values() -> None:
     perfect = [of_ranks([1] * n) for n in (30, 40, 50)]
     assert interval(perfect, "hits@1").notes == ("no interval: all 3 folds are alike",)
     assert compare(perfect, perfect, "hits@1").notes[-1] == "no interval: no fold differs"
+
+
+def test_few_runs_are_said() -> None:
+    """Intervals of two runs held the mean of all in 84 to 95 %, and no note said so."""
+    rng = np.random.default_rng(0)
+    base = rng.normal(3, 0.3, 300)
+    runs = [of_ranks(np.exp(base + rng.normal(0, 0.2, 300)).astype(int) + 1) for _ in range(12)]
+    for number, notes in ((2, ("few runs: 2",)), (4, ("few runs: 4",)), (5, ()), (1, ())):
+        assert interval(runs[:number], "mrr").notes == notes
+        assert compare(runs[:number], runs[6 : 6 + number]).notes[1:] == notes
+    # Of the side that has fewer.
+    assert compare(runs[:2], runs[2:]).notes[1:] == ("few runs: 2",)
+    assert compare(runs[:7], runs[7:10]).notes[1:] == ("few runs: 3",)
+    few = [run[:50] for run in runs[:2]]
+    assert interval(few, "mrr").notes == ("few units: 50 tasks", "few runs: 2")
+    assert interval(few[:1] * 2, "hits@10").notes[-1] == "few runs: 2"
+    # In tables, and those of comparisons, once.
+    reports = list(map(tr.report, runs))
+    models = {"A": reports[:2], "B": reports[2:4]}
+    tables = tr.table(models, ["mrr", "gmr"], interval=True), compare(models, metric=["mrr", "gmr"])
+    for table in tables:
+        assert len(re.findall("few runs: 2", table.to_text(), re.IGNORECASE)) == 1
+    assert "ew runs" not in tr.table({"A": reports[:2]}, ["mrr"]).to_text()  # It has no interval.
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("compare a-*.npz b-*.npz --metrics mrr", "few runs: 2"),
+        ("evaluate a-*.npz b-*.npz --metrics mrr --interval", "Few runs: 2."),
+        ("compare a-*.npz c-*.npz --metrics mrr", ""),
+    ],
+)
+def test_few_runs_are_said_at_the_terminal(
+    line: str,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("click")
+    from support.cli_files import run_here
+
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    base = rng.normal(3, 0.3, 300)
+    for name, number in (("a", 5), ("b", 2), ("c", 5)):
+        for seed in range(number):
+            logs = base + rng.normal(0, 0.2, 300)
+            run = of_ranks(np.exp(logs).astype(int) + 1, queries=np.arange(300))
+            run.with_labels(targets=np.arange(300)).save(f"{name}-{seed}.npz")
+    code, out, _ = run_here(capsys, *line.split())
+    assert code == 0
+    assert ("ew runs" in out) == bool(words)
+    assert words in out
 
 
 # -- units of the user's own in retrieval ----------------------------------------------------------

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import itertools
 import json
+import re
 from bisect import bisect_left
 from collections.abc import Iterable
 from pathlib import Path
@@ -623,6 +624,36 @@ def test_values_of_groups_are_paired_by_their_names() -> None:
     assert of_models[0] == of_models[1] == [0.5, 1, 1]
 
 
+@pytest.mark.parametrize("order", ["rst", "str", "trs"])
+def test_relations_of_one_triple_have_no_corrected_p(order: str) -> None:
+    """Its p is nan, beside which all corrected ones were nan or wrong, by the order of groups."""
+    rng = np.random.default_rng(0)
+    places = {"r": 60, "s": 1, "t": 60}
+    relation = np.concatenate([[name] * places[name] for name in order])
+    logs = {name: rng.normal(2, 1, size) for name, size in places.items()}
+    shifts = {"r": 0.5, "s": 2.0, "t": 0.05}
+    models = []
+    for sign in (0, 1):
+        rng = np.random.default_rng(sign)
+        of_model = {
+            name: np.exp(logs[name] + sign * shifts[name] + 0.2 * rng.normal(size=size))
+            for name, size in places.items()
+        }
+        above = np.concatenate([of_model[name] for name in order]).astype(int)
+        n = len(above)
+        models.append(tr.Ranks(above, [1] * n, 5000, queries=np.arange(n), targets=np.arange(n)))
+    replaced = ("np.arange(n) % 3", "labels")
+    a, b = models
+    found = run_recipe("compare.md", "relation = np", replaced, n=n, labels=relation, a=a, b=b)
+    corrected = {name: holm for name, *_, holm in found["rows"]}
+    p = {name: pair.p_value for name, pair in found["pairs"].items()}
+    assert p["r"] < p["t"]
+    assert np.isnan([p["s"], corrected["s"]]).all()  # One is not counted: there are two tests.
+    assert corrected["r"] == 2 * p["r"]
+    assert corrected["t"] == max(2 * p["r"], p["t"])
+    assert list(corrected) == list(p)
+
+
 # -- nearest references ----------------------------------------------------------------------------
 
 
@@ -953,6 +984,29 @@ def test_the_value_of_a_random_order() -> None:
         for query in right
     ]
     np.testing.assert_allclose(report.per_query("map"), means, rtol=1e-12)
+
+
+def test_metrics_of_a_random_order() -> None:
+    """The page names those whose value is not that of equal scores: median, and err has none."""
+    page = (ROOT / "docs" / "answer-metrics.md").read_text(encoding="utf-8")
+    keys = re.findall(r"^\| (`.+?) \|", page, re.MULTILINE)
+    metrics = {name for key in keys for name in re.findall("`([^`]+)`", key)}
+    assert len(metrics) >= 20
+    grades = {0: {0: 2, 3: 1}, 1: {1: 1}, 2: {2: 3, 4: 1, 0: 1}}
+    task = retrieval.Task(grades, entities=5)
+    constant = task.evaluate_scores(np.zeros((3, 5)))
+    orders = [np.tile(order, (3, 1)) for order in itertools.permutations(np.arange(5.0))]
+    reports = list(map(task.evaluate_scores, orders))
+    unlike = set()
+    for metric in metrics:
+        key = metric.replace("@k", "@2").replace(":n", ":2").replace(":p", ":0.8")
+        if metric == "err@k":
+            with pytest.raises(KeyError, match="no closed form over ties"):
+                constant[key]
+        elif constant[key] != pytest.approx(np.mean([report[key] for report in reports])):
+            unlike.add(metric)
+    assert unlike == {"median"}
+    assert "all metrics but `median` and `err@k`" in " ".join(page.split())
 
 
 def test_one_drawn_image_of_each_person() -> None:

@@ -308,11 +308,11 @@ def compare_files(values: Values) -> None:
     With --margin, as for a pull request, the first file is base, the second the new model: the
     table has new minus base, and a last line for each metric says whether it is "worse" (the
     interval is below 0, by Holm's method over the metrics, and the difference below -margin), "no
-    worse" (the interval begins at -margin or above, or nothing differs), or "undecided", and with
-    how many queries two equal models would mostly pass. Below it stand the queries that lost most;
-    --by query lists all. In other forms than text verdicts are a column. The exit code is 3 if the
-    new model is worse by one metric, else 1 if a metric is refused, else 0; 1 and 2 are errors,
-    too.
+    worse" (the interval begins at -margin or above, or nothing differs, with the loss that could be
+    unseen), or "undecided", and with how many queries two equal models would mostly pass. Below it
+    stand the queries that lost most; --by query lists all. In other forms than text verdicts are a
+    column. The exit code is 3 if the new model is worse by one metric, else 1 if a metric is
+    refused, else 0; 1 and 2 are errors, too.
 
     Each file is a model of one run. A pattern in quotes ("transe-*.npz") is a model of several
     runs, such as seeds, whose variance is added; all models then have several.

@@ -108,7 +108,7 @@ class Comparison:
         "difference", or "ratio" for gmr.
     notes : tuple of str
         What is unlike; how the tasks were matched, where labels cannot tell; how deep lists are;
-        that few units carry the result, or why there is no interval.
+        that units or runs are few, or few units carry the result; why there is no interval.
     name_a, name_b : str
     runs_a, runs_b : int
         The number of runs of each model; values are the means over them.
@@ -276,7 +276,7 @@ def format_notes(pairs: Sequence[Comparison]) -> list[str]:
 def gather_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
     """List each note once; one that some of the names lack says behind it which have it.
 
-    Of notes of one kind that units are few, the one with the fewest is listed.
+    Of notes of one kind that units or runs are few, the one with the fewest is listed.
 
     >>> gather_notes({"a": ["few units: 40 tasks"], "b": ["few units: 9 tasks", "long tail"]})
     ['few units: 9 tasks (b)', 'long tail (b)']
@@ -585,6 +585,7 @@ def _compare_sums(
         else:
             p_value, low, high = intervals.t_test([a.tops, b.tops], a.bases, level)
             notes = intervals.note_on(metric, unit, influences, a.bases)
+            notes += intervals.note_on_runs(min(len(a.tops), len(b.tops)))
         if math.isnan(low):
             notes = (f"no interval: {why_no_bounds(wins + losses, number, unit)}",)
         else:  # Bounds are within the range of the metric.
@@ -639,15 +640,15 @@ def note_on_difference(
     counted = format_count(len(apart), unit)
     notes = []
     if len(apart) < intervals.FEW_UNITS:
-        notes.append(f"{intervals.FEW}: {counted}")
+        notes.append(f"{intervals.FEW} units: {counted}")
     if is_few and not apart.any():
-        notes.append(f"{intervals.FEW} carry it: none of {counted} differs")
+        notes.append(f"{intervals.FEW} units carry it: none of {counted} differs")
     elif is_few and not influences.any():
-        notes.append(f"{intervals.FEW} carry it: all {counted} differ by the same amount")
+        notes.append(f"{intervals.FEW} units carry it: all {counted} differ by the same amount")
     elif is_few:
         carriers = intervals.count_carriers(np.square(influences))
         notes.append(
-            f"{intervals.FEW} carry it: {metric} rests on about {carriers:.0f} of {counted}"
+            f"{intervals.FEW} units carry it: {metric} rests on about {carriers:.0f} of {counted}"
         )
     return tuple(notes)
 
@@ -745,8 +746,9 @@ def judge(pair: Comparison, margin: float, heaviest: float = 1.0) -> str:
 
     It is worse where a is below b by more than the margin, and the p-value, corrected if there are
     several, rejects that the two are equal. It is no worse where nothing differs, or the lower
-    bound of the difference is no further below 0 than the margin. The metric is between 0 and 1,
-    and more is better; `heaviest` is the weight of the heaviest unit, beside a mean of 1.
+    bound of the difference is no further below 0 than the margin. Where nothing differs, this bound
+    is said. The metric is between 0 and 1, and more is better; `heaviest` is the weight of the
+    heaviest unit, beside a mean of 1.
     """
     if math.isnan(pair.estimate):
         return f"{UNDECIDED}: {pair.metric} has no value"
@@ -756,7 +758,11 @@ def judge(pair: Comparison, margin: float, heaviest: float = 1.0) -> str:
     if is_below_margin and p_value <= alpha:
         return WORSE
     differing = pair.wins + pair.losses
-    if not differing or round(pair.low + margin, 12) >= 0:
+    if not differing:
+        unseen = 1.0 if math.isnan(pair.low) else -pair.low  # One unit says nothing about others.
+        loss = f"{unseen:.{pair.printed_decimals()}f}"
+        return f"{NO_WORSE} (nothing differs; a loss of up to {loss} could be unseen)"
+    if round(pair.low + margin, 12) >= 0:
         return NO_WORSE
     if math.isnan(pair.low):
         return f"{UNDECIDED}: {why_no_bounds(differing, pair.units, pair.unit)}"

@@ -54,11 +54,12 @@ FOLD = "fold"
 # bench/studies/calibration.md.
 FEW_UNITS = 200
 FEW_CARRIERS = 30
+FEW_RUNS = 5
 # Three more units are counted where few carry a difference: of n units of which none is seen to
 # differ, less than 3 / n do, at 95 %. Where a metric has no range, 20 seen show its size.
 MORE_UNITS = 3
 ENOUGH_SEEN = 20
-FEW = "few units"  # So the note begins.
+FEW = "few"  # So the note begins.
 APART = "heads and tails of one fact are counted apart, without a label unit"  # another note
 
 
@@ -85,8 +86,8 @@ class Interval:
         What a unit is: "triple", "pair", "query" or "task"; "relation" or another label; "unit" for
         units of your own, "group" for labels without a name, and "fold" for runs over folds.
     notes : tuple of str
-        That fewer than 200 units, or a few of them, carry the result; why there is no interval;
-        that heads and tails of one fact are counted apart.
+        That fewer than 200 units, or a few of them, carry the result; that several runs are fewer
+        than 5; why there is no interval; that heads and tails of one fact are counted apart.
     decimals : int
         How many are printed, or more where the bounds are close.
 
@@ -296,6 +297,7 @@ def _mean_interval(
             low, high = sorted(map(sums.metric_at, ends))
         by_weights_alone = is_share and sums.is_all_or_nothing
         notes = note_on(metric, name, influences, sums.bases, by_weights_alone=by_weights_alone)
+        notes += note_on_runs(len(sums.tops))
     return Interval(metric, sums.value, low, high, level, method, number, name, notes, key.decimals)
 
 
@@ -571,6 +573,15 @@ def note_on_sides(ranks: Ranks, unit: LabelsLike | None, key: Key) -> tuple[str,
     return ()
 
 
+def note_on_runs(runs: int) -> tuple[str, ...]:
+    """Say that the runs of the model that has fewer are few; one run says nothing about others.
+
+    >>> note_on_runs(1), note_on_runs(2)
+    ((), ('few runs: 2',))
+    """
+    return (f"{FEW} runs: {runs}",) if 1 < runs < FEW_RUNS else ()
+
+
 def check_bases(bases: Sequence[FloatArray]) -> None:
     """Refuse runs whose units weigh unlike, of which the differences of units say nothing."""
     first, *others = bases
@@ -609,11 +620,11 @@ def note_on(
     """
     units = len(influences)
     if units < FEW_UNITS:
-        return (f"{FEW}: {format_count(units, name)}",)
+        return (f"{FEW} units: {format_count(units, name)}",)
     carriers = count_carriers(np.abs(bases))
     if influences.any() and not by_weights_alone:
         carriers = min(carriers, count_carriers(np.square(influences)))
     if carriers >= FEW_CARRIERS:
         return ()
     counted = f"about {carriers:.0f} of {format_count(units, name)}"
-    return (f"{FEW} carry it: {metric} rests on {counted}",)
+    return (f"{FEW} units carry it: {metric} rests on {counted}",)
