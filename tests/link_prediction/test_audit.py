@@ -153,7 +153,16 @@ def test_facts_with_a_name_that_no_label_is_are_left_out(
     task = quietly(Task, dev, given, unseen="drop", **options)
     twin = quietly(Task, left.pop("dev"), left, unseen="drop", **options)
     scorers = dict.fromkeys(task.sides, lambda queries: model[queries[:, 0], queries[:, 1] % 2])
-    assert task.evaluate(**scorers).ranks == twin.evaluate(**scorers).ranks
+    ranks, expected = (each.evaluate(**scorers).ranks for each in (task, twin))
+    assert ranks.with_labels(unit=expected.unit) == expected
+    # Units are rows of the test as it was given, so that it may have all of its scores.
+    places = np.array([i for i, fact in enumerate(splits["dev"]) if fact in known_facts([fact])])
+    assert task.tail.units.tolist() == places[twin.tail.units].tolist()
+    scores = {}
+    for name, side in task.sides.items():
+        scores[name] = np.zeros((len(splits["dev"]), 6))
+        scores[name][side.units] = scorers[name](side.queries)[side.rows]
+    assert task.evaluate_scores(**scores).ranks == ranks
     counts = {f.name.partition("left out of ")[2]: f.count for f in task.audit}
     for name, facts in splits.items():
         number = sum(count for title, count in counts.items() if name in title)

@@ -55,11 +55,13 @@ def check_side(tasks: Any, given: Given) -> None:
     assert len(set(numbers)) == len(queries)
     assert values(tasks.labels["targets"]) == expected.targets
     if given.rule == "query":
-        assert lists_of(tasks.filter) == list(map(sorted, expected.answers))
+        assert lists_of(tasks.filter) == list(map(sorted, given.left_out(tasks.name)))
         assert tasks.filter[2].tolist() == tasks.rows.tolist()
     if isinstance(given.candidates, Sampled):
         most = given.candidates.negatives
-        check_sample(tasks, given.pool(tasks.name), expected.answers, most)
+        columns = expected.answers, given.own_entities(tasks.name)
+        known = [answers | own for answers, own in zip(*columns, strict=True)]
+        check_sample(tasks, given.pool(tasks.name), known, most)
 
 
 def check_sample(tasks: Any, pools: list[set[int]], answers: list[set[int]], most: int) -> None:
@@ -80,7 +82,6 @@ def check_audit(audit: Any, given: Given) -> None:
     assert str(audit[0]) == f"test: {ranked}; known: {', '.join(sizes) or 'none'}"
     assert counts["duplicates"] == len(found.duplicates)
     assert counts["leaks"] == len({i for where in found.leaks.values() for i in where})
-    assert ("unfiltered" in counts) == (given.known is None)
     assert ("unseen entities" in counts) == bool(given.known)
     if given.known:
         unseen = "unseen in train" if "train" in given.known else "unseen"
@@ -114,9 +115,11 @@ def test_the_definition(given: Given, at_once: int) -> None:
         check_side(tasks, given)
     check_audit(task.audit, given)
     filter: list[str] = []
-    if given.known is not None and given.rule != "none":
-        filter = list(given.known)
+    if given.rule != "none":
+        filter = list(given.known or {})
         filter.append("test")
+    if given.exclude is not None:
+        filter.append("self")
     assert task.protocol.filter == tuple(filter)
     assert task.protocol.filter_rule == rule_of(given)
     assert task.protocol.sampled == isinstance(given.candidates, Sampled)
@@ -192,10 +195,11 @@ def test_audit_in_words() -> None:
         "unseen relations: 1 (hates)",
         "relations of valid: valid lacks 1 of 3 relations of the test, and filters nothing for "
         "these: knows",
+        "exchanged pairs: 1 of 5 triples have a head and a tail that are exchanged in train "
+        "(relations hates)",
     ]
     assert task.head.units.tolist() == [0, 1, 2, 4, 5]
     assert [finding.count for finding in task.audit] == [5, 1, 1, 5, 1, 1, 1, 1]
-    assert str(Task(TEST).audit[-1]).startswith("unfiltered: no known splits are given")
 
 
 FAR = [(0, 0, 1), (0, 0, 1), *((i, 0, i) for i in range(5, 9))]
@@ -319,7 +323,6 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (V, "keys", INTS, {"keys": [3]}),
     (V, "keys", [(0, 0, 1, 7)], {"keys": [3, 3]}),
     (V, "filter", INTS, KNOWN | {"filter": "static"}),
-    (V, "filter", INTS, {"filter": "triple"}),
 ]
 
 

@@ -40,7 +40,8 @@ class Given:
     sides: tuple[str, ...]
     rules: dict[str, str]
     candidates: Any
-    filter: str | None
+    rule: str  # of the filter
+    exclude: str | None
     labelled: bool
 
     @property
@@ -52,7 +53,7 @@ class Given:
     @property
     def found(self) -> oracle.Found:
         columns = self.key_columns
-        if self.filter == "fact":  # All further columns are part of a fact.
+        if self.rule == "fact":  # All further columns are part of a fact.
             columns = tuple(range(3, len(self.test[0])))
         return oracle.audit(self.test, self.known or {}, columns)
 
@@ -66,18 +67,21 @@ class Given:
             keys = self.key_columns
         return oracle.side(name, self.test, self.known or {}, self.chosen, keys)
 
-    @property
-    def rule(self) -> str:
-        """Return the filter that the task has: that which is said, or that of all known splits."""
-        return self.filter or ("none" if self.known is None else "query")
-
     def left_out(self, side: str) -> list[set[int]]:
         """Return what the filter leaves out of the candidates of each task."""
-        filter = self.rule
-        if filter == "none":
-            return [set() for _ in self.chosen]
+        own = self.own_entities(side)
+        if self.rule == "none":
+            return own
         columns = {"query": None, "triple": (), "fact": tuple(range(3, len(self.test[0])))}
-        return self.side(side, columns[filter]).answers
+        answers = self.side(side, columns[self.rule]).answers
+        return [known | itself for known, itself in zip(answers, own, strict=True)]
+
+    def own_entities(self, side: str) -> list[set[int]]:
+        """Return the entity of the query of each task, where it is left out."""
+        place = {"head": 2, "tail": 0}.get(side)
+        if self.exclude is None or place is None:
+            return [set() for _ in self.chosen]
+        return [{self.test[i][place]} for i in self.chosen]
 
     def columns(self, side: str) -> int:
         return COLUMNS[side]
@@ -102,7 +106,8 @@ class Given:
             "sides": self.sides,
             "candidates": self.candidates,
             "keys": self.keys,
-            "filter": self.filter,
+            "filter": self.rule,
+            "exclude": self.exclude,
             **self.rules,
         }
 
@@ -185,11 +190,10 @@ def given_tasks(draw: st.DrawFn, rules: tuple[str, ...] = ("keep", "drop", "rais
     chosen = {name: draw(st.sampled_from(rules)) for name in ("duplicates", "leaks", "unseen")}
     if not known:
         chosen["unseen"] = "keep"
-    filter = None
-    if known is not None:
-        filter = draw(st.sampled_from([None, "query", "triple", "fact", "none"]))
+    filter = draw(st.sampled_from(["query", "query", "triple", "fact", "none"]))
     candidates = draw(candidate_sets(test, sides, list(known or {})))
-    options = keys, sides, chosen, candidates, filter, draw(st.booleans())
+    exclude = draw(st.sampled_from([None, "self"]))
+    options = keys, sides, chosen, candidates, filter, exclude, draw(st.booleans())
     return Given(test, known, *options)
 
 

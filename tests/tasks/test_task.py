@@ -108,7 +108,7 @@ def test_every_way_gives_the_counts_of_the_definition(
 
     found = task.evaluate_scores(**rows)
     assert counts_of(found) == expected_counts(given, task, rows)
-    assert (found.protocol.filter == ()) == (given.rule == "none")
+    assert (found.protocol.filter == ()) == (given.rule == "none" and given.exclude is None)
     ranks = found.ranks
     assert ranks.side is not None
     assert ranks.side.values.tolist() == [side for side in task.sides for _ in given.chosen]

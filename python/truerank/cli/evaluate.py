@@ -432,10 +432,8 @@ def _read_ranks(files: Mapping[str, Sequence[str]], values: Values) -> dict[str,
 def _evaluate_runs(files: Mapping[str, Sequence[str]], values: Values) -> dict[str, list[tr.Ranks]]:
     """Rank the right answers of --qrels in the files of each model."""
     with called(entities="--candidates", ids="run"):
-        facts = take(values, "qrels columns gain")
+        facts = take(values, "qrels columns gain exclude")
         facts |= output.list_candidates(values.pop("candidates", None))
-        if values.pop("exclude", False):
-            facts["exclude"] = "self"
         task = tr.retrieval.Task(**facts)
         rules = take(values, "order nan duplicates")
         rules |= {"columns": values.pop("list_columns", None), "progress": output.bar()}

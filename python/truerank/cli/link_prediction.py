@@ -56,7 +56,10 @@ def parse_candidates(option: str, text: str) -> Any:
 
 
 @command(
-    "link-prediction", options.OF_TASKS, "list_columns header duplicates bias", options.REPORTING
+    "link-prediction",
+    options.OF_TASKS,
+    "list_columns header duplicates bias exclude",
+    options.REPORTING,
 )
 @option("--test", options.TEXT_FILE, "Triples to rank.")
 @option(
@@ -145,7 +148,9 @@ def predict_links(values: Values) -> None:
     else:
         kind, model = open_model(values, ("entities", "queries", "relations"), needs_all=False)
     facts = take(
-        values, "test columns header sides split candidates keys filter duplicates leaks unseen ids"
+        values,
+        "test columns header sides split candidates keys filter exclude duplicates leaks "
+        "unseen ids",
     )
     if kind == "lists" and facts.get("duplicates") == "first":  # It is of the lists.
         values["duplicates"] = facts.pop("duplicates")

@@ -366,7 +366,8 @@ STYLES = {
 }
 
 # What options are, by their names, of which the last is the keyword of the value: a type (a tuple
-# has all words that may stand there; None: no word), and the text of the help.
+# has all words that may stand there; None: no word; a str: no word, but this value), and the text
+# of the help.
 OPTIONS: dict[str, tuple[Any, str]] = {
     # How scores are read and compared.
     "--order": (
@@ -410,7 +411,7 @@ OPTIONS: dict[str, tuple[Any, str]] = {
         "In retrieval the least grade of right answers. Default: above 0, or as saved ranks say.",
     ),
     "--gain": (("linear", "exponential", "binary"), "How gains count in nDCG. Default: linear."),
-    "--exclude-self exclude": (None, "Leave out the query itself from its candidates."),
+    "--exclude-self exclude": ("self", "Leave out the query itself from its candidates."),
     "--known": (
         Value(lambda _, path: note_file(path), "split=file", ()),
         "Known answers of another split, such as train, which are left out. Once for each split.",
@@ -500,8 +501,8 @@ _SHARED = {flags.split()[-1].lstrip("-"): flags for flags in OPTIONS}
 def option(flags: str, kind: Any, help_text: str, *, required: bool = False) -> Decorator:
     """Declare an option, as the table of options has it."""
     facts: dict[str, Any] = {"help": help_text, "required": required, "is_eager": flags in _FIRST}
-    if kind is None:
-        facts |= {"is_flag": True, "default": None}
+    if kind is None or isinstance(kind, str):
+        facts |= {"is_flag": True, "default": None, "flag_value": kind or True}
     else:
         facts["type"] = click.Choice(kind) if isinstance(kind, tuple) else kind
         if isinstance(kind, tuple) and len("|".join(kind)) > _MOST_LETTERS:

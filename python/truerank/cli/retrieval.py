@@ -118,10 +118,8 @@ def retrieve(values: Values) -> None:
         --metrics auc,gauc
     """
     name_files(values)
-    facts = take(values, "qrels known columns split leaks gain relevance_level")
+    facts = take(values, "qrels known columns split leaks gain relevance_level exclude")
     facts |= values.pop("labels", {})
-    if values.pop("exclude", False):
-        facts["exclude"] = "self"
     by = values.get("by")
     if isinstance(by, dict):
         facts["groups"] = by

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._core import IntegerTable
 from ..arrays import row_keys
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import is_iterable
@@ -56,9 +57,12 @@ SIDES: dict[str, tuple[str, ...]] = {
     "tail": ("head", "relation"),
     "relation": ("head", "tail"),
 }
+# The entity of a query of head or tail is at the other end of its triples.
+OTHER_END = {"head": "tail", "tail": "head"}
 TRIPLES = "triples"  # Messages call the facts so.
 CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
 MOST_QUERIES = 1 << 62
+MOST_EDGES = 100_000  # So many triples of train tell whether relations have both directions.
 BITS_OF_PAIR = 31  # Numbers of queries have a key, as a time, above so many bits.
 ROWS = "rows of the test"  # They may have lists of candidates.
 
@@ -151,7 +155,7 @@ def _label_triples(
     degrees = {role: by_known.pop(role) for role in SIDES}
     labels = {
         "relation": vocabularies["relation"].labels(tested["relation"]),
-        "unit": labels_of_codes(test_rows),
+        "unit": labels_of_codes(splits.places[test_rows]),
         **by_known,
         "fact": labels_of_codes(facts),
         "head": _label_entities(tested["head"], vocabularies["head"]),
@@ -166,10 +170,12 @@ def make_sides(
     test_rows: IntArray,
     filter: str,
     candidates: Mapping[str, CandidateSet],
+    exclude: str | None,
 ) -> tuple[dict[str, Side], npt.NDArray[np.bool_]]:
     """Make the tasks of some sides, and say which triples of all splits share a query with them.
 
-    By side, `roles` has those of its queries, with further columns, and then of its answers.
+    By side, `roles` has those of its queries, with further columns, and then of its answers. The
+    entity of a query may be left out like its known answers.
     """
     facts = splits.columns
     is_asked = np.zeros(len(splits.rows), dtype=bool)
@@ -178,7 +184,8 @@ def make_sides(
     sides = {}
     for name, (*query, answer) in roles.items():
         size = splits.vocabularies[name].size
-        make = partial(make_side, name, facts, test_rows, answer=answer, n_candidates=size)
+        own = None if exclude is None else OTHER_END.get(name)
+        make = partial(make_side, name, facts, test_rows, answer=answer, n_candidates=size, own=own)
         side, shares_query = make(query=query)
         is_asked |= shares_query
         filtering, agrees = side, shares_query
@@ -186,6 +193,10 @@ def make_sides(
             agreeing = SIDES[name] if filter == TRIPLE else [role for role in facts if role != name]
             filtering, agrees = make(query=agreeing)
         is_filtering |= agrees
+        known_answers = None if filter == NONE else filtering.filter
+        if known_answers is None and own is not None:  # The list of each query has one entity.
+            entities = side.query_ids[:, query.index(own)].copy()
+            known_answers = np.arange(len(entities) + 1), entities, side.rows
         among = side_candidates(candidates[name], side, splits)
         query_numbers = _number_queries(side, query, splits.vocabularies["head"].size)
         labels: dict[str, Any] = dict.fromkeys(LABELS) | labels_of_triples  # in this order
@@ -193,8 +204,8 @@ def make_sides(
         labels["queries"] = labels_of_codes(query_numbers)
         labels["targets"] = labels_of_codes(side.targets)
         labels["degree"] = degrees[name]
-        known_answers = None if filter == NONE else filtering.filter
-        sides[name] = replace(side, filter=known_answers, candidates=among, labels=labels)
+        side = replace(side, filter=known_answers, candidates=among, labels=labels)
+        sides[name] = replace(side, units=splits.places[side.units])
     if filter != NONE:
         words = [each.word for each in candidates.values() if each.word is not None]
         warn_about_unused(splits, is_filtering, words)
@@ -301,11 +312,11 @@ def _read_row_lists(value: Any, sides: Sequence[str], splits: SplitTables) -> Ca
         got = f"a tuple of {len(value)}"
         raise InputValueError("candidates", expected="(indptr, indices)", got=got)
     ids = align("candidates", value[1], splits.vocabularies[sides[0]])
-    indptr = pair_indptr("candidates", value, len(ids), splits.tested)
-    rows = np.arange(splits.tested)
+    indptr = pair_indptr("candidates", value, len(ids), splits.height)
+    rows = np.arange(splits.height)
     row_of_id, distinct_ids = row_keys.distinct_rows([np.repeat(rows, np.diff(indptr)), ids])
-    indptr = lengths_to_indptr(np.bincount(row_of_id, minlength=splits.tested))
-    return CandidateSet(distinct_ids, rows, indptr, Vocabulary(splits.tested, None, ROWS))
+    indptr = lengths_to_indptr(np.bincount(row_of_id, minlength=splits.height))
+    return CandidateSet(distinct_ids, rows, indptr, Vocabulary(splits.height, None, ROWS))
 
 
 def side_candidates(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any:
@@ -343,7 +354,7 @@ def _side_pool(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any
         chosen = CandidateSet(row_keys.distinct(np.concatenate(members)))
     keys = relations
     if chosen.key_names is not None and chosen.key_names.of == ROWS:
-        keys = side.units
+        keys = splits.places[side.units]
     vocabulary = splits.vocabularies[side.name]
     return chosen.of_tasks(keys, side.targets, vocabulary, f"answers of the side {side.name}")
 
@@ -352,15 +363,17 @@ def _side_pool(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any
 
 
 def audit_triples(
-    splits: SplitTables, further: Sequence[int], rules: Mapping[str, str]
+    splits: SplitTables, keys: Sequence[int], filter: str, rules: Mapping[str, str]
 ) -> tuple[IntArray, list[FindingParts], list[FindingParts]]:
     """Find duplicates, leaks and unseen triples, and keep, drop or refuse them by a rule for each.
 
     Returned are the rows of the test that are ranked, findings of the rows, duplicates and leaks,
-    and findings of what is unseen. Columns in `further` are part of a triple, too.
+    and findings of what is unseen. Columns of `keys` are part of a triple, too, or all, by the
+    filter.
     """
     if not splits.tested:
         raise InputValueError(next(iter(splits.sizes)), expected="at least one triple", got="none")
+    further = range(3, splits.rows.shape[1]) if filter == FACT else keys
     columns = [splits.rows[:, column] for column in (0, 1, 2, *further)]
     cases = {}
     findings_unseen: list[FindingParts] = []
@@ -389,7 +402,6 @@ def list_findings(
     findings_audited: Sequence[FindingParts],
     findings_unseen: Sequence[FindingParts],
     is_asked: npt.NDArray[np.bool_],
-    has_known: bool,
 ) -> list[FindingParts]:
     """List what is worth knowing of triples, with what `audit_triples` found, as people read it."""
     heads, relations, tails = map(row_keys.distinct, splits.rows.T[:3])
@@ -405,10 +417,11 @@ def list_findings(
         *_find_unnamed(splits, "relation", relations),
         *findings_unseen,
         *_find_inverses(splits, test_rows),
+        *_find_exchanged(splits, test_rows),
     ]
-    if not has_known:
-        reason = "no known splits are given: known answers stay among the candidates"
-        findings.append(("unfiltered", len(test_rows), reason))
+    if len(relations) > len(entities):
+        text = f"{len(relations):,} relations, which are more than the {len(entities):,} entities"
+        findings.append(("more relations than entities", len(relations), text))
     return findings
 
 
@@ -492,3 +505,48 @@ def _find_inverses(splits: SplitTables, test_rows: IntArray) -> list[FindingPart
         text += f"({names}): in intervals an edge counts as two units"
         findings.append(("both directions", n_edges, text))
     return findings
+
+
+def _find_exchanged(splits: SplitTables, test_rows: IntArray) -> list[FindingParts]:
+    """Say which pairs of the test are exchanged in train, and which relations train has both ways.
+
+    The latter, as of undirected graphs, have no edge in both directions in the test. Without a
+    split "train", all known ones are meant.
+    """
+    heads, relations, tails = splits.rows[test_rows, :3].T
+    train = splits.known_rows(TRAIN)[:, :3].T
+    where = TRAIN if TRAIN in splits.known else "known splits"
+    vocabulary = splits.vocabularies["relation"]
+    findings = []
+    is_edge = heads != tails
+    is_exchanged = is_edge & _are_among_rows([tails, heads], [train[0], train[2]])
+    count = int(np.count_nonzero(is_exchanged))
+    if count:
+        names = list_examples(row_keys.distinct(relations[is_exchanged]), vocabulary)
+        text = f"{count:,} of {len(test_rows):,} triples have a head and a tail that are exchanged "
+        findings.append(("exchanged pairs", count, f"{text}in {where} (relations {names})"))
+    has_both = is_edge & _are_among_rows([tails, relations, heads], [heads, relations, tails])
+    one_way = row_keys.without(relations[is_edge], relations[is_exchanged | has_both])
+    edges = np.flatnonzero(row_keys.are_among(train[1], one_way) & (train[0] != train[2]))
+    edges = edges[:: 1 + len(edges) // MOST_EDGES]
+    has_inverse = _are_among_rows(train[::-1, edges], train)
+    found, codes = row_keys.factorize(train[1, edges])
+    is_symmetric = 2 * np.bincount(codes, has_inverse) > np.bincount(codes)
+    count = int(np.count_nonzero(row_keys.are_among(one_way, found[is_symmetric])))
+    if count:
+        text = f"{count:,} triples have one direction in the test, and "
+        text += f"{has_inverse[is_symmetric[codes]].mean():.0%} of the triples of their relations "
+        text += f"({list_examples(found[is_symmetric], vocabulary)}) have both in {where}"
+        findings.append(("one direction", count, text))
+    return findings
+
+
+def _are_among_rows(rows: Any, others: Any) -> npt.NDArray[np.bool_]:
+    """Return which rows are among others, of which there may be many, by columns and hashes."""
+    hashes = row_keys.hash_rows(rows).view(np.int64)
+    table = IntegerTable(hashes, len(others[0]))
+    are_found = np.zeros(len(hashes), dtype=bool)
+    for block in row_keys.cut_blocks(len(others[0])):  # Hashes of all would take much memory.
+        hashes_of_block = row_keys.hash_rows([column[block] for column in others])
+        are_found[table.look_up(hashes_of_block.view(np.int64))[1]] = True
+    return are_found[row_keys.first_equals(hashes)]  # The table has the first of equal rows.

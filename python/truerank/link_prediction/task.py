@@ -14,7 +14,7 @@ from ..inputs.rules import BatchOptions, EmbeddingOptions, ListOptions, RuleOpti
 from ..naming import format_count, public
 from ..ranks.protocol import Protocol
 from ..records.columns import FACTS
-from ..records.splits import check_rules, name_splits, read_tables
+from ..records.splits import SELF, check_rules, name_splits, read_tables
 from ..tasks import described_by
 from ..tasks.candidates import Sampled
 from ..tasks.side import read_sides
@@ -35,6 +35,7 @@ from .sides import (
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..inputs.rules import IoMode, Similarity
+    from ..records.splits import SplitTables
     from ..records.vocabularies import Names
     from ..reporting import Report
     from ..tasks.side import Side
@@ -153,9 +154,8 @@ class Task(SidedTask):
     known : dict of str to split, list of splits, one split, or None
         The other splits of known triples; those of a list are named known_0, known_1, ... All known
         answers of a query, the test's included, are left out of its candidates, but never the right
-        answer of the task. None: nothing is left out (unfiltered). An empty dict: only the test's
-        own answers are left out. `unseen` refers to the split named "train". If `test` is a sample,
-        give the whole test as the known split of its name: the ranks are then those of
+        answer of the task. None or {}: the test's own answers alone are left out. If `test` is a
+        sample, give the whole test as the known split of its name: the ranks are then those of
         ``Task(whole, ...)[positions]``.
     entities, relations : None, int, sequence of str or of int, mapping of these to int, or path
         None: the labels of all splits in ascending order, or ids from 0 to the largest. An int: the
@@ -179,11 +179,13 @@ class Task(SidedTask):
         all are part of the facts. Named columns are numbered in their order behind head, relation
         and tail. Default: a further column is left out if it has one value in all splits, else
         refused.
-    filter : {"query", "triple", "fact", "none"}, optional
+    filter : {"query", "triple", "fact", "none"}
         Which known answers are left out. "query" (default): those of the same query, with its
         `keys`. "triple": those, whatever further columns hold. "fact": those of facts that agree in
-        all further columns, and triples are then equal only if all their columns are. "none":
-        nothing, as with ``known=None``.
+        all further columns, and triples are then equal only if all columns are. "none": nothing.
+    exclude : {None, "self"}
+        "self": the query's own entity is no candidate, unless it is the right answer. Queries of
+        relations have none.
     duplicates, leaks, unseen : {"keep", "drop", "raise"}
         What to do with test triples that repeat an earlier one; that a known split has, too; and
         that have an entity or relation that the split named "train" lacks (all known splits, if
@@ -210,9 +212,9 @@ class Task(SidedTask):
         What is worth knowing about the triples: ``print(task.audit)``.
         Each finding has a `name`, a `count` and a `message`: "duplicates", "leaks" and "unseen",
         with what was done about them; what was "found" in all splits, and "left out" of files;
-        entities "in no fact"; relations of the test that a known split lacks; "inverse relations",
-        whose triples are ranked twice; and what looks like swapped columns, or like labels that
-        were read as ids.
+        entities "in no fact"; relations of the test that a known split lacks; "more relations than
+        entities"; "inverse relations", ranked twice; edges in "both directions"; "exchanged pairs";
+        "one direction" where train has both.
     test : ndarray of int64, shape (n, 3+)
         The test triples that are ranked, as ids.
     entities, relations : tuple of str, tuple of int, or None
@@ -253,10 +255,10 @@ class Task(SidedTask):
     (('a', 'b', 'c'), array([[0, 0]]), (array([0, 2]), array([1, 2])))
     >>> print(task.protocol)
     split test, filtered by train + test, all candidates, nan raise
-    >>> print(Task(task.test, None, entities=3).protocol)
-    split test, unfiltered, all candidates, nan raise
-    >>> print(Task(task.test, {}, entities=3).protocol)
+    >>> print(Task(task.test, entities=3).protocol)
     split test, filtered by test, all candidates, nan raise
+    >>> print(Task(task.test, entities=3, filter="none").protocol)
+    split test, unfiltered, all candidates, nan raise
     """
 
     head: Side
@@ -275,7 +277,8 @@ class Task(SidedTask):
         candidates: Any = None,
         split: str = "test",
         keys: Sequence[int] | None = None,
-        filter: str | None = None,
+        filter: str = QUERY,
+        exclude: str | None = None,
         duplicates: str = "keep",
         leaks: str = "keep",
         unseen: str = "keep",
@@ -301,15 +304,14 @@ class Task(SidedTask):
         key_columns = _read_keys(keys, splits.rows.shape[1])
         # A query has the further columns that are keys behind its own.
         roles = {side: (*SIDES[side], *map(str, key_columns), side) for side in chosen_sides}
-        filter_name = _read_filter(filter, known is not None)
-        name_of_candidates, candidate_sets = read_side_candidates(candidates, chosen_sides, splits)
-        further = range(3, splits.rows.shape[1]) if filter_name == FACT else key_columns
-        test_rows, audit, lacking = audit_triples(splits, further, rules)
-        sides_of_task, is_asked = make_sides(roles, splits, test_rows, filter_name, candidate_sets)
+        filter_names = _read_filter(filter, exclude, splits)
+        name_of_candidates, pools = read_side_candidates(candidates, chosen_sides, splits)
+        test_rows, audit, lacking = audit_triples(splits, key_columns, filter, rules)
+        sides_of_task, is_asked = make_sides(roles, splits, test_rows, filter, pools, exclude)
         self.test = np.ascontiguousarray(splits.rows[test_rows])
         protocol = Protocol(
-            filter=() if filter_name == NONE else (*splits.known, split),
-            filter_rule=_protocol_rule(filter_name, key_columns, self.test.shape[1]),
+            filter=filter_names,
+            filter_rule=_protocol_rule(filter, key_columns, self.test.shape[1]),
             candidates=name_of_candidates,
             sampled=isinstance(candidates, Sampled),
             split=split,
@@ -321,9 +323,9 @@ class Task(SidedTask):
             protocol=protocol,
             facts=[(sides_of_task[chosen_sides[0]].labels["fact"].codes, None)],
             known=digest_rows(list(splits.rows.T)),
-            test_rows=test_rows,
-            height=splits.tested,
-            findings=list_findings(splits, test_rows, audit, lacking, is_asked, known is not None),
+            test_rows=splits.places[test_rows],
+            height=splits.height,
+            findings=list_findings(splits, test_rows, audit, lacking, is_asked),
         )
 
     _numbers_queries = True
@@ -579,15 +581,13 @@ def _read_keys(keys: Any, width: int) -> tuple[int, ...]:
     return tuple(sorted(map(int, columns)))
 
 
-def _read_filter(name: Any, has_known: bool) -> str:
-    """Check the argument `filter`, and return its word."""
-    if name is None:
-        return QUERY if has_known else NONE
-    word = choice("filter", name, FILTERS)
-    if not has_known and word != NONE:
-        expected = '"none" without known splits (known=None)'
-        raise InputValueError("filter", expected=expected, got=repr(word))
-    return word
+def _read_filter(filter: str, exclude: str | None, splits: SplitTables) -> tuple[str, ...]:
+    """Check the arguments `filter` and `exclude`, and name what they leave out, as protocols do."""
+    choice("filter", filter, FILTERS)
+    names = [] if filter == NONE else [*splits.known, splits.evaluated]
+    if exclude is not None:
+        names.append(choice("exclude", exclude, (SELF,)))
+    return tuple(names)
 
 
 def _protocol_rule(name: str, keys: Sequence[int], width: int) -> str | None:

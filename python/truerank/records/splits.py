@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 Splits = Mapping[str, tuple[str, Any]]
 FindingParts: TypeAlias = tuple[str, int, str]
 
-# These words have a meaning in every protocol, so no split may be named like them.
-CANDIDATE_WORDS = ("all", LISTED)
+SELF = "self"  # The queries themselves, where they are left out, have this name in protocols.
+RESERVED_NAMES = ("all", LISTED, SELF)  # No split may have a name with a meaning in protocols.
 WHOLE = ""  # The evaluated split as a whole, of which a sample is ranked: no user names one so.
 TRAIN = "train"  # A model was trained on the known split of this name.
 UNNAMED = "known_"  # Known splits that the user did not name are called so, and have numbers.
@@ -59,6 +59,8 @@ class SplitTables:
     findings: tuple[FindingParts, ...] = ()  # what the user should know of how they were read
     sources: tuple[str, ...] = ()  # the files, and their forms
     answers: IdTable = NO_TABLE  # the evaluated split without its rows: the file, and its form
+    height: int = 0  # how many rows the evaluated split had as it was given, if all are facts
+    places: Any = None  # of its rows among these, int64
 
     @classmethod
     def join(
@@ -180,8 +182,10 @@ def read_tables(
     vocabularies, ids = _align_roles(tables, roles, door, orders, given, has_ids=has_ids)
     has_known = bool(splits.keys() - {next(iter(splits)), WHOLE})  # Else nothing is unseen.
     rule = unseen if has_known else None
+    places = []
     for i, table in enumerate(tables):
         is_known = _find_known(list(splits), i, table, vocabularies, ids, rule)
+        places.append(np.flatnonzero(np.broadcast_to(is_known, len(table))))
         if not is_known.all():
             rows = np.flatnonzero(~is_known)
             first = tuple(table.columns[role].entry(rows[0]) for role in roles)
@@ -189,8 +193,8 @@ def read_tables(
             findings.append((f"left out of {table.title}", len(rows), words))
             for ids_of_role in ids.values():
                 ids_of_role[i] = ids_of_role[i][is_known]
-    answers = tables[0].without_rows()
-    return SplitTables.join(splits, ids, vocabularies, findings, answers=answers)
+    joined = SplitTables.join(splits, ids, vocabularies, findings, answers=tables[0].without_rows())
+    return replace(joined, height=len(tables[0]), places=places[0])
 
 
 def _align_roles(
@@ -444,9 +448,9 @@ def name_splits(
         expected = "a name that no known split has"
         raise InputValueError("split", expected=expected, got=repr(split))
     for argument, names in (("split", [split]), ("known", others)):
-        for name in CANDIDATE_WORDS:
+        for name in RESERVED_NAMES:
             if name in names:
-                expected = "another name of a split, as this one names a set of candidates"
+                expected = "another name of a split, as this one has a meaning in protocols"
                 raise InputValueError(argument, expected=expected, got=repr(name))
     return {split: (split, rows), **whole, **others}
 

@@ -88,7 +88,7 @@ def read_answers(
     """
     tables = {
         name: read_judgements(title, value, columns)
-        for name, (title, value) in _name_splits(qrels, known, split, exclude).items()
+        for name, (title, value) in _name_splits(qrels, known, split).items()
     }
     tested = tables[split]
     findings = count_left_out(tables.values())
@@ -252,18 +252,13 @@ def _count_low_grades(name: str, known: Judgements) -> list[FindingParts]:
     return [(name, low, text)]
 
 
-def _name_splits(
-    qrels: Any, known: Any, split: str, exclude: str | None
-) -> dict[str, tuple[str, Any]]:
+def _name_splits(qrels: Any, known: Any, split: str) -> dict[str, tuple[str, Any]]:
     """Return all splits by name, each with what messages call it; the qrels come first."""
     is_one = isinstance(known, Mapping) and is_one_split(known)
     splits = name_splits(split, qrels, None if is_one else known)
     if is_one:
         splits["known_0"] = ("known", known)  # as the first of a list, which has no names either
     splits[split] = ("qrels", qrels)  # Messages call the first one by its argument.
-    if exclude is not None and exclude in splits:
-        expected = f"another name of a split, as {exclude!r} stands for the queries"
-        raise InputValueError("known", expected=expected)
     return splits
 
 

@@ -312,14 +312,15 @@ def make_side(
     query: Sequence[str],
     answer: str,
     n_candidates: int,
+    own: str | None = None,
     has_filter: bool = True,
 ) -> tuple[Side, npt.NDArray[np.bool_]]:
     """Make the tasks of one side: each ranked fact asks for its answer, given its query.
 
     `facts` has the columns of known facts by role, those of the test first, and `ranked` the rows
     that become tasks, and their units. `query` and `answer` are roles. The filter has all known
-    answers of each query, the targets among them. If it is made, the facts of these queries are
-    marked in the mask that is returned, too.
+    answers of each query, the targets among them, and what the query has in the role `own`. If it
+    is made, the facts of these queries are marked in the mask that is returned, too.
     """
     answers = facts[answer]
     is_asked = np.zeros(len(answers), dtype=bool)
@@ -343,7 +344,10 @@ def make_side(
             end += len(block_codes)
             is_asked[block.start + positions] = True
         del keys_of, table  # Their memory is needed for the lists.
-        codes = row_keys.distinct_in_place(codes[:end])
+        codes = codes[:end]
+        if own is not None:
+            codes = np.append(codes, queries.codes * n_candidates + facts[own][ranked])
+        codes = row_keys.distinct_in_place(codes)
         first_codes = np.arange(len(queries.distinct) + 1) * n_candidates  # of each query
         indptr = np.searchsorted(codes, first_codes).astype(np.int64)
         first_of_each = np.repeat(first_codes[:-1], np.diff(indptr))
