@@ -346,8 +346,9 @@ def test_files_of_mind() -> None:
         (["1 N2-1 N1-0 N2-1"], "1 [1,2,3]", AssertionError),
         (["1 N2-1 N1-0", "1 N3-1 N4-0"], "1 [2,1]\n1 [1,2]", AssertionError),
         (["1 N2-1 N1-0 N3-0"], "1 [2,1]", ValueError),
+        (["1 N2-1 N1-0"], "1 [2,1]\n1 [1,2]", AssertionError),
     ],
-    ids=["a news item twice", "a number twice", "a place is missing"],
+    ids=["a news item twice", "a number twice", "a place is missing", "two predictions"],
 )
 def test_files_of_mind_that_are_refused(
     logs: list[str], places: str, error: type[Exception]
@@ -368,6 +369,31 @@ def test_mean_reciprocal_rank_of_mind_needs_a_score_of_every_click() -> None:
     assert mind_mrr(every)["expected.mrr"] == pytest.approx((1 / 2 + 1 / 3) / 2)
     with pytest.raises(AssertionError):
         mind_mrr(task.evaluate_lists({"i": {"a": 0.5, "c": 0.6}}))
+
+
+@pytest.mark.parametrize("level", [None, 1, 2])
+def test_mean_reciprocal_rank_of_mind_of_grades(level: int | None) -> None:
+    """Of clicks alone: those that reach the level, where other answers have lower grades."""
+    rng = np.random.default_rng(5)
+    grades: dict[str, dict[str, int]] = {}
+    scores: dict[str, dict[str, float]] = {}
+    values = []
+    for i in map(str, range(30)):
+        numbers = [2, *rng.integers(-1, 3, 7).tolist()]
+        order = rng.permutation(8).tolist()
+        grades[i] = {f"n{j}": grade for j, grade in enumerate(numbers)}
+        scores[i] = {f"n{j}": -place / 8 for j, place in enumerate(order)}
+        places = [
+            1 + place for grade, place in zip(numbers, order, strict=True) if grade >= (level or 1)
+        ]
+        values.append(np.mean(1 / np.array(places)))
+    task = retrieval.Task(grades, candidates="listed", relevance_level=level)
+    mind_mrr = run_recipe("impressions.md", "def mind_mrr")["mind_mrr"]
+    report = task.evaluate_lists(scores)
+    assert mind_mrr(report)["expected.mrr"] == pytest.approx(np.mean(values))
+    zero = tr.report(report.ranks.with_protocol(answerless="zero"))
+    with pytest.raises(AssertionError, match="left out"):
+        mind_mrr(zero)
 
 
 # -- recommenders ----------------------------------------------------------------------------------
@@ -478,13 +504,67 @@ def test_reciprocal_rank_fusion() -> None:
         fused = names["fuse"](first, second, weight)
         passages = [[*order[:1], *order[:5], *order[2:], *order[7:]] for order in (first, second)]
         assert names["fuse"](*passages, weight) == fused
-        assert fused.keys() == {*first, *second}
+        assert fused.keys() == ({*first, *second} if weight else {*first})
         for name, score in fused.items():
             right = 0.0
             for order, factor in ((first, 1), (second, weight)):
                 if name in order:
                     right += factor / (61 + order.index(name))
             assert score == pytest.approx(right, rel=1e-12)
+
+
+def test_fusion_of_runs_whose_lines_are_in_any_order() -> None:
+    """Scores say which document is first, as files and JSON give them; equal ones go by name."""
+    fuse = run_recipe("hybrid-search.md", "def fuse")["fuse"]
+    qrels, _ = judged_runs()
+    rng = np.random.default_rng(4)
+    runs, best_first = [], []
+    for _ in range(2):
+        grades = {
+            q: {f"d{i}": judged.get(f"d{i}", 0) for i in range(40)} for q, judged in qrels.items()
+        }
+        run = {
+            q: {d: g + rng.normal(0, 1) for d, g in of_query.items()}
+            for q, of_query in grades.items()
+        }
+        rows = [
+            f"{q} Q0 {d} 0 {score} x\n" for q, scores in run.items() for d, score in scores.items()
+        ]
+        Path("shuffled.run").write_text("".join(rng.permutation(rows)))
+        runs.append(tr.read_run("shuffled.run"))
+        best_first.append(
+            {q: sorted(scores, key=lambda d: -scores[d]) for q, scores in run.items()}
+        )
+    fused = {query: fuse(*(run[query] for run in runs), 0.5) for query in qrels}
+    assert fused == {query: fuse(*(lists[query] for lists in best_first), 0.5) for query in qrels}
+    of_lines = {query: fuse(*(list(run[query]) for run in runs), 0.5) for query in qrels}
+    task = retrieval.Task(qrels, entities=40)
+    maps = [task.evaluate_lists(lists)["map"] for lists in (fused, of_lines)]
+    assert maps[0] > 2 * maps[1]  # The order of lines is no ranking.
+    tied = {"b": 0.5, "c": 0.9, "a": 0.5}
+    assert fuse(tied, [], 1) == fuse(["c", "a", "b"], [], 1)
+
+
+def test_fusion_with_no_weight_is_the_first_list_alone() -> None:
+    """Documents of the other list alone, which would add 0, are not listed behind it."""
+    fuse = run_recipe("hybrid-search.md", "def fuse")["fuse"]
+    task = retrieval.Task({"q": ["d2", "d5"]}, entities=9)
+    assert task.evaluate_lists({"q": fuse(["d5"], ["d2"], 0)})["map"] == 0.5
+    assert task.evaluate_lists({"q": fuse(["d5"], ["d2"], 1e-9)})["map"] == 1
+    for weight in (-0.5, np.inf, np.nan):
+        with pytest.raises(AssertionError, match="a weight is finite"):
+            fuse(["d5"], ["d2"], weight)
+
+
+def test_fusion_of_padded_lists_and_of_ranks_alone() -> None:
+    fuse = run_recipe("hybrid-search.md", "def fuse")["fuse"]
+    right = fuse(["d5", "d7"], ["d7"], 1)
+    assert fuse(["d5", "d7", "", ""], ["d7", "", ""], 1) == right
+    assert fuse(np.array([5, 7, -1]), [7, -1, -1], 1) == fuse([5, 7], [7], 1)
+    Path("ranks.tsv").write_text("query\tdocument\trank\nq\td7\t2\nq\td5\t1\n")
+    assert fuse(tr.read_run("ranks.tsv")["q"], ["d7"], 1) == right
+    with pytest.raises(AssertionError, match="a score is NaN"):
+        fuse({"d5": np.nan, "d7": 0.1}, [], 1)
 
 
 # -- judgements in another order, ids with gaps, stars ---------------------------------------------
@@ -602,6 +682,31 @@ def test_vectors_by_the_ids_of_a_task() -> None:
     assert mrr_of_vectors(entities=104, relations=25) == right
     assert mrr_of_vectors("e{}", "r{}") == right
     assert mrr_of_vectors("{}", "{}") == right
+
+
+def task_with_leaks(model: Any) -> Any:
+    """Return a task that leaves out every fourth test triple, which train has, too."""
+    known = {"train": np.concatenate([model.train, model.test[::4]]), "valid": model.valid}
+    names = {"entities": model.entity_labels, "relations": model.relation_labels}
+    return Task(model.test, known, **names, leaks="drop")
+
+
+def test_vectors_beside_a_task_that_leaves_out_leaks() -> None:
+    """Rows are of the test as it was given; the right ranks are those of the whole test."""
+    pytest.importorskip("click", reason="the demo needs click")
+    from truerank.cli import demo
+
+    model = demo.load_model()
+    vectors = {"entities": model.entities, "relations": model.relations, "published": model}
+    reports = []
+    for task in (
+        Task(model.test, {"train": model.train, "valid": model.valid}, entities=104),
+        task_with_leaks(model),
+    ):
+        reports.append(run_recipe("link-prediction.md", "fused = ", task=task, **vectors)["fused"])
+    whole, kept = (report.ranks.realistic.reshape(2, -1) for report in reports)
+    assert kept.shape == (2, 805)
+    np.testing.assert_array_equal(kept, whole[:, np.arange(1074) % 4 > 0])
 
 
 def test_vectors_need_the_order_of_relations() -> None:
@@ -752,6 +857,78 @@ def test_who_stands_above_the_true_tail_in_the_worst_triples() -> None:
     np.testing.assert_array_equal(np.argsort(distances[worst])[:, :3], top.ids)
 
 
+def names_above(model: Any, task: Any, worst: np.ndarray) -> list[list[str]]:
+    """Return the first three above the true tail by distances, without known tails."""
+    found = []
+    side = task.tail
+    indptr, indices, lists = side.filter
+    for i in worst:
+        head, relation, tail = task.test[i]
+        distances = np.abs(model.entities[head] + model.relations[relation] - model.entities).sum(1)
+        true = distances[tail]
+        left_out = indices[indptr[lists[i]] : indptr[lists[i] + 1]]
+        distances[left_out] = np.inf
+        if side.candidates is not None:
+            starts, candidates, of_tasks = side.candidates
+            allowed = candidates[starts[of_tasks[i]] : starts[of_tasks[i] + 1]]
+            distances[np.setdiff1d(np.arange(104), allowed)] = np.inf
+        first = [j for j in np.argsort(distances)[:3] if distances[j] < true]
+        found.append([task.entities[j] for j in first])
+    return found
+
+
+@pytest.mark.parametrize("has_candidates", [False, True])
+def test_who_is_above_where_triples_are_left_out(
+    has_candidates: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a task without leaks, and of one with candidates: vectors are of the test as given."""
+    pytest.importorskip("click", reason="the demo needs click")
+    from truerank.cli import demo
+
+    model = demo.load_model()
+    task = task_with_leaks(model)
+    if has_candidates:
+        entities, relations = model.entity_labels.tolist(), model.relation_labels.tolist()
+        tails = {relation: set(entities[::2]) for relation in relations}
+        for _, relation, tail in model.test:
+            tails[relations[relation]].add(entities[tail])
+        candidates = {"tail": {r: sorted(some) for r, some in tails.items()}, "head": "all"}
+        names = {"entities": entities, "relations": relations}
+        task = Task(model.test, {"train": model.train}, **names, candidates=candidates)
+    whole = demo.make_task(model)
+    replaced = "vectors = demo.query_vectors(model, task)"
+    given = (replaced, "vectors = query_vectors(model, whole)\ntask = given")
+    names = run_recipe(
+        "read-the-errors.md",
+        "demo.load_model()",
+        given,
+        given=task,
+        whole=whole,
+        query_vectors=demo.query_vectors,
+    )
+    named = [line.partition(": ")[2].split() for line in capsys.readouterr().out.splitlines()]
+    right = names_above(model, task, names["worst"])
+    assert named == [[str(name) for name in each] for each in right]
+
+
+def test_who_is_above_in_a_part_needs_the_vectors_of_the_whole(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("click", reason="the demo needs click")
+    for vectors in ("whole", "task"):
+        given = (
+            "vectors = demo.query_vectors(model, task)",
+            f"whole = task\ntask = whole[1::4]\nvectors = demo.query_vectors(model, {vectors})",
+        )
+        if vectors == "whole":
+            names = run_recipe("read-the-errors.md", "demo.load_model()", given)
+        else:
+            with pytest.raises(AssertionError, match="vectors of the whole test"):
+                run_recipe("read-the-errors.md", "demo.load_model()", given)
+    named = [line.partition(": ")[2].split() for line in capsys.readouterr().out.splitlines()]
+    assert named == names_above(names["model"], names["task"], names["worst"])
+
+
 def test_only_those_above_the_true_tail_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     """The best triples have nobody above; lists are filled with -1 where most tails are known."""
     worst = ("np.argsort(-tails.realistic)[:3]", "np.argsort(tails.realistic)[:3]")
@@ -833,6 +1010,59 @@ def test_questions_that_got_worse_in_two_tasks_of_one_golden_set() -> None:
     assert worst[0] == "q1"
 
 
+def test_questions_without_an_answer_of_the_level_did_not_get_worse() -> None:
+    """Their values are NaN, beside which an order of differences depends on what comes first."""
+    golden = {f"q{i}": {f"p{i}": 1 + (i % 3 > 0), "other": 1} for i in range(30)}
+    rng = np.random.default_rng(0)
+    reports = []
+    for _ in range(2):
+        lists = {q: [*rng.permutation([f"p{i}" for i in range(30)]).tolist()] for q in golden}
+        reports.append(retrieval.Task(golden, relevance_level=2).evaluate_lists(lists))
+    before, after = reports
+    values = [report.by_query("mrr") for report in reports]
+    assert np.isnan(values[0]["q0"]["mrr"])
+    given = {"before": before, "after": after}
+    words = ("sorted(answered", "worst = sorted(answered")
+    worst = run_recipe("rag.md", "was, now = ", words, **given)["worst"]
+    losses = {
+        q: values[1][q]["mrr"] - values[0][q]["mrr"] for q in golden if golden[q][f"p{q[1:]}"] > 1
+    }
+    assert [losses[question] for question in worst] == sorted(losses.values())[:3]
+    fewer = retrieval.Task({q: golden[q] for q in list(golden)[1:]}, relevance_level=2)
+    given["before"] = fewer.evaluate_lists({q: ["other"] for q in golden if q != "q0"})
+    with pytest.raises(AssertionError, match="the same questions"):
+        run_recipe("rag.md", "was, now = ", **given)
+
+
+@pytest.mark.parametrize("form", ["names", "scores", "repeats", "known"])
+def test_all_right_passages_of_a_level(form: str) -> None:
+    """Questions without a passage of the level are left out, and so are known passages of lists."""
+    golden = {"q0": {"p0": 2, "p1": 1}, "q1": {"p1": 2}, "q2": {"p2": 1}}
+    given: Any = {"q0": ["p1", "p0"], "q1": ["x", "p1", "y"], "q2": ["z"]}
+    options: dict[str, Any] = {}
+    replaced = ".evaluate_lists(lists)"
+    if form == "scores":
+        given = {q: {d: -place / 8 for place, d in enumerate(each)} for q, each in given.items()}
+    if form == "repeats":
+        given["q0"] = ["p1", "p1", "p0"]
+        replaced = '.evaluate_lists(lists, duplicates="first")'
+    if form == "known":
+        given["q1"] = ["seen", "x", "p1", "y"]
+        options["known"] = {"train": {"q1": ["seen"]}}
+    page = (HOW_TO / "rag.md").read_text(encoding="utf-8")
+    (code,) = (b.code for b in markdown_pages.blocks(page) if "recall_all" in b.code)
+    start = code.index("recalls = ")
+    report = retrieval.Task(golden, relevance_level=2, **options)
+    names = {"np": np, "report": eval(f"report{replaced}", {"report": report, "lists": given})}
+    values = []
+    for node in ast.parse(code[start:]).body:
+        line = ast.unparse(node)
+        values.append(eval(line, names) if isinstance(node, ast.Expr) else exec(line, names))
+    recall_all, precision = (value for value in values if value is not None)
+    assert recall_all == 1
+    assert precision == pytest.approx((1 / 2 + 1 / 3) / 2)
+
+
 def test_questions_of_joined_golden_sets_are_not_paired_by_the_order_of_joining() -> None:
     """Where two sets have a question of one name, its key has the number of its set."""
     ranks = {}
@@ -871,6 +1101,64 @@ def test_hits_of_ranx_are_a_count_of_right_answers() -> None:
     ]
     np.testing.assert_allclose(5 * report.per_query("precision@5"), counts)
     np.testing.assert_allclose(report.per_query("hits@5"), np.minimum(counts, 1))
+
+
+def graded_judgements(n_queries: int = 40) -> tuple[Any, Any]:
+    """Return grades from -2 to 2, which not all queries reach, and runs of which one is missing."""
+    rng = np.random.default_rng(7)
+    qrels, run = {}, {}
+    for query in (f"q{i}" for i in range(n_queries)):
+        judged = rng.permutation(40)[:15].tolist()
+        grades = rng.integers(-2, 3 - rng.integers(2), 15).tolist()
+        qrels[query] = {f"d{i}": grade for i, grade in zip(judged, grades, strict=True)}
+        listed = rng.permutation(40)[:20].tolist()
+        scores = (rng.permutation(1000)[:20] / 8).tolist()
+        run[query] = {f"d{i}": score for i, score in zip(listed, scores, strict=True)}
+    del run["q3"]
+    return qrels, run
+
+
+@pytest.mark.filterwarnings("ignore:.* have no list")
+def test_judged_documents_alone() -> None:
+    """As pytrec_eval's switch leaves out a grade below 0, too, of dicts and of files."""
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    keep_judged = run_recipe("../other-tools.md", "def keep_judged")["keep_judged"]
+    qrels, run = graded_judgements()
+    evaluator = pytrec_eval.RelevanceEvaluator(qrels, {"map"}, judged_docs_only_flag=True)
+    right = {query: values["map"] for query, values in evaluator.evaluate(run).items()}
+    Path("qrels.txt").write_text(
+        "".join(f"{q} 0 {d} {grade}\n" for q, each in qrels.items() for d, grade in each.items())
+    )
+    Path("run.txt").write_text(
+        "".join(f"{q} Q0 {d} 1 {score} x\n" for q, each in run.items() for d, score in each.items())
+    )
+    of_files = keep_judged(tr.read_run("run.txt"), tr.read_qrels("qrels.txt"))
+    kept = keep_judged(run, qrels)
+    assert of_files == kept
+    values = retrieval.Task(qrels).evaluate_lists(kept).by_query("map")
+    assert values.keys() - right.keys() == {"q3"}
+    for query in values.keys() & right.keys():
+        assert values[query]["map"] == pytest.approx(right[query], rel=1e-9)
+    graded = {q: {d: s for d, s in run[q].items() if d in qrels[q]} for q in run}
+    assert graded != kept
+    with pytest.raises(AssertionError, match="do names differ"):
+        keep_judged({int(query[1:]): scores for query, scores in run.items()}, qrels)
+
+
+def test_recall_of_the_lesser_of_k_and_all_leaves_out_queries_without_a_right_answer() -> None:
+    qrels, run = graded_judgements()
+    run["q3"] = {"other": 1.0}
+    report = retrieval.Task(qrels, relevance_level=2).evaluate_lists(run)
+    right = {q: {d for d, grade in grades.items() if grade >= 2} for q, grades in qrels.items()}
+    assert not all(right.values())
+    values = []
+    for query, documents in right.items():
+        first = sorted(run[query], key=lambda d: -run[query][d])[:5]
+        if documents:
+            values.append(len(documents & set(first)) / min(5, len(documents)))
+    code = ("k = 1\n", "k = 5\n")
+    names = run_recipe("../other-tools.md", "np.nanmean(values)", code, report=report)
+    assert np.nanmean(names["values"]) == pytest.approx(np.mean(values))
 
 
 # -- identification --------------------------------------------------------------------------------
