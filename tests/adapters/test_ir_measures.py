@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 ir_measures = pytest.importorskip("ir_measures", reason="a provider of ir_measures")
@@ -48,6 +49,25 @@ def drawn(documents: int, listed: int, levels: int) -> tuple[Any, Any]:
         rng.shuffle(names)
         run[f"q{i + 1}"] = dict(zip(names, scores.tolist(), strict=False))
     return qrels, run
+
+
+@pytest.mark.parametrize("form", ["rows", "iterator", "frame"])
+def test_judgements_of_subtopics_are_refused(form: str) -> None:
+    """A document has a grade for each subtopic, of which the last one counted: AP was .25."""
+    rows = [("q", "a", 1, "1"), ("q", "b", 1, "1"), ("q", "a", 0, "2"), ("p", "a", 1, "1")]
+    run = {"q": {"a": 3.0, "c": 2.0, "b": 1.0}, "p": {"a": 1.0}}
+
+    def judge(*rows: Any) -> Any:
+        judged = [ir_measures.Qrel(q, d, grade, topic) for q, d, grade, topic in rows]
+        if form == "iterator":
+            return iter(judged)
+        return pd.DataFrame(judged) if form == "frame" else judged
+
+    words = "qrels: expected one gain for each pair, got 1 and 0 for 'a' of query 'q'"
+    refusal(ValueError, words, provider.calc_aggregate, [AP], judge(*rows), run)
+    # A pair that is there twice with one grade counts once, as in a Task.
+    same = [*rows[:2], ("q", "a", 1, "2"), rows[3]]
+    assert provider.calc_aggregate([AP], judge(*same), run)[AP] == pytest.approx(11 / 12)
 
 
 @pytest.mark.parametrize(("documents", "listed"), [(30, 30), (60, 20), (40, 1)])
