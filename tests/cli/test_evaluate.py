@@ -279,6 +279,16 @@ def test_the_gmr_of_runs_is_that_of_compare(run: Run) -> None:
         assert [row["gmr"] for row in rows] == [compared["value_a"], compared["value_b"]]
 
 
+def test_the_note_on_few_units_is_that_of_the_fewest(run: Run) -> None:
+    for name, number in {"fourteen": 14, "three": 3}.items():
+        above = [5000] * number + [0] * (300 - number)
+        tr.Ranks(above, [1] * 300, 9001).save(f"{name}.npz")
+    for names in (["fourteen.npz", "three.npz"], ["three.npz", "fourteen.npz"]):
+        printed = run("evaluate", *names, "--metrics", "mr", "--interval").out
+        assert "\nFew units carry it: MR rests on about 3 of 300 tasks (three).\n" in printed
+        assert "14 of 300" not in printed
+
+
 def test_groups_of_models_have_rows(run: Run) -> None:
     names = {"side": ["head", "tail", "tail"]}
     for name, above in RUNS.items():
