@@ -486,7 +486,7 @@ def test_few_runs_are_said() -> None:
     ("line", "words"),
     [
         ("compare a-*.npz b-*.npz --metrics mrr", "few runs: 2"),
-        ("evaluate a-*.npz b-*.npz --metrics mrr --interval", "Few runs: 2."),
+        ("evaluate a-*.npz b-*.npz --metrics mrr --interval", "Few runs: 2 (b-*)."),
         ("compare a-*.npz c-*.npz --metrics mrr", ""),
     ],
 )

@@ -270,7 +270,7 @@ def test_what_stands_below_is_the_least_with_its_model_in_any_order() -> None:
         ]
     same = {"A": models["A"], "B": models["B"], "too": models["A"]}  # None is fewer than any.
     few = "few units carry it: none of 300 tasks differs (A - too)"
-    assert few in compare(same, metric="mr").table().notes
+    assert few in compare(same, metric="mrr").table().notes
     sizes = {"A": one(*range(9)), "B": one(*range(7)), "C": one(*range(9))}
     for names in itertools.permutations(sizes):
         models = {name: sizes[name] for name in names}

@@ -153,8 +153,8 @@ class Task(SidedTask):
         labels; all numbers ("0", "17") are an error if `entities` is None.
     known : dict of str to split, list of splits, one split, or None
         The other splits of known triples; those of a list are named known_0, known_1, ... All known
-        answers of a query, the test's included, are left out of its candidates, but never the right
-        answer of the task. None or {}: the test's own answers alone are left out. If `test` is a
+        answers of a query, the test's included, are left out of its candidates, never the right
+        answer of the task. None or {}: only the test's own answers are left out. If `test` is a
         sample, give the whole test as the known split of its name: the ranks are then those of
         ``Task(whole, ...)[positions]``.
     entities, relations : None, int, sequence of str or of int, mapping of these to int, or path
