@@ -193,6 +193,15 @@ def test_a_list_with_a_repeat_is_joined_only_if_its_scores_are_equal() -> None:
         read("predictions")
 
 
+def test_lists_of_a_triple_in_another_order_are_refused() -> None:
+    """Heads would be taken for tails; so would what stands in the place of a missing line."""
+    read = run_recipe("lists.md", "def read_predictions")["read_predictions"]
+    for lines in ("Tails: b\t0.9\t\nHeads: a\t0.9\t", "Heads: a\t0.9\t\na likes c"):
+        Path("predictions").write_text(f"a likes b\n{lines}\n")
+        with pytest.raises(AssertionError, match="in its place"):
+            read("predictions")
+
+
 # -- runs and judgements ---------------------------------------------------------------------------
 
 
@@ -412,6 +421,23 @@ def test_coverage_of_users_with_few_items_left() -> None:
     assert (names["top"].ids == -1).sum() == 5000
     some_get = set().union(*(set(range(30)).difference(row) for row in known.tolist()))
     assert names["some_get"].tolist() == sorted(some_get) == list(range(1, 30))
+
+
+def test_the_last_item_of_times_that_have_no_order() -> None:
+    """Times as text are sorted as words, and a missing time is put last."""
+    page = (HOW_TO / "recommenders.md").read_text(encoding="utf-8")
+    (code,) = (b.code for b in markdown_pages.blocks(page) if "cumcount" in b.code)
+    start, end = code.index("assert log"), code.index("known = ")
+    for times, words in (([9, 10], ""), (["9", "10"], "no numbers"), ([9, None], "is missing")):
+        log = pandas().DataFrame({"user": [1, 1], "item": [5, 7], "timestamp": times})
+        names = {"log": log}
+        if words:
+            with pytest.raises(AssertionError, match=words):
+                exec(code[start:end], names)
+        else:
+            exec(code[start:end], names)
+            last = names["log"][names["from_the_end"] == 0]  # type: ignore[index]
+            assert last["item"].tolist() == [7]
 
 
 # -- hybrid search ---------------------------------------------------------------------------------
@@ -771,8 +797,19 @@ def test_neighbours_of_few_references() -> None:
     right = ((vectors[:, None] - vectors) ** 2).sum(2) + np.diag([np.inf] * 6)
     np.testing.assert_array_equal(ids, np.argsort(right)[:, :5])
     np.testing.assert_allclose(distances, np.sort(right)[:, :5], rtol=1e-5)
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match="fewer references"):
         find(vectors, 6, vectors, ref_includes_query=True)
+
+
+def test_neighbours_of_queries_that_are_not_the_first_references() -> None:
+    """Row i would be left out for query i, which then finds itself: a precision of 1."""
+    torch = SimpleNamespace(from_numpy=np.asarray)
+    find = run_recipe("pytorch.md", "def exact_neighbours", torch=torch)["exact_neighbours"]
+    vectors = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
+    _, ids = find(vectors[:2], 2, vectors, ref_includes_query=True)
+    assert not (ids == [[0], [1]]).any()
+    with pytest.raises(AssertionError, match="the first references"):
+        find(vectors[:2], 2, vectors[::-1], ref_includes_query=True)
 
 
 # -- lists of an index -----------------------------------------------------------------------------
@@ -820,8 +857,10 @@ def test_ids_that_are_as_near_as_the_tenth_count_once() -> None:
     (line,) = (each for each in page.splitlines() if "np.where(is_right" in each)
     assert eval(line, names) == pytest.approx(0.5)  # Pairs tie: the tenth is the last that counts.
     for wrong in ({"ids": ids[:, [0, 0, *range(8)]]}, {"entities": entities[:9]}):
-        with pytest.raises(AssertionError):
+        with pytest.raises(AssertionError, match=r"twice|fewer than ten"):
             run_recipe("index-recall.md", code, **(names | wrong))
+    with pytest.raises(AssertionError, match="more than 100"):
+        run_recipe("index-recall.md", code, **(names | {"entities": entities[:1].repeat(101, 0)}))
 
 
 def test_the_overlap_of_lists() -> None:
@@ -948,6 +987,36 @@ def test_who_ties_with_the_true_tail_is_not_named(capsys: pytest.CaptureFixture[
     assert (names["tails"].realistic > 30).all()
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(":")[2] for line in lines] == [""] * 3
+
+
+def test_the_worst_groups_are_those_that_have_a_value(capsys: pytest.CaptureFixture[str]) -> None:
+    """A group whose queries have no right answer of the level has NaN, which has no order."""
+    grades = {f"q{i}": {"right": 2 if i % 3 else 1, "other": 1} for i in range(9)}
+    lists = {f"q{i}": [*(f"x{j}" for j in range((5 * i) % 9)), "right"] for i in range(9)}
+    groups = {f"q{i}": f"g{i}" for i in range(9)}
+    task = retrieval.Task(grades, relevance_level=2)
+    report = task.evaluate_lists(lists)
+    labels = [groups[query] for query in report.ranks.queries]
+    report = tr.report(report.ranks.with_labels(relation=labels))
+    run_recipe("read-the-errors.md", "group_values", report=report)
+    assert capsys.readouterr().out.split() == ["g7", "g5", "g1"]  # behind 8, 7 and 5 others
+
+
+@pytest.mark.parametrize("n_first", [10, 12])
+def test_a_list_for_the_judges_of_another_length(n_first: int) -> None:
+    """The query of each is the row of its list; -1 fills lists of few documents."""
+    longer = ("(queries, documents, 10,", f"(queries, documents, {n_first},")
+    names = run_recipe("read-the-errors.md", "judged = ", longer)
+    top = names["top"]
+    assert top.ids.shape == (200, n_first)
+    pairs = [(row, i) for row, ids in enumerate(top.ids.tolist()) for i in ids]
+    best = np.argsort(-top.scores.ravel())[:100]
+    right = [pairs[i][1] in names["right"][pairs[i][0]] for i in best.tolist()]
+    assert names["are_right"] == right
+    code = "known = [judged[query] for query in right]"
+    few = (code, "known = [range(query < 90, 800) for query in right]")
+    with pytest.raises(AssertionError, match="fewer than 100 documents"):
+        run_recipe("read-the-errors.md", "judged = ", few)
 
 
 def test_a_list_for_the_judges_lacks_what_is_judged() -> None:
@@ -1161,6 +1230,20 @@ def test_recall_of_the_lesser_of_k_and_all_leaves_out_queries_without_a_right_an
     assert np.nanmean(names["values"]) == pytest.approx(np.mean(values))
 
 
+def test_values_of_queries_lack_those_without_answers() -> None:
+    """`answerless="zero"` counts them, and they are no query of the report."""
+    task = retrieval.Task({0: [0], 1: []}, entities=4, queries=2)
+    report = task.evaluate_lists({0: [0], 1: [2]})
+    report = tr.report(report.ranks.with_protocol(answerless="zero"))
+    assert (report["recall@1"], report.per_query("recall@1").tolist()) == (0.5, [1])
+    with pytest.raises(AssertionError, match="left out"):
+        run_recipe("../other-tools.md", "np.nanmean(values)", report=report)
+    given = ("tr.retrieval.Task(asked).evaluate_lists(lists)", "given")
+    golden = {"q0": [], "q1": []}
+    with pytest.raises(AssertionError, match="left out"):
+        run_recipe("rag.md", "recall_all", given, given=report, golden=golden)
+
+
 # -- identification --------------------------------------------------------------------------------
 
 
@@ -1260,6 +1343,37 @@ def test_other_average_precisions_refuse_ties() -> None:
         names["average_trapezoids"](lists.ranks)
 
 
+def test_other_average_precisions_of_a_level() -> None:
+    """Answers of lower grades are none, and queries that have no others are left out."""
+    names = run_recipe("../answer-metrics.md", "def average_trapezoids")
+    names |= run_recipe("../answer-metrics.md", "def average_over_found")
+    qrels = {0: {0: 2, 3: 1}, 1: {1: 1}, 2: {4: 1, 5: 2, 9: 2}}
+    task = retrieval.Task(qrels, entities=10, relevance_level=2)
+    report = task.evaluate_scores(np.arange(30, 0, -1).reshape(3, 10))
+    right = {0: {0}, 2: {5, 9}}
+    areas = [identification.revisitop(list(range(10)), good, set()) for good in right.values()]
+    np.testing.assert_allclose(names["average_trapezoids"](report.ranks), areas, rtol=1e-12)
+    values = names["average_over_found"](report, 6)
+    np.testing.assert_allclose(values, [1, np.nan, 1 / 6], rtol=1e-12)
+    another = retrieval.Task({0: {9: 2}}, entities=10, relevance_level=2)
+    for other in (report, another.evaluate_scores([range(0, 30, 3)])):
+        joined = tr.concatenate({"a": report.ranks, "b": other.ranks})
+        with pytest.raises(AssertionError, match="one by one"):
+            names["average_trapezoids"](joined)
+
+
+def test_chance_that_is_drawn_has_the_weights_of_the_ranks() -> None:
+    candidates = "candidates = np.random.default_rng(1).integers(200, 300, 40)"
+    weighted = (f"{candidates}  # report.ranks.candidates\nweights = None", "weights = given")
+    given = {"candidates": np.array([2, 1000]), "given": np.array([9.0, 1.0])}
+    hmr = run_recipe("../chance.md", "drawn = ", weighted, **given)
+    mean = np.mean([1 / tr.report(ranks)["mrr"] for ranks in hmr["ranks"]])
+    assert hmr["mean"] == pytest.approx(mean)
+    shares = np.bincount([ranks.above[0] for ranks in hmr["ranks"]]) / 2000
+    right = shares @ (1 / (0.9 / np.array([1, 2]) + 0.1 * 0.0075))
+    assert hmr["mean"] == pytest.approx(right, rel=0.01)
+
+
 def test_the_value_of_a_random_order() -> None:
     """Equal scores give the mean over all orders of the candidates, of any metric."""
     right = {0: [0, 3], 1: [1], 2: [2, 5, 6]}
@@ -1328,6 +1442,28 @@ def test_one_drawn_image_of_each_person() -> None:
         assert rates[-1] == pytest.approx(np.mean(hits))
     assert seen == {*drawn["gallery"].tolist()}
     assert abs(np.mean(rates) - np.mean(chances)) < 4 * np.std(rates) / np.sqrt(len(rates))
+
+
+def test_images_of_nobody_and_of_unknown_persons_are_refused() -> None:
+    """They would be wrong candidates; a merge takes two that are missing for one person."""
+    drawn = drawn_images(0)
+    everybody = np.setdiff1d(np.arange(len(drawn["persons"])), drawn["probes"])
+    with pytest.raises(AssertionError, match="images of nobody"):
+        run_recipe("identification.md", "asked.merge", **(drawn | {"gallery": everybody}))
+    for role in ("persons", "cameras"):
+        missing = drawn[role].astype(float)
+        missing[drawn["gallery"][:3]] = np.nan
+        with pytest.raises(AssertionError, match="has no person, or no camera"):
+            run_recipe("identification.md", "asked.merge", **(drawn | {role: missing}))
+
+
+def test_thresholds_of_open_sets_rise() -> None:
+    """The first of those with a low FPIR would be taken for the lowest."""
+    names = run_recipe("identification.md", "asked.merge", **drawn_images(0))
+    for levels in ("np.linspace(0.8, 0.4, 9)", "np.array([0.4, 0.8, 0.6])"):
+        replaced = ("np.linspace(0.4, 0.8, 9)", levels)
+        with pytest.raises(AssertionError, match="do not rise"):
+            run_recipe("identification.md", "strangers = ", replaced, **names)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -1538,6 +1674,24 @@ def test_recall_of_pairs_that_come_twice() -> None:
     assert (names["correct"], len(names["right_pairs"])) == (correct, 30)
 
 
+@pytest.mark.parametrize("pairs", [[[0, 0], [1, 30]], [[0, -1], [1, 1]]])
+def test_pairs_that_are_not_positions_are_refused(pairs: list[list[int]]) -> None:
+    """`infer` finds positions: of ids that are unique over both graphs none would be right."""
+    left, right = near_pairs(30)
+    names = {"left": left, "right": right, "pairs": np.array(pairs)}
+    with pytest.raises(AssertionError, match="pairs are positions"):
+        run_recipe("entity-alignment.md", "right_pairs = ", **names)
+
+
+def test_entities_without_a_counterpart_are_bools() -> None:
+    """Their numbers, or 0 and 1, would pick rows."""
+    top = SimpleNamespace(scores=np.linspace(0, 1, 30)[:, None])
+    for given in (np.array([3, 4, 9]), np.arange(30) % 2):
+        replaced = ("np.arange(1300) >= 1000", "given")
+        with pytest.raises(AssertionError, match="one bool for each entity"):
+            run_recipe("entity-alignment.md", "exclusive = ", replaced, top=top, given=given)
+
+
 def test_degrees_of_entities_whose_ids_are_in_another_order() -> None:
     left = [10, 7, 0, 1]
     task = alignment.Task([(10, 5), (0, 6)], left=left, right=[5, 6, 8], sides=["left_to_right"])
@@ -1627,6 +1781,9 @@ def test_parquet_of_vectordbbench(tmp_path: Path) -> None:
         _, wrong = run_recipe("files.md", "def read_parquet")["read_parquet"]("wrong.parquet")
         words = "entities: expected lists of one length, got 1 of 2 unlike the first"
         refusal(ValueError, words, tr.topk_embeddings, vectors, wrong, 1)
+    parquet.write_table(pyarrow.table({"id": [7, None], "emb": [[1.0], [2.0]]}), "wrong.parquet")
+    with pytest.raises(AssertionError):
+        run_recipe("files.md", "def read_parquet")["read_parquet"]("wrong.parquet")
     top = tr.topk_embeddings(vectors[:5], read[1], 4, similarity="cosine")
     expected = tr.topk_embeddings(vectors[:5], vectors, 4, similarity="cosine")
     assert top.ids.tolist() == expected.ids.tolist()
