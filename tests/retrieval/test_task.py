@@ -356,6 +356,10 @@ def test_queries_without_an_answer_count_in_their_groups(tmp_path: Path) -> None
     both = tr.concatenate({"one": ranks, "two": grouped().ranks})
     found = report(both, answerless="zero", by="group")
     assert found.group_values("recall@1") == {"g": 1 / 3, "h": 1 / 2}
+    # The queries of another task, without groups, are given some later.
+    mixed = tr.concatenate({"two": grouped(groups=None).ranks.with_labels(group="g"), "one": ranks})
+    refusal(ValueError, "by: 4 .* and of 2 no group", report, mixed, answerless="zero", by="group")
+    assert report(mixed, by="group").group_tasks() == {"g": 4, "h": 2}
 
 
 @pytest.mark.python_only

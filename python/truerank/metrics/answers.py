@@ -410,13 +410,12 @@ def read_answers(ranks: Any, weights: object, by: Any = None) -> Answers:
     n_incomplete, problem = answers.describe_lack(ignores_cuts=True)
     if n_incomplete:
         warn_user("ranks", problem)
-    if by is not None and answers.zeros:
-        without_group = answers.zeros - int(zeros_by_group(ranks, by).sum())
-        if without_group:
-            queries = format_count(answers.zeros, "query")
-            problem = f"{queries} without a right answer count as 0, and of {without_group:,} no "
-            problem += "group is known that right answers have (a Task's groups are of all queries)"
-            raise InputValueError("by", problem)
+    n_apart = (answers.zeros or 0) - int(zeros_by_group(ranks, by).sum())
+    if by is not None and n_apart > 0:
+        queries = format_count(answers.zeros or 0, "query")
+        problem = f"{queries} without a right answer count as 0, and of {n_apart:,} no group is "
+        problem += "known that right answers have (a Task's groups are of all queries)"
+        raise InputValueError("by", problem)
     return answers
 
 

@@ -38,7 +38,6 @@ RANK_NUMBERS = ("rank", "optimistic", "pessimistic", "candidates")
 RANK_COLUMNS = (*RANK_NUMBERS, "side", "relation", "query", "target", "unit")
 FIRST_ROWS = 1000  # By these a column without a role is chosen, or is not.
 _DIGITS = "0123456789"
-GRADE_NAMES = {"relevance", "rel", "grade", "label", "score", "rating", "gain"}
 MOST_GRADES = 20  # A column of more values is none of grades.
 NUMBER_TYPES = (int, float, np.integer, np.floating, np.bool_)
 _NONES = ("NoneType", "NAType", "NaTType")  # types of missing values

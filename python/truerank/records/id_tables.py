@@ -29,7 +29,6 @@ from ..ranks import Ranks
 from . import text
 from .columns import (
     FACTS,
-    GRADE_NAMES,
     JUDGEMENTS,
     MAX_COLUMNS,
     MOST_GRADES,
@@ -62,6 +61,9 @@ if TYPE_CHECKING:
 
     ProgressOption = bool | Listener | None
     NameTables = dict[str, _core.Names]  # by vocabulary; tables share them, and add theirs
+
+
+_GRADE_NAMES = {"relevance", "rel", "grade", "label", "score", "rating", "gain"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,12 +252,13 @@ def check_left_out_grades(table: IdTable) -> None:
     queries, documents = (table.columns[role].ids for role in ("query", "document"))
     for name, column in table.others.items():
         values = [x for x in column.listed if x == x and x not in (None, "")]
+        if not 1 < len(values) <= MOST_GRADES:
+            continue
         numbers = [text.parse_number(x) if isinstance(x, str) else x for x in values]
         are_numbers = all(isinstance(x, NUMBER_TYPES) for x in numbers)
-        are_grades = are_numbers and str(name).lower() in GRADE_NAMES
+        are_grades = are_numbers and str(name).lower() in _GRADE_NAMES
         has_several = _count_pairs(queries, column.ids) > len(distinct(queries))
-        has_several |= are_grades and 0 in numbers
-        if not (has_several and 1 < len(values) <= MOST_GRADES):
+        if not (has_several or (are_grades and 0 in numbers)):
             continue
         got = f"left out, with the values {first_names(values, 8)}"
         if are_grades:
@@ -332,11 +335,10 @@ def _name_by_index(argument: str, query: Any, listed: Any, door: Door) -> Any:
     An index without a name that is 0, 1, 2, ..., or of integers where the Series has a name, may be
     of rows, and is refused. So is what has keys and is no mapping of Python.
     """
-    is_series = isinstance(listed, checks.class_if_imported("pandas", "Series"))
-    if isinstance(listed, (list, Mapping)) or not (is_series or hasattr(listed, "keys")):
+    if isinstance(listed, (list, Mapping)) or not hasattr(listed, "keys"):
         return listed
     got = f"{query!r}: {type(listed).__name__}"
-    if is_series:
+    if isinstance(listed, checks.class_if_imported("pandas", "Series")):
         names = listed.index.tolist()
         are_rows = names == list(range(len(names)))
         if listed.name not in (None, query):
