@@ -112,7 +112,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "empty names as padding": (
         lambda: Search({"q": ["a"]}).evaluate_lists({"q": ["", "a", ""]}),
-        "the list of 'q' has '' twice; lists are of unlike lengths, without padding$",
+        "the list of 'q' has '' twice; in 1 of 1 list .*; lists are of unlike lengths, without pad",
     ),
     "judgements in the place of lists": (
         lambda: evaluate_judgements("qrels.txt", [("q", 0, "a", 1), ("q", 0, "b", 0)]),
@@ -124,7 +124,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "zeros as padding": (
         lambda: Search({"q": [5], "p": [0]}).evaluate_lists({"q": [5, 3, 0, 0], "p": [3, 2, 0, 0]}),
-        "the list of 'q' has 0 twice; lists are of unlike lengths, without padding$",
+        "the list of 'q' has 0 twice; in 2 of 2 lists .*; lists are of unlike lengths, without pad",
     ),
     "scores of a log": (
         leave_out_scores,
@@ -181,7 +181,7 @@ def test_columns_of_unlike_tables_are_not_named() -> None:
 
 def test_zero_is_a_document_where_it_is_no_padding() -> None:
     lists = {"q": [2, 0, 0, 1], "p": [0, 2, 0, 1]}
-    with pytest.raises(InputError, match="the list of 'q' has 0 twice; duplicates='first'"):
+    with pytest.raises(InputError, match="the list of 'q' has 0 twice; .*; duplicates= says"):
         Search({"q": [0], "p": [1]}).evaluate_lists(lists)
     report = Search({"q": [0], "p": [1]}).evaluate_lists(lists, duplicates="first")
     assert report["mrr"] == pytest.approx((1 / 2 + 1 / 3) / 2)

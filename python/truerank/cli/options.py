@@ -606,8 +606,10 @@ def write_option(names: Mapping[str, str], option: errors.Option) -> str:
     >>> from truerank.errors import Option
     >>> write_option(names, Option("columns", {"query": 0, "document": 2}))
     '--columns query=0,document=2'
-    >>> write_option(names, Option("allow_unlike", True)), write_option(names, Option("unit", "a"))
-    ('--allow-unlike', '')
+    >>> write_option(names, Option("columns")), write_option(names, Option("unit"))
+    ('--columns', '')
+    >>> write_option(names, Option("allow_unlike", True))
+    '--allow-unlike'
     """
     flag = names.get(option.name, "")
     value: Any = option.value
@@ -619,7 +621,7 @@ def write_option(names: Mapping[str, str], option: errors.Option) -> str:
         return FORMS.get(flag, "") if value is ... else ""
     if value is ...:
         value = FORMS[flag]
-    if value is True:
+    if value is None or value is True:
         return flag
     if value is False:
         return flag.replace("--", "--no-", 1)
