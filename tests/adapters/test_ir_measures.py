@@ -105,3 +105,13 @@ def test_reports_and_errors() -> None:
     refused(ValueError, "run", evaluator.calc_aggregate, {"r": {"d": float("nan")}})
     refused(TypeError, "run", evaluator.calc_aggregate, {"r": {"d": "high"}})
     refused(ValueError, "kind", RankProvider, "mean")
+
+
+def test_two_relevances_of_one_document_are_refused() -> None:
+    """As in judgements of subtopics, of which the last line counted; `Task` refuses them, too."""
+    Qrel = ir_measures.Qrel
+    lines = [Qrel("q", "a", 1), Qrel("q", "b", 0), Qrel("q", "a", 0)]
+    words = "^qrels: expected one relevance for each pair, got "
+    for qrels in (lines, iter(lines[::-1])):
+        refusal(ValueError, words, provider.evaluator, [AP], qrels)
+    provider.evaluator([AP], [*lines[:2], lines[0]])

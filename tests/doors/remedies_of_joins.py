@@ -111,8 +111,8 @@ def ask_for_protocols(case: Facts, **options: Any) -> float:
     relations = sorted({relation for _, relation in case.scores})
     labels: dict[str, Any] = {"entities": names, "relations": relations, "sides": ["tail"]}
     reports = []
-    for known in ({"train": case.known}, None):
-        task = link_prediction.Task(case.test, known, **labels)
+    for filter in (None, "none"):
+        task = link_prediction.Task(case.test, {"train": case.known}, filter=filter, **labels)
         reports.append(task.evaluate_lists(tail=case.scores))
     return tr.compare(*reports, **options).estimate
 

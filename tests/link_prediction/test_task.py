@@ -80,7 +80,7 @@ def check_audit(audit: Any, given: Given) -> None:
     assert str(audit[0]) == f"test: {ranked}; known: {', '.join(sizes) or 'none'}"
     assert counts["duplicates"] == len(found.duplicates)
     assert counts["leaks"] == len({i for where in found.leaks.values() for i in where})
-    assert ("unfiltered" in counts) == (given.known is None)
+    assert ("unfiltered" in counts) == (given.rule == "none")
     assert ("unseen entities" in counts) == bool(given.known)
     if given.known:
         unseen = "unseen in train" if "train" in given.known else "unseen"
@@ -114,9 +114,8 @@ def test_the_definition(given: Given, at_once: int) -> None:
         check_side(tasks, given)
     check_audit(task.audit, given)
     filter: list[str] = []
-    if given.known is not None and given.rule != "none":
-        filter = list(given.known)
-        filter.append("test")
+    if given.rule != "none":
+        filter = [*(given.known or ()), "test"]
     assert task.protocol.filter == tuple(filter)
     assert task.protocol.filter_rule == rule_of(given)
     assert task.protocol.sampled == isinstance(given.candidates, Sampled)
@@ -195,7 +194,9 @@ def test_audit_in_words() -> None:
     ]
     assert task.head.units.tolist() == [0, 1, 2, 4, 5]
     assert [finding.count for finding in task.audit] == [5, 1, 1, 5, 1, 1, 1, 1]
-    assert str(Task(TEST).audit[-1]).startswith("unfiltered: no known splits are given")
+    unfiltered = Task(TEST, filter="none")
+    assert str(unfiltered.audit[-1]).startswith("unfiltered: nothing is filtered")
+    assert not any(finding.name == "unfiltered" for finding in Task(TEST).audit)
 
 
 FAR = [(0, 0, 1), (0, 0, 1), *((i, 0, i) for i in range(5, 9))]
@@ -319,7 +320,6 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (V, "keys", INTS, {"keys": [3]}),
     (V, "keys", [(0, 0, 1, 7)], {"keys": [3, 3]}),
     (V, "filter", INTS, KNOWN | {"filter": "static"}),
-    (V, "filter", INTS, {"filter": "triple"}),
 ]
 
 
@@ -379,3 +379,12 @@ def test_labels_that_known_triples_make_are_made_where_they_are_asked_for(
     assert values(ranks.labels["head_degree"]) == [3, 3, 2] * 2
     assert values(ranks.labels["degree"]) == ["2-3", "2-3", "2-3", "2-3", "1", "2-3"]
     assert len(made) == 2
+
+
+def test_more_relations_than_entities_are_a_finding() -> None:
+    """As where the columns of all splits are swapped alike, which nothing else shows."""
+    facts = [(i, 0, j) for i in range(4) for j in range(4)]
+    swapped = [(head, 4 * head + tail, relation) for head, relation, tail in facts]
+    found = [str(each) for each in Task(swapped).audit if each.name == "relations"]
+    assert found == ["relations: 16, more than the 4 entities"]
+    assert not any(each.name == "relations" for each in Task(facts).audit)

@@ -391,3 +391,47 @@ def test_notes_say_what_was_not_tested_and_by_which_units() -> None:
     made = table(runs, ["mrr"], against="best")
     assert any("t of runs and units, p" in note for note in made.notes)
     assert (1, 1) in made.marks()[1]
+
+
+FUNCTIONS_OF_MEANS = ["gmr", "igmr", "hmr", "imr", "std", "power_mean:2", "index.gmr", "ratio.gmr"]
+
+
+@given(st.integers(0, 2**32 - 1))
+@examples(100)
+def test_the_values_of_runs_are_those_of_their_intervals(seed: int) -> None:
+    """Of a function of a mean, such as gmr, the mean of the values of the runs is another."""
+    rng = np.random.default_rng(seed)
+    n_units = int(rng.integers(2, 30))
+    models: dict[str, list[Report]] = {}
+    for name in "ABC":
+        above = (rng.zipf(1.3, (rng.integers(1, 5), n_units)).clip(1, 500) - 1).tolist()
+        models[name] = [report(Ranks(run, [1] * n_units, 500)) for run in above]
+    keys = ["mr", "mrr", "hits@10", "amri", *FUNCTIONS_OF_MEANS]
+    made = table(models, keys, notes=True)
+    bracketed = table(models, keys, interval=True)
+    marked, _ = made.marks()
+    names = [column.name for column in made.columns if not column.hidden]
+    for key in keys:
+        values = [inference.interval(runs, key).value for runs in models.values()]
+        assert made[key] == pytest.approx(values, rel=1e-12)
+        assert bracketed[key] == made[key]
+        is_better_if_less = {"mr": True, "gmr": True, "hmr": True, "ratio.gmr": True}
+        if key not in ("std", "power_mean:2"):
+            least_or_most = min if is_better_if_less.get(key) else max
+            best_model = values.index(least_or_most(values))
+            assert (best_model, names.index(key)) in marked
+    has_runs = any(len(runs) > 1 for runs in models.values())
+    assert ("deviation of gmr" in str(made)) == has_runs
+    assert "deviation of mr" not in str(made).replace("deviation of mrr", "")
+    if len(models["A"]) > 1 and len(models["B"]) > 1:
+        ratio = compare(models["A"], models["B"], metric="gmr").estimate
+        assert made["gmr"][0] / made["gmr"][1] == pytest.approx(ratio, rel=1e-9)
+
+
+def test_a_median_of_runs_is_the_mean_of_theirs() -> None:
+    runs = [one(0, 0, 5), one(2, 3, 4)]
+    made = table({"A": runs}, ["median", "gmr"])
+    assert made["median"] == [2.5]
+    assert "2.5 ± 2.1" in str(made)
+    assert made["gmr std"][0] == pytest.approx(statistics.stdev([run["gmr"] for run in runs]))
+    assert table({"A": runs}, ["gmr"]).notes == ("It is the standard deviation of 2 runs.",)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -208,13 +209,46 @@ MATRIX = np.array([[0, 1], [0, 0], [1, 0]])
 def test_queries_without_an_answer_are_counted() -> None:
     scores = np.array([[0.0, 1], [0, 1], [1, 0]])
     matrix = sparse.csr_array(MATRIX)
-    for task in (Task(np.nonzero(MATRIX), entities=2, queries=3), Task(matrix, entities=2)):
+    judged = ([0, 1, 2], [1, 0, 0], [1, 0, 1])
+    for task in (Task(judged, entities=2, queries=3), Task(matrix, entities=2)):
         assert task.without_answers == 1
         ranks = task.evaluate_scores(scores).ranks
         assert report(ranks, answerless="zero")["mrr"] == pytest.approx(2 / 3)
     assert Task(np.nonzero(MATRIX), entities=2).without_answers == 0
-    assert Task((["u"], [0]), entities=2, queries=["u", "v", "w"]).without_answers == 2
     assert Task(matrix, entities=["a", "b"], queries=["u", "v", "w"]).without_answers == 1
+
+
+JUDGED = "u 0 a 1\nv 0 b 0\n"
+
+
+@pytest.mark.parametrize("form", ["lists", "grades", "rows", "frame", "file"])
+def test_the_queries_of_the_test_are_those_that_qrels_name(form: str, tmp_path: Path) -> None:
+    """`queries` numbers rows alone, as the queries of all splits of BEIR."""
+    (tmp_path / "qrels.txt").write_text(JUDGED)
+    rows = (["u", "v"], ["a", "b"], [1, 0])
+    qrels: Any = {
+        "lists": {"u": ["a"], "v": []},
+        "grades": {"u": {"a": 1}, "v": {"b": 0}},
+        "rows": rows,
+        "frame": pd.DataFrame(dict(zip(("query", "document", "relevance"), rows, strict=True))),
+        "file": tmp_path / "qrels.txt",
+    }[form]
+    task = Task(qrels, entities=["a", "b"], queries=["w", "u", "v", "x"])
+    assert task.without_answers == 1
+    found = task.evaluate_scores(np.array([[0.0, 1], [1, 0], [1, 0], [0, 1]]))
+    assert (found["recall@1"], report(found.ranks, answerless="zero")["recall@1"]) == (1, 0.5)
+    assert "queries: 2 of 4 are in no judgement: not of the test" in list(map(str, task.audit))
+    for right in ({"a": ["x"]}, (["a"], ["x"])):
+        task = Task(right, entities=["x", "y"], queries=["a", "b", "c"])
+        ranks = task.evaluate_scores(np.array([[1.0, 0], [0, 1], [0, 1]])).ranks
+        assert report(ranks, answerless="zero")["recall@1"] == 1
+
+
+def test_integers_of_which_none_is_right_are_said() -> None:
+    for lists in ({"u": [5, 6]}, {"u": {5: 0.9, 6: 0.1}}, tr.TopK([[5, 6]], [[0.9, 0.1]])):
+        task = Task({"u": [7]}, entities=8, queries=["u"])
+        with pytest.warns(tr.InputWarning, match="right answers are 7, ..., lists have 5, ...$"):
+            assert task.evaluate_lists(lists)["mrr"] == 0
 
 
 def test_a_matrix_has_positions_and_explicit_zeros() -> None:
@@ -288,6 +322,7 @@ def test_groups() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:ids. .* of what lists name is known:UserWarning")
+@pytest.mark.filterwarnings("ignore:ids. no right answer is in any list:UserWarning")
 @pytest.mark.python_only
 @given(problems(), st.integers(0, 5), st.data())
 @examples(50)

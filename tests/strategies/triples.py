@@ -69,7 +69,7 @@ class Given:
     @property
     def rule(self) -> str:
         """Return the filter that the task has: that which is said, or that of all known splits."""
-        return self.filter or ("none" if self.known is None else "query")
+        return self.filter or "query"
 
     def left_out(self, side: str) -> list[set[int]]:
         """Return what the filter leaves out of the candidates of each task."""

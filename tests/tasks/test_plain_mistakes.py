@@ -248,13 +248,14 @@ def test_without_known_facts_that_filter_nothing_the_test_still_filters() -> Non
     train = [(i, 0, (i + j) % 20, 0) for i in range(8) for j in range(14)]
     scores = np.eye(8, 20) * 2 + np.eye(8, 20, 8)
 
-    def mrr(known: Any) -> float:
-        task = Task(test, known, entities=20, relations=1, sides=["tail"], keys=[3])
+    def mrr(known: Any, filter: str | None = None) -> float:
+        options: Any = {"sides": ["tail"], "keys": [3], "filter": filter}
+        task = Task(test, known, entities=20, relations=1, **options)
         return task.evaluate_scores(scores[task.test[:, 0]])["mrr"]
 
     with pytest.warns(UserWarning, match="^train: it has no fact with a query of the test"):
         assert mrr({"train": train}) == 1
-    assert (mrr({}), mrr(None)) == (1, 0.75)
+    assert (mrr({}), mrr(None), mrr({}, "none"), mrr(None, "none")) == (1, 1, 0.75, 0.75)
 
 
 # -- orders that are no mistake -------------------------------------------------------------------

@@ -52,7 +52,7 @@ class RankProvider(base.Provider):
     nothing. nDCG takes relevances above 0 as gains, after its mapping `gains`; with
     ``dcg="exp-log2"``, 2^g - 1. With ``judged_only``, documents that are not judged leave the
     lists; one whose relevance is negative, after that mapping, is not judged. NaN scores are a
-    ValueError.
+    ValueError, and so are two relevances of one document for a query, as of its subtopics.
 
     Examples
     --------
@@ -86,7 +86,13 @@ class RankProvider(base.Provider):
         checked = list(measures)
         for measure in checked:
             self._check(measure)
-        judgements = ir_measures.util.QrelsConverter(qrels).as_dict_of_dict()
+        given, again = ir_measures.util.QrelsConverter(qrels).tee(2)
+        judgements = given.as_dict_of_dict()
+        for row in again.as_namedtuple_iter():
+            grade = judgements[row.query_id][row.doc_id]
+            if row.relevance != grade:  # as in judgements of subtopics
+                got = f"{row.relevance} and {grade} for {row.doc_id!r} of query {row.query_id!r}"
+                raise InputValueError("qrels", expected="one relevance for each pair", got=got)
         return RankedRuns(checked, judgements, self.kind)
 
     def _check(self, measure: Any) -> None:

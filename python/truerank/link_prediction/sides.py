@@ -389,7 +389,7 @@ def list_findings(
     findings_audited: Sequence[FindingParts],
     findings_unseen: Sequence[FindingParts],
     is_asked: npt.NDArray[np.bool_],
-    has_known: bool,
+    filter_name: str,
 ) -> list[FindingParts]:
     """List what is worth knowing of triples, with what `audit_triples` found, as people read it."""
     heads, relations, tails = map(row_keys.distinct, splits.rows.T[:3])
@@ -406,8 +406,11 @@ def list_findings(
         *findings_unseen,
         *_find_inverses(splits, test_rows),
     ]
-    if not has_known:
-        reason = "no known splits are given: known answers stay among the candidates"
+    if len(relations) > len(entities):
+        words = f"{len(relations):,}, more than the {len(entities):,} entities"
+        findings.append(("relations", len(relations), words))
+    if filter_name == NONE:
+        reason = "nothing is filtered: known answers stay among the candidates"
         findings.append(("unfiltered", len(test_rows), reason))
     return findings
 

@@ -153,9 +153,9 @@ class Task(SidedTask):
     known : dict of str to split, list of splits, one split, or None
         The other splits of known triples; those of a list are named known_0, known_1, ... All known
         answers of a query, the test's included, are left out of its candidates, but never the right
-        answer of the task. None: nothing is left out (unfiltered). An empty dict: only the test's
-        own answers are left out. `unseen` refers to the split named "train". If `test` is a sample,
-        give the whole test as the known split of its name: the ranks are then those of
+        answer of the task. None: only the test's own answers are left out;
+        ``filter="none"`` leaves nothing out. `unseen` refers to the split named "train". If `test`
+        is a sample, give the whole test as the known split of its name: the ranks are then those of
         ``Task(whole, ...)[positions]``.
     entities, relations : None, int, sequence of str or of int, mapping of these to int, or path
         None: the labels of all splits in ascending order, or ids from 0 to the largest. An int: the
@@ -183,7 +183,7 @@ class Task(SidedTask):
         Which known answers are left out. "query" (default): those of the same query, with its
         `keys`. "triple": those, whatever further columns hold. "fact": those of facts that agree in
         all further columns, and triples are then equal only if all their columns are. "none":
-        nothing, as with ``known=None``.
+        nothing is left out.
     duplicates, leaks, unseen : {"keep", "drop", "raise"}
         What to do with test triples that repeat an earlier one; that a known split has, too; and
         that have an entity or relation that the split named "train" lacks (all known splits, if
@@ -211,8 +211,8 @@ class Task(SidedTask):
         Each finding has a `name`, a `count` and a `message`: "duplicates", "leaks" and "unseen",
         with what was done about them; what was "found" in all splits, and "left out" of files;
         entities "in no fact"; relations of the test that a known split lacks; "inverse relations",
-        whose triples are ranked twice; and what looks like swapped columns, or like labels that
-        were read as ids.
+        whose triples are ranked twice; more relations than entities, as of swapped columns; and
+        what looks like labels that were read as ids.
     test : ndarray of int64, shape (n, 3+)
         The test triples that are ranked, as ids.
     entities, relations : tuple of str, tuple of int, or None
@@ -253,10 +253,10 @@ class Task(SidedTask):
     (('a', 'b', 'c'), array([[0, 0]]), (array([0, 2]), array([1, 2])))
     >>> print(task.protocol)
     split test, filtered by train + test, all candidates, nan raise
-    >>> print(Task(task.test, None, entities=3).protocol)
-    split test, unfiltered, all candidates, nan raise
-    >>> print(Task(task.test, {}, entities=3).protocol)
+    >>> print(Task(task.test, entities=3).protocol)
     split test, filtered by test, all candidates, nan raise
+    >>> print(Task(task.test, entities=3, filter="none").protocol)
+    split test, unfiltered, all candidates, nan raise
     """
 
     head: Side
@@ -301,7 +301,7 @@ class Task(SidedTask):
         key_columns = _read_keys(keys, splits.rows.shape[1])
         # A query has the further columns that are keys behind its own.
         roles = {side: (*SIDES[side], *map(str, key_columns), side) for side in chosen_sides}
-        filter_name = _read_filter(filter, known is not None)
+        filter_name = QUERY if filter is None else choice("filter", filter, FILTERS)
         name_of_candidates, candidate_sets = read_side_candidates(candidates, chosen_sides, splits)
         further = range(3, splits.rows.shape[1]) if filter_name == FACT else key_columns
         test_rows, audit, lacking = audit_triples(splits, further, rules)
@@ -323,7 +323,7 @@ class Task(SidedTask):
             known=digest_rows(list(splits.rows.T)),
             test_rows=test_rows,
             height=splits.tested,
-            findings=list_findings(splits, test_rows, audit, lacking, is_asked, known is not None),
+            findings=list_findings(splits, test_rows, audit, lacking, is_asked, filter_name),
         )
 
     _numbers_queries = True
@@ -577,17 +577,6 @@ def _read_keys(keys: Any, width: int) -> tuple[int, ...]:
         expected = f"distinct columns from 3 on, of {width} in all"
         raise InputValueError("keys", expected=expected, got=", ".join(map(repr, columns)))
     return tuple(sorted(map(int, columns)))
-
-
-def _read_filter(name: Any, has_known: bool) -> str:
-    """Check the argument `filter`, and return its word."""
-    if name is None:
-        return QUERY if has_known else NONE
-    word = choice("filter", name, FILTERS)
-    if not has_known and word != NONE:
-        expected = '"none" without known splits (known=None)'
-        raise InputValueError("filter", expected=expected, got=repr(word))
-    return word
 
 
 def _protocol_rule(name: str, keys: Sequence[int], width: int) -> str | None:

@@ -40,6 +40,7 @@ from .columns import (
     Form,
     checked_names,
     find_columns,
+    first_names,
     have_few_values,
     is_integer_type,
     joined_rows,
@@ -241,9 +242,9 @@ def _refuse_columns_by_role(argument: str, value: Any, door: Door) -> None:
 
 def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTable:
     """Read {query: {document: number}}, or {query: [documents]}."""
-    lists = list(value.values())
+    lists = [_name_by_index(argument, query, listed, door) for query, listed in value.items()]
     are_mappings = bool(lists) and isinstance(lists[0], Mapping)
-    for query, listed in value.items():
+    for query, listed in zip(value, lists, strict=True):
         is_list = is_column(listed) and not (door.is_of_lists and isinstance(listed, Set))
         if isinstance(listed, Mapping) != are_mappings or not (are_mappings or is_list):
             got = f"{query!r}: {reprlib.repr(listed)}"
@@ -278,6 +279,30 @@ def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTabl
         "document": _find_column(argument, "document", documents, door, {}),
     }
     return IdTable(columns, numbers, argument, asked=queries)
+
+
+def _name_by_index(argument: str, query: Any, listed: Any, door: Door) -> Any:
+    """Return a Series of pandas as a mapping by its index, as names are heeded; others as they are.
+
+    An index without a name, of a range or of integers where the Series has one, numbers the rows
+    of a table, and is refused. So is what has keys and is no mapping of Python.
+    """
+    is_series = isinstance(listed, checks.class_if_imported("pandas", "Series"))
+    if isinstance(listed, (list, Mapping)) or not (is_series or hasattr(listed, "keys")):
+        return listed
+    if is_series:
+        names = listed.index.tolist()
+        are_of_rows = isinstance(listed.index, checks.class_if_imported("pandas", "RangeIndex"))
+        if listed.name not in (None, query):
+            are_of_rows = all(map(checks.is_integer, names))
+        has_names = not names or listed.index.name is not None or not are_of_rows
+        if has_names and listed.index.is_unique:
+            return dict(zip(names, listed.tolist(), strict=True))
+    expected = f"{door.mappings}, or a Series whose index has the names, each once, of its numbers"
+    got = f"{query!r}: {type(listed).__name__}"
+    if is_series:
+        got += f" {listed.name!r} with index {first_names(names)}"
+    raise InputTypeError(argument, expected=expected, got=got)
 
 
 def _find_column(

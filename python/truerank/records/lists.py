@@ -544,7 +544,8 @@ def _read_mapping_scores(argument: str, value: Mapping[Any, Any], scores: Any) -
     expected = "numbers as scores"
     if _core.types_of(scores) != {float}:
         for query, scored in value.items():
-            if not all(map(is_number, scored.values())):
+            numbers = scored.values() if isinstance(scored, Mapping) else scored  # of a Series
+            if not all(map(is_number, numbers)):
                 got = f"{query!r}: {reprlib.repr(dict(scored))}"
                 raise InputTypeError(argument, expected=expected, got=got)
     array = _read_numbers(argument, scores, "iuf", expected)

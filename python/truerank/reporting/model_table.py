@@ -46,6 +46,7 @@ from .report_table import (
     lay_out,
     make_lines,
     sentence,
+    stands_beside_mean,
 )
 from .reports import Report
 
@@ -80,7 +81,9 @@ def table(
     Parameters
     ----------
     reports : mapping of name to Report or to several Reports
-        Several Reports of one model (folds, seeds) give their mean and sample standard deviation.
+        Several Reports of one model (folds, seeds) give the value of `interval`, the metric of
+        their mean, and the sample standard deviation of their values: behind a ± where the value is
+        their mean, else (gmr, hmr, std and the like) in a column of its own.
         All may be reports of retrieval, with their keys. Reports without a name are of one model.
     metrics : str or iterable of str, optional
         The columns: keys of reports, with side and kind if needed, or "all". Default: mr, mrr,
@@ -166,8 +169,7 @@ def table(
     if flag("interval", interval):
         notes_below += add_intervals(lines, unit, confidence(level))
     elif is_repeated:
-        numbers = sorted({f"{len(runs)} runs" for runs in models.values() if len(runs) > 1})
-        notes_below.append(f"± is the standard deviation of {' or '.join(numbers)}.")
+        notes_below.append(_describe_deviations(models, keys))
     first = next(iter(models.values()))[0]
     plain_kind = first.grammar.default_kind if kinds is not None and is_auto(kinds) else None
     plain_labels: dict[Column, str | None] = {}
@@ -189,6 +191,14 @@ def table(
         is_ranked=not reasons,
     )
     return models_table.table(notes=notes)
+
+
+def _describe_deviations(models: Models, keys: Mapping[str, Key]) -> str:
+    """Say of which numbers of runs the deviations are."""
+    numbers = sorted({f"{len(runs)} runs" for runs in models.values() if len(runs) > 1})
+    has_sign = any(map(stands_beside_mean, keys.values()))
+    subject = "± is the standard" if has_sign else "It is the standard"
+    return f"{subject} deviation of {' or '.join(numbers)}."
 
 
 def _read_models(reports: Any, allow_unlike: bool) -> Models:

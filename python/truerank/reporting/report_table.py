@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,7 +17,7 @@ from .. import inference
 from ..errors import InputValueError, UnknownKeyError
 from ..inputs.checks import confidence, flag, unique_keys
 from ..inputs.rules import suggest
-from ..metrics.contributions import UNIT
+from ..metrics.contributions import UNIT, is_mean
 from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, UNPOOLED_SIDE, Key, parse, why_no_value
 from ..naming import format_count
 from ..ranks.grouping import group_codes
@@ -315,8 +316,9 @@ def make_lines(
 ) -> Lines:
     """Make the line of all tasks of a model, or the lines of some groups.
 
-    The values are those of the first run, or means over runs with their deviations. Labels say what
-    the lines are of: "average", "group", "kind" and perhaps "side" and more.
+    The values are those of the first run, or of several runs with their deviations: that of
+    `interval`, the metric of their mean, or their mean where it refuses. Labels say what the lines
+    are of: "average", "group", "kind" and perhaps "side" and more.
     """
     first = reports[0]
     side = labels.get("side", "")
@@ -338,6 +340,9 @@ def make_lines(
             pairs = [_mean_and_deviation(values) for values in zip(*values_of_runs, strict=True)]
             cells[name] = [mean for mean, _ in pairs]
             cells[f"{name} {DEVIATION}"] = [deviation for _, deviation in pairs]
+            if len(reports) > 1 and key is not None and not key.row.is_mean:
+                with suppress(InputValueError):  # Of several runs a median has no interval.
+                    cells[name] = [inference.interval(reports, key.title).value]
     return Lines(cells, keys_of_lines, reports, groups)
 
 
@@ -437,7 +442,8 @@ def metric_columns(
 ) -> list[Column]:
     """Return the column of a key, and those of its bounds and deviation, if there are any.
 
-    People read the bounds behind the values or, without any, the deviation.
+    People read the bounds behind the values or, without any, the deviation; beside a function of
+    the mean, as gmr, the deviation of the values of the runs has a column of its own.
     """
     decimals = key.decimals
     mark = ""
@@ -456,8 +462,19 @@ def metric_columns(
         has_bounds = names_of_bounds[0] in cells
         names_behind = names_of_bounds if has_bounds else [name_of_deviation]
         behind = list(zip(*(cells[each] for each in names_behind), strict=True))
+    own = None
+    if hidden_names == [name_of_deviation] and not stands_beside_mean(key):
+        own, behind, hidden_names = name_of_deviation, None, []
     column = Column(name, key.heading, decimals, mark, better, shown=shown, behind=behind)
-    return [column, *(Column(each, hidden=True) for each in hidden_names)]
+    columns = [column, *(Column(each, hidden=True) for each in hidden_names)]
+    if own is not None:
+        columns.append(Column(own, f"deviation of {name}", decimals, mark))
+    return columns
+
+
+def stands_beside_mean(key: Key) -> bool:
+    """Whether a table of several runs has the mean of their values for this key."""
+    return key.row.is_mean or not is_mean(key)
 
 
 def _moves(column: Column, cells: Sequence[Any], rows: tuple[int, int], digits: int) -> bool:

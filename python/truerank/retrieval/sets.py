@@ -83,8 +83,8 @@ def read_answers(
 
     Returned are the splits, with the columns query and entity, of which the evaluated one has
     distinct right answers in lexicographic order, and others the rows of queries of the task; the
-    gains of right answers, float64 above 0, or None; and how many queries the qrels have, without
-    right answers, too.
+    gains of right answers, float64 above 0, or None; and how many queries the qrels name, without
+    right answers, too: these are the test's, whatever numbers the rows of scores.
     """
     tables = {
         name: read_judgements(title, value, columns)
@@ -102,6 +102,8 @@ def read_answers(
     query_names = _read_queries(tested, all_queries, queries)
     query_ids = {split: align_columns([tested], ["query"], query_names)["query"][0]}
     asked = distinct(align(tested.title, all_queries, query_names, partial(tested.where, "query")))
+    if queries is not None:
+        findings += _count_unjudged(query_names.size, len(asked))
     for name, table in list(tables.items())[1:]:  # The evaluated split comes first.
         if queries is not None or isinstance(all_queries.labels, range):  # as in a matrix
             _check_matrix(table, "query", query_names, "row")
@@ -132,10 +134,14 @@ def read_answers(
     splits = SplitTables.join(
         query_ids, ids, vocabularies, findings + repeats, sources, tested.without_rows()
     )
-    n_queries = len(asked)
-    if tested.asked is None and queries is not None:
-        n_queries = query_names.size
-    return splits, gains, n_queries
+    return splits, gains, len(asked)
+
+
+def _count_unjudged(size: int, n_asked: int) -> list[FindingParts]:
+    """Count the queries that `queries` has, and no judgement names."""
+    n_unjudged = size - n_asked
+    words = f"{n_unjudged:,} of {size:,} are in no judgement: not of the test"
+    return [("queries", n_unjudged, words)] if n_unjudged else []
 
 
 def _read_queries(tested: Judgements, column: Column, queries: Any) -> Vocabulary:

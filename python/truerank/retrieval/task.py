@@ -95,10 +95,11 @@ class Task(SidedTask):
         number is asked for: auc, gauc, sampled_hits, `misses`, the rank of an answer that is not
         listed.
     queries : int, sequence of str, or mapping of str to int, optional
-        The same for queries, which are the rows of scores, of embeddings and of a `TopK`. Default:
+        The same for queries, as the rows of scores, of embeddings and of a `TopK` are numbered. The
+        test's are those that `qrels` names, in every form, and no others that stand here. Default:
         those that `qrels` has, whose keys are labels, str or any int; if these are exactly 0 to n -
-        1, they are the rows, else rows need `row_queries`. Rows and columns of qrels name no
-        queries without an answer: `queries` counts these, too.
+        1, they are the rows, else rows need `row_queries`. A query without an answer is named by
+        an empty list, a document of grade 0, or its row of a matrix.
     known : dict of str to split, list of splits, one split, or None
         What other splits have, each in any form of `qrels`: it is left out of the candidates of its
         query, whatever its grade (`audit` counts grades of 0 and less). Rows of other queries are
@@ -419,8 +420,8 @@ class Task(SidedTask):
             converted. A query without a list has an empty one; lists of queries that `qrels` does
             not have are not used, unless the task was made with `queries`, where they are an error.
             Or a `TopK`, as `truerank.topk_embeddings` returns it: positions, and rows as in
-            `evaluate_scores`. Where not all entities have names, a warning says if no list
-            has any right answer.
+            `evaluate_scores`. A warning says if no list has any right answer, unless lists have
+            names and `entities` has all of these.
         row_queries : keys, optional
             The query of each row of a `TopK`, as in `evaluate_scores`.
         misses : {"zero", "bounds", "expected"}
@@ -453,7 +454,20 @@ class Task(SidedTask):
     def _list_findings(
         self, ranks: Ranks, lists: CandidateLists, rows: IntArray, given: Lists | CandidateLists
     ) -> list[reporting.Finding]:
-        """Count the entries of lists that are known, and lists whose first entry is their query."""
+        """Count the entries of lists that are known, and lists whose first entry is their query.
+
+        Warn if no right answer is in any list, unless all names are labels of the task.
+        """
+        entities, targets = self.names["entity"], self.answers.targets
+        are_labels = entities.has_order and entities.words  # Integers may number anything.
+        if len(lists.ids) and not are_labels and not are_among(targets, lists.ids).any():
+            right = entities.label_of(int(targets[0]))
+            listed, title = int(lists.ids[0]), "ids"
+            if isinstance(given, Mapping):
+                listed = given.names[0]
+                title += f": {given.path}" if given.path else ""
+            two = f"right answers are {right!r}, ..., lists have {listed!r}, ..."
+            warn_user(title, f"no right answer is in any list: {two}")
         findings = self._find_self_lists(given, rows, ranks.protocol.order)
         lengths = np.diff(lists.indptr)
         counted_lengths: Any = ranks.lengths  # They are without what is known; -1: no list.
@@ -547,13 +561,7 @@ class Task(SidedTask):
             raise InputTypeError(title, expected=expected, got=repr(names[0]))
         if entities.has_order:
             return super()._find_listed_ids(side, named, title, names)
-        ids = number_names(title, names, entities, is_text=bool(named.path))
-        targets = self.answers.targets
-        if len(ids) and entities.names and not are_among(targets, ids).any():
-            right = entities.label_of(int(targets[0]))
-            two = f"right answers are {right!r}, ..., lists have {names[0]!r}, ..."
-            warn_user(title, f"no right answer is in any list: {two}")
-        return ids
+        return number_names(title, names, entities, is_text=bool(named.path))
 
     def _check_scores(self, argument: str) -> None:
         """Refuse scores where only lists can be evaluated."""

@@ -59,7 +59,7 @@ class Sampled(NamedTuple):
     -----
     Metrics of sampled candidates are too good and cannot be compared with those of all candidates;
     the protocol of the ranks names the sample. The known answers of all splits, the test included,
-    are never drawn, even if nothing is filtered (``known=None``).
+    are never drawn, even if nothing is filtered (``filter="none"``).
 
     Examples
     --------
