@@ -22,7 +22,16 @@ from strategies.count_problems import problems
 from support.examples import examples
 from support.interruptions import interrupted
 from support.outcomes import Problem, assert_outcome, attempt, defined, quietly
-from support.problems import FAITHFUL, LAYOUTS, Array, as_dtype
+from support.problems import (
+    FAITHFUL,
+    KINDS,
+    LAYOUTS,
+    Array,
+    as_dtype,
+    dtype_keyword,
+    pool,
+    pool_without_nan,
+)
 from support.refusals import T, V, refusal, refused
 from truerank.counting import partial_counts
 from truerank.counting.job import Job
@@ -135,6 +144,61 @@ def test_blocks_count_what_the_whole_does(problem: Problem, data: st.DataObject)
     keywords = {k: v for k, v in problem.keywords.items() if not k.startswith("candidates")}
     expected = defined(Problem(problem.scores, problem.targets, keywords))
     assert_outcome(draw_ranks(problem, data), expected, audit=keywords["audit"])
+
+
+def as_numbers(scores: Array) -> Array:
+    """Return scores as numbers that numpy compares."""
+    with np.errstate(invalid="ignore"):  # One of the NaN may be a signalling one.
+        return scores if scores.dtype.kind in "iu" else scores.astype(np.float64)
+
+
+@given(st.data())
+@examples(200)
+def test_what_is_saved_loads(data: st.DataObject) -> None:
+    """Also beside true scores that are NaN, and of columns that are contiguous, as in a model's
+    scores that were turned: many rows of them are counted side by side.
+    """
+    kind = data.draw(st.sampled_from(KINDS) | st.sampled_from(["float16", "bfloat16"]))
+    nan = data.draw(st.sampled_from(["worst", "worst", "omit"]))
+    values = pool(kind)
+    numbers = pool_without_nan(kind)
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    tasks = data.draw(st.sampled_from([5, 32, 70]))
+    width = data.draw(st.integers(1, 40))
+    scores = values[rng.integers(0, len(values), (tasks, width))]
+    pool_of_true = values if nan == "worst" else numbers
+    true_scores = pool_of_true[rng.integers(0, len(pool_of_true), tasks)]
+    options: dict[str, Any] = {
+        "order": data.draw(st.sampled_from(["descending", "ascending"])),
+        "audit": data.draw(st.booleans()),
+        "dtype": dtype_keyword(kind),
+        "nan": nan,
+    }
+    one = tr.RankCounter(true_scores, **options)
+    layout = LAYOUTS[data.draw(st.just("Fortran") | st.sampled_from(FAITHFUL))]
+    for block in np.split(scores, [data.draw(st.integers(0, width))], axis=1):
+        one.update(layout(block))
+        one = saved(one)
+    if "bfloat16" in kind:  # Raw bytes may be.
+        true_scores, scores = (x.view(as_dtype("bfloat16")) for x in (true_scores, scores))
+    true, others = as_numbers(true_scores)[:, None], as_numbers(scores)
+    counts, _ = one._total
+    assert counts["above"].tolist() == (others > true).sum(axis=1).tolist()
+    assert counts["tied"].tolist() == (others == true).sum(axis=1).tolist()
+    assert counts["nan"].tolist() == (others != others).sum(axis=1).tolist()
+
+
+def test_nothing_is_above_a_nan_or_tied_with_it() -> None:
+    true_scores = np.array([0, np.nan, np.nan, 1] * 8, np.float16)
+    block = np.tile(np.array([[0, 1], [np.nan, 2], [1, 1], [1, np.nan]], np.float16), (8, 1))
+    for layout in (np.ascontiguousarray, np.asfortranarray):
+        one = tr.RankCounter(true_scores, nan="worst")
+        one.update(layout(block))
+        above, tied, candidates, nans, *_ = saved(one).counts()
+        assert above[:4].tolist() == [1, 0, 0, 0]
+        assert tied[:4].tolist() == [1, 0, 0, 1]
+        assert candidates[:4].tolist() == [2, 2, 2, 2]
+        assert nans[:4].tolist() == [0, 1, 0, 1]
 
 
 def test_a_model_that_scores_a_pair_twice_is_told_of() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import truerank as tr
 from support.interruptions import interrupted
-from support.problems import Array
+from support.problems import KINDS, Array, matrix
 from support.refusals import refusal, refused
 from truerank._core import Scores
 from truerank.counting import driver
@@ -89,6 +89,27 @@ def test_a_stopped_count_goes_on(tmp_path: Path, form: str, stops: list[int]) ->
     again: list[tr.Progress] = []
     assert count(form, tmp_path, progress=again.append, **keywords) == got
     assert [p.done for p in again] == [SCORES.nbytes]  # nothing was left to count
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_what_a_checkpoint_saves_loads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, order: str
+) -> None:
+    """Of any dtype, also where true scores are NaN, and stored column by column."""
+    scores = matrix(kind, (ROWS, 67), nan=True)
+    path = save(tmp_path, order, scores.view("V2") if kind == "bfloat16" else scores)
+    dtype = "bfloat16" if "bfloat16" in kind else None
+    monkeypatch.setattr(driver, "TILE_BYTES", scores.nbytes // 4)
+    for number, direction in enumerate(("descending", "ascending")):
+        options: dict[str, Any] = {"nan": "worst", "dtype": dtype, "order": direction}
+        options["audit"] = direction == "ascending"
+        expected = tr.rank(scores, TARGETS % 67, **options)
+        options["checkpoint"] = tmp_path / f"kept {number}"
+        for _ in range(3):
+            with pytest.raises(Stopped):
+                tr.rank(path, TARGETS % 67, progress=stop_after(1), **options)
+        assert tr.rank(path, TARGETS % 67, **options) == expected
 
 
 @pytest.mark.usefixtures("quarters")

@@ -316,6 +316,9 @@ class RowCounting {
                                          static_cast<std::size_t>(columns), width, worker.layer_true_scores.data(),
                                          above, tied, layer == 0 ? nan : nullptr, worker.lane_scratch.data());
                 for_tasks_of_layer(layer, [&](std::int64_t task, std::int64_t lane) {
+                    // 16-bit floats are compared by their keys, of which those of NaN have an order, too.
+                    const T true_score = worker.layer_true_scores[static_cast<std::size_t>(lane)];
+                    if (p_.is_nan(true_score)) above[lane] = tied[lane] = 0;
                     totals_.add(task, {above[lane], tied[lane]}, nan[lane], plan_.whole_rows());
                 });
             }
