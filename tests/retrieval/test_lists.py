@@ -302,7 +302,6 @@ def test_misses_have_no_place_where_they_count_as_0() -> None:
     assert bounded.per_query("pessimistic.mr")[3] == left[-1]
     listed = Task(qrels, entities=8, candidates="listed").evaluate_lists(lists)
     assert listed["median"] == 2
-    with pytest.warns(tr.InputWarning, match="no right answer is in any list"):
-        missed = task[2:].evaluate_lists({q: [5, 6] for q in (2, 3)})
+    missed = task[2:].evaluate_lists({q: [5, 6] for q in (2, 3)})
     assert missed["median"] == math.inf
     assert missed.interval("median").method == "none"

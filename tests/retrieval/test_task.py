@@ -244,13 +244,6 @@ def test_the_queries_of_the_test_are_those_that_qrels_name(form: str, tmp_path: 
         assert report(ranks, answerless="zero")["recall@1"] == 1
 
 
-def test_integers_of_which_none_is_right_are_said() -> None:
-    for lists in ({"u": [5, 6]}, {"u": {5: 0.9, 6: 0.1}}, tr.TopK([[5, 6]], [[0.9, 0.1]])):
-        task = Task({"u": [7]}, entities=8, queries=["u"])
-        with pytest.warns(tr.InputWarning, match="right answers are 7, ..., lists have 5, ...$"):
-            assert task.evaluate_lists(lists)["mrr"] == 0
-
-
 def test_a_matrix_has_positions_and_explicit_zeros() -> None:
     """A zero that is stored is a grade of qrels, and says nothing in known."""
     matrix = sparse.csr_array(MATRIX)
@@ -322,7 +315,6 @@ def test_groups() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:ids. .* of what lists name is known:UserWarning")
-@pytest.mark.filterwarnings("ignore:ids. no right answer is in any list:UserWarning")
 @pytest.mark.python_only
 @given(problems(), st.integers(0, 5), st.data())
 @examples(50)

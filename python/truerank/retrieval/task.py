@@ -420,8 +420,8 @@ class Task(SidedTask):
             converted. A query without a list has an empty one; lists of queries that `qrels` does
             not have are not used, unless the task was made with `queries`, where they are an error.
             Or a `TopK`, as `truerank.topk_embeddings` returns it: positions, and rows as in
-            `evaluate_scores`. A warning says if no list has any right answer, unless lists have
-            names and `entities` has all of these.
+            `evaluate_scores`. Where not all entities have names, a warning says if no list
+            has any right answer.
         row_queries : keys, optional
             The query of each row of a `TopK`, as in `evaluate_scores`.
         misses : {"zero", "bounds", "expected"}
@@ -454,20 +454,7 @@ class Task(SidedTask):
     def _list_findings(
         self, ranks: Ranks, lists: CandidateLists, rows: IntArray, given: Lists | CandidateLists
     ) -> list[reporting.Finding]:
-        """Count the entries of lists that are known, and lists whose first entry is their query.
-
-        Warn if no right answer is in any list, unless all names are labels of the task.
-        """
-        entities, targets = self.names["entity"], self.answers.targets
-        are_labels = entities.has_order and entities.words  # Integers may number anything.
-        if len(lists.ids) and not are_labels and not are_among(targets, lists.ids).any():
-            right = entities.label_of(int(targets[0]))
-            listed, title = int(lists.ids[0]), "ids"
-            if isinstance(given, Mapping):
-                listed = given.names[0]
-                title += f": {given.path}" if given.path else ""
-            two = f"right answers are {right!r}, ..., lists have {listed!r}, ..."
-            warn_user(title, f"no right answer is in any list: {two}")
+        """Count the entries of lists that are known, and lists whose first entry is their query."""
         findings = self._find_self_lists(given, rows, ranks.protocol.order)
         lengths = np.diff(lists.indptr)
         counted_lengths: Any = ranks.lengths  # They are without what is known; -1: no list.
@@ -561,7 +548,13 @@ class Task(SidedTask):
             raise InputTypeError(title, expected=expected, got=repr(names[0]))
         if entities.has_order:
             return super()._find_listed_ids(side, named, title, names)
-        return number_names(title, names, entities, is_text=bool(named.path))
+        ids = number_names(title, names, entities, is_text=bool(named.path))
+        targets = self.answers.targets
+        if len(ids) and entities.names and not are_among(targets, ids).any():
+            right = entities.label_of(int(targets[0]))
+            two = f"right answers are {right!r}, ..., lists have {names[0]!r}, ..."
+            warn_user(title, f"no right answer is in any list: {two}")
+        return ids
 
     def _check_scores(self, argument: str) -> None:
         """Refuse scores where only lists can be evaluated."""
