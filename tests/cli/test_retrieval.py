@@ -177,7 +177,7 @@ def test_grades_that_columns_leave_out(run: Run) -> None:
     rows = [
         "qid,doc,{}",
         *(f"q1,{d},{g}" for d, g in zip("abc", "021", strict=True)),
-        *(f"q2,{d},{g}" for d, g in zip("abd", "200", strict=True)),
+        *(f"q2,{d},{g}" for d, g in zip("acd", "200", strict=True)),
     ]
     line = ["retrieval", "qrels.csv", "run.txt", "--columns", "query=qid,document=doc"]
     Path("qrels.csv").write_text("\n".join(rows).format("rating"))
