@@ -86,7 +86,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         ),
     ],
     "link_prediction": [
-        ("tasks/side.py", "distinct_in_place(codes[:end])", "distinct_in_place(codes[: end - 1])"),
+        ("tasks/side.py", "codes = codes[:end]", "codes = codes[: end - 1]"),
         ("tasks/candidates.py", "without(answers, self.ids)", "answers[:0]"),
         (
             "tasks/candidates.py",

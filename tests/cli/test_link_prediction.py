@@ -37,6 +37,7 @@ ASSUMED_ORDER = (
     "Warning: --labels entities: columns are taken in ascending order of the labels, since no list "
     "gives their order; --labels entities=FILE gives it\n"
 )
+PATHS = {"train": "train.npy", "valid": "valid.npy"}
 KNOWN = "--known train=train.txt --known valid=valid.txt --test test.txt"
 VECTORS = "--entities E.npy --queries tail=tails.npy --queries head=heads.npy --similarity l1"
 SCORES = "--scores tail=tail_scores.npy --scores head=head_scores.npy"
@@ -114,6 +115,8 @@ LINES: list[tuple[str, dict[str, Any]]] = [
     (f"{KNOWN} --sides tail {TAILS}", {"sides": ("tail",)}),
     (f"{KNOWN} {MOVED} --labels entities=moved.txt", {}),
     (f"{KNOWN} {RAW} --dtype bfloat16", {}),
+    (f"{KNOWN} {VECTORS} --exclude-self", {"exclude": "self"}),
+    (f"{KNOWN} {SCORES} --exclude-self --filter none", {"exclude": "self", "filter": "none"}),
 ]
 SAMPLES = {
     "sampled:3 --seed 7": Sampled(3, seed=7),
@@ -140,7 +143,7 @@ def test_options_are_keywords_of_the_task(
     expected = expected_ranks(**facts)
     more = [0, 0, 1] if "moved" in line else [0, 0, 0]  # one more candidate, below all others
     assert counts_of(ranks) == (np.array(counts_of(expected)) + more).tolist()
-    for name in ("split", "sampled", "candidates"):
+    for name in ("split", "sampled", "candidates", "filter"):
         assert getattr(ranks.protocol, name) == getattr(expected.protocol, name)
     files = {word for word in line.split() if word.endswith((".txt", ".npy")) and "*" not in word}
     assert {word.rpartition("=")[2] for word in files} <= set(ranks.protocol.files)
@@ -170,6 +173,20 @@ def test_facts_of_names_that_the_model_lacks_are_left_out(predict: Predict, run:
     plain = f"{KNOWN} --labels entities=model.txt {VECTORS} --save"
     predict(plain, "without.npz")
     assert counts_of(tr.load("with.npz")) == counts_of(tr.load("without.npz"))
+
+
+def test_scores_of_the_whole_test_are_taken_where_it_has_unknown_names(predict: Predict) -> None:
+    Path("model.txt").write_text("".join(f"{name}\n" for name in NAMES))
+    lines = Path("test.txt").read_text().splitlines()
+    lines[4] = f"{NAMES[0]}\tof\tnobody"
+    Path("more.txt").write_text("\n".join(lines))
+    for model in (SCORES, VECTORS):
+        line = f"{KNOWN.replace('test.txt', 'more.txt')} --labels entities=model.txt {model}"
+        assert predict(f"{line} --unseen drop --save", "some.npz", "--force").code == 0
+        ranks = tr.load("some.npz")
+        expected = expected_ranks(known={**PATHS, "test": "test.npy"})
+        assert counts_of(ranks) == counts_of(expected[expected.unit.codes != 4])
+        assert ranks.unit.codes.tolist() == [*range(4), *range(5, 10)] * 2
 
 
 def test_what_nobody_named_is_said(predict: Predict, run: Run) -> None:

@@ -143,11 +143,56 @@ def test_ranks_are_saved_before_groups_without_values_are_refused(run: Run) -> N
     with Path("qrels.txt").open("a") as file:
         file.write("\nq4 0 a 0")
     words = [*f"{LINE} --by groups.txt -l 2 --answerless".split(), "zero", "--save", "ranks.npz"]
-    # The file of groups names q4, of which ranks have no answer.
-    problem = "only right answers have groups, and 1 query without one would be in no group"
-    run(*words).refuses(1, f"--by: {problem}; --answerless omit leaves them out")
+    # The file of groups does not name q4, of which ranks have no answer.
+    problem = "1 query without a right answer count as 0, and of 1 no group is known"
+    run(*words).refuses(1, f"--by: {problem}")
     assert run(*words[:-3], "omit", "--save", "omitted.npz").code == 0
     assert len(tr.load("ranks.npz")) == 4
+    with Path("groups.txt").open("a") as file:
+        file.write("q4\ty\n")
+    words += ["--force", "--metrics", "map", "--format", "csv"]
+    printed = run(*words)
+    assert printed.code == 0
+    rows = [row.split(",") for row in printed.out.splitlines()[1:]]
+    numbers = {row[1]: (int(row[-2]), float(row[-1])) for row in rows}
+    assert numbers == {"micro": (4, 0.25), "macro": (4, 0.5), "y": (3, 0.0), "x": (1, 1.0)}
+    assert run("evaluate", "ranks.npz", "--by", "group", *words[-4:]) == printed
+
+
+def test_queries_of_the_file_of_labels_number_rows_alone(run: Run) -> None:
+    """The file has those of all splits; a query of the test is one that --qrels has."""
+    line = "retrieval --qrels qrels.txt --scores S.npy --candidates names.txt --answerless zero"
+    np.save("S.npy", np.random.default_rng(0).random((5, 5)))
+    Path("queries.txt").write_text("\n".join([*QRELS, "q4", "q5"]))
+    words = f"{line} --labels queries=queries.txt --metrics map".split()
+    printed = run(*words).out
+    assert printed.startswith("3 queries with 4 right answers")
+    assert "without a right answer" not in printed
+    with Path("qrels.txt").open("a") as file:
+        file.write("\nq4 0 a 0")
+    assert "1 query without a right answer counted as 0" in run(*words).out
+
+
+def test_grades_that_columns_leave_out(run: Run) -> None:
+    rows = [
+        "qid,doc,{}",
+        *(f"q1,{d},{g}" for d, g in zip("abc", "021", strict=True)),
+        *(f"q2,{d},{g}" for d, g in zip("acd", "200", strict=True)),
+    ]
+    line = ["retrieval", "qrels.csv", "run.txt", "--columns", "query=qid,document=doc"]
+    Path("qrels.csv").write_text("\n".join(rows).format("rating"))
+    words = (
+        "expected a table without column 'rating', got one left out, with the values '0', '2', '1'"
+    )
+    run(*line).refuses(1, words)
+    for name, texts in (("fold", "021"), ("esci", "EPI")):
+        text = "\n".join(rows).format(name)
+        for old, new in zip("021", texts, strict=True):
+            text = text.replace(f",{old}", f",{new}")
+        Path("qrels.csv").write_text(text)
+        shown = ", ".join(map(repr, texts))
+        warning = f"column '{name}' is left out, with the values {shown}: every judged document"
+        assert warning in run(*line).err
 
 
 def test_sessions_and_times_of_cornac_are_led_to_their_items(run: Run) -> None:

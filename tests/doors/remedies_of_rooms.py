@@ -661,16 +661,6 @@ def mrr_without_leaks(case: Search) -> float:
     return Search({q: row for q, row in qrels.items() if max(row.values()) > 0}, hits).mrr()
 
 
-def ask_for_groups_of_answers(case: Search, **options: Any) -> float:
-    """Targets have groups, and a query without an answer, which counts as 0, is in none."""
-    qrels = {**case.qrels, "none": {}}
-    task = retrieval.Task(qrels, queries=list(qrels))
-    ranks = task.evaluate_lists(case.hits_once() | {"none": {}}).ranks
-    ranks = ranks.with_protocol(**{"answerless": "zero"} | options)
-    groups = ["one"] * len(ranks)
-    return float(tr.report(ranks, by=groups, unit="query").group_values("mrr")["one"])
-
-
 WITH_MISSES = {
     name: replace(case, hits={q: row[:2] for q, row in case.hits.items()})
     for name, case in SEARCHES.items()
@@ -694,14 +684,6 @@ ROWS += [
         ask_for_err,
         lambda case: ask_for_err(case, misses="bounds"),
         WITH_MISSES,
-    ),
-    Row(
-        "metrics/answers.py",
-        "answerless",
-        "queries without an answer are in no group",
-        ask_for_groups_of_answers,
-        Search.mrr,
-        SEARCHES,
     ),
     Row(
         "ranks/container.py",

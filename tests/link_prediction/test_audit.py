@@ -12,7 +12,7 @@ import pytest
 import truerank as tr
 from support.outcomes import quietly
 from support.refusals import refusal
-from truerank.link_prediction import Task
+from truerank.link_prediction import Task, sides
 
 
 def messages(task: Task) -> dict[str, str]:
@@ -107,6 +107,93 @@ def test_facts_that_are_ranked_once_are_not_in_the_audit(facts: Any) -> None:
     assert "inverse relations" not in messages(Task(facts, {}))
 
 
+# -- graphs that are undirected, and pairs that train has exchanged -------------------------------
+
+# Edges of a graph in any direction, each once, and their layouts in the test and in train.
+EDGES = np.insert(
+    np.random.default_rng(0).permuted(np.stack(np.triu_indices(40, k=1), axis=1), axis=1), 1, 0, 1
+)
+EDGES = np.random.default_rng(1).permutation(EDGES)[:300]
+BOTH = np.concatenate([EDGES, EDGES[:, ::-1]])
+TESTED = np.arange(600) % 300 < 50
+LAYOUTS: dict[str, tuple[Any, Any, list[str]]] = {
+    "both": (BOTH[TESTED], BOTH[~TESTED], ["both directions"]),
+    "the test once": (EDGES[:50], BOTH[~TESTED], ["one direction"]),
+    "each once": (EDGES[:50], EDGES[50:], []),
+    "directions drawn apart": (BOTH[::7], BOTH[np.arange(600) % 7 != 0], ["exchanged pairs"]),
+}
+
+
+def layout_findings(test: Any, train: Any) -> dict[str, str]:
+    """Find what is said of layouts, beside loops and relations that have one direction."""
+    others = random_facts(300, 1) + np.array([100, 1, 100])
+    splits = [(test, others[:30], [(3, 0, 3)]), (train, others[30:], [(4, 0, 4), (3, 20, 3)])]
+    test, train = map(np.concatenate, splits)
+    found = messages(quietly(Task, test, {"train": train}))
+    names = ("both directions", "one direction", "exchanged pairs")
+    return {name: found[name] for name in names if name in found}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_audit_knows_layouts_of_an_undirected_graph(layout: str) -> None:
+    test, train, names = LAYOUTS[layout]
+    assert list(layout_findings(test, train)) == names
+
+
+def test_relations_that_mostly_have_both_directions_are_named_with_their_share() -> None:
+    test, train, _ = LAYOUTS["the test once"]
+    words = "50 triples have one direction in the test, and {}% of the triples of their relations "
+    words += "(0) have both in train"
+    assert layout_findings(test, train) == {"one direction": words.format(100)}
+    some = np.concatenate([EDGES[50:], EDGES[50:275, ::-1]])
+    assert layout_findings(test, some) == {"one direction": words.format(95)}
+    assert layout_findings(test, np.concatenate([EDGES[50:], EDGES[50:110, ::-1]])) == {}
+    unnamed = messages(Task(test, [train]))["one direction"]
+    assert unnamed == words.format(100).replace("train", "known splits")
+
+
+def test_the_layout_decides_the_number() -> None:
+    """A model whose scores are symmetric; partners in the other direction stay candidates."""
+    scores = np.random.default_rng(2).random((40, 40))
+    scores += scores.T
+    for head, _, tail in EDGES.tolist():
+        scores[head, tail] += 1
+        scores[tail, head] += 1
+    values = {}
+    for name, (test, train, _) in LAYOUTS.items():
+        task = quietly(Task, test, {"train": train}, entities=40, relations=1, exclude="self")
+        heads, tails = task.test[:, 0], task.test[:, 2]
+        values[name] = task.evaluate_scores(scores[heads], head=scores[tails])["mrr"]
+    assert values["both"] > 1.05 * values["the test once"] > 1.5 * values["each once"], values
+
+
+def test_a_sample_of_train_tells_whether_relations_have_both_directions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    edges = np.stack([np.arange(500), np.zeros(500, int), np.arange(500) + 500], axis=1)
+    of_one_direction = random_facts(200, 2) + np.array([100, 1, 100])  # It is seen first.
+    train = np.concatenate([of_one_direction, edges[50:], edges[50:, ::-1]])
+    expected = layout_findings(edges[:50], train)
+    assert list(expected) == ["one direction"]
+    monkeypatch.setattr(sides, "MOST_EDGES", 60)
+    assert layout_findings(edges[:50], train) == expected
+
+
+def test_the_audit_counts_pairs_that_train_has_exchanged() -> None:
+    """As of WN18, where train has 4,698 of 5,000."""
+    train = with_inverses(random_facts(60, 0))
+    is_tested = np.random.default_rng(1).random(len(train)) < 0.4
+    test, train = train[is_tested], train[~is_tested]
+    pairs = {(head, tail) for head, _, tail in train.tolist()}
+    exchanged = [relation for head, relation, tail in test.tolist() if (tail, head) in pairs]
+    assert 0.4 * len(test) < len(exchanged) < len(test)
+    found = layout_findings(np.concatenate([test, test]), train)
+    words = f"{2 * len(exchanged)} of {2 * len(test) + 31} triples have a head and a tail that are "
+    names = ", ".join(map(str, sorted({*exchanged})[:3]))
+    assert found["exchanged pairs"] == f"{words}exchanged in train (relations {names}, ...)"
+    assert "one direction" not in found
+
+
 # -- names that the vocabulary of the model lacks --------------------------------------------------
 
 Fact = tuple[Any, ...]
@@ -190,6 +277,25 @@ def test_facts_are_not_left_out_where_none_would_be_left_or_a_model_was_trained_
 ) -> None:
     message = refusal(ValueError, f"^{title}: ", Task, test, known, **options | {"unseen": "drop"})
     assert "unseen=" not in message
+
+
+@pytest.mark.parametrize("form", ["rows", "frame", "file"])
+def test_rows_of_the_test_as_given_are_taken(form: str, tmp_path: Path) -> None:
+    """Its scores, vectors, lists in rows, and candidates, as after leaks and duplicates."""
+    test = in_form([("a", "r", "y"), ("b", "r", "a")], form, tmp_path / "test.txt")
+    scores = np.array([[9.0, 5, 5, 5, 5, 5], [3, 2, 9, 0, 0, 0]])
+    task = quietly(Task, test, {"train": TRAIN}, sides=["tail"], **NAMES)
+    assert (task.test.tolist(), task.tail.units.tolist()) == ([[1, 0, 0]], [1])
+    report = task.evaluate_scores(scores)
+    assert (report["mr"], report.ranks.unit.values.tolist()) == (2, [1])
+    words = r"^tail: expected scores of shape \(2, 6\), a row for each query of the test as given"
+    refusal(ValueError, words, task.evaluate_scores, scores[1:])
+    assert task.evaluate_embeddings(scores, entities=np.eye(6)).ranks.unit == report.ranks.unit
+    assert task.evaluate_lists(tr.TopK([[0, 1], [2, 0]], None))["mr"] == 2
+    assert task[[0]].evaluate_scores(scores)["mr"] == 2
+    lists = {"tail": (np.array([0, 3, 5]), np.array([3, 4, 5, 0, 1]))}
+    some = quietly(Task, test, {"train": TRAIN}, sides=["tail"], candidates=lists, **NAMES)
+    assert some.evaluate_scores(scores).ranks.candidates.tolist() == [2]
 
 
 def test_other_protocols_have_no_such_way_out() -> None:

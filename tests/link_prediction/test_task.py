@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import truerank as tr
 from strategies.triples import WORDS, Given, given_tasks, lists_of
 from support.examples import examples
+from support.outcomes import quietly
 from support.refusals import T, V, refusal
 from truerank.link_prediction import Sampled, Task, sides
 from truerank.naming import format_count
@@ -195,11 +197,11 @@ def test_audit_in_words() -> None:
         "unseen relations: 1 (hates)",
         "relations of valid: valid lacks 1 of 3 relations of the test, and filters nothing for "
         "these: knows",
-        "exchanged pairs: 1 of 5 triples have a head and a tail that are exchanged in train "
-        "(relations hates)",
+        "exchanged pairs: 3 of 5 triples have a head and a tail that are exchanged in train "
+        "(relations knows, likes)",
     ]
     assert task.head.units.tolist() == [0, 1, 2, 4, 5]
-    assert [finding.count for finding in task.audit] == [5, 1, 1, 5, 1, 1, 1, 1]
+    assert [finding.count for finding in task.audit] == [5, 1, 1, 5, 1, 1, 1, 1, 3]
 
 
 FAR = [(0, 0, 1), (0, 0, 1), *((i, 0, i) for i in range(5, 9))]
@@ -227,6 +229,83 @@ def test_the_audit_shows_columns_in_another_order_and_nobody_is_warned() -> None
     swapped = np.stack([heads, tails, relations], axis=1)
     audit = Task(swapped[:9], {"train": swapped[9:]}, leaks="drop").audit
     assert "found: 50 entities, 50 relations, 50 heads, 12 tails" in map(str, audit)
+
+
+def test_more_relations_than_entities_are_a_finding() -> None:
+    """As where columns are head, tail, relation; where all splits are so, nothing else shows it."""
+    heads, relations, tails = np.random.default_rng(0).integers(0, [[50], [12], [50]], (3, 400))
+    for others, is_seen in ((np.arange(400), True), (tails, False)):
+        rows = np.stack([heads, others, relations], axis=1)
+        audit = quietly(Task, rows[:9], {"train": rows[9:]}, leaks="drop").audit
+        found = [each.message for each in audit if each.name == "more relations than entities"]
+        expected = "400 relations, which are more than the 50 entities"
+        assert found == ([expected] if is_seen else [])
+
+
+# -- the query itself ------------------------------------------------------------------------------
+
+# Contacts of four atoms in a line, in both directions; the first one touches itself, too.
+CONTACTS = [(0, 0, 1), (1, 0, 0), (1, 0, 2), (2, 0, 1), (2, 0, 3), (3, 0, 2), (0, 0, 0)]
+PLACES = np.array([[0.0], [1.0], [2.5], [4.5]])  # Each is nearest to itself.
+NEAR = -np.abs(PLACES - PLACES.T)
+
+
+def evaluate_near(**options: Any) -> tr.Report:
+    task = Task(CONTACTS, entities=4, sides=["tail"], **options)
+    return task.evaluate_scores(NEAR[task.test[:, 0]])
+
+
+def test_the_query_itself_is_no_candidate() -> None:
+    """As LRGB's contacts, .432 raw, .447 filtered and .776 without the query itself."""
+    raw, filtered = evaluate_near(filter="none"), evaluate_near()
+    without = evaluate_near(exclude="self")
+    # Ranks of facts: raw 2 2 3 2 3 2 1, filtered 1 2 2 2 2 2 1.
+    assert raw["mrr"] == pytest.approx((4 / 2 + 2 / 3 + 1) / 7)
+    assert filtered["mrr"] == pytest.approx((1 + 5 / 2 + 1) / 7)
+    assert without["mrr"] == 1
+    assert without.ranks.candidates.tolist() == [3, 2, 2, 2, 2, 3, 3]
+    only = evaluate_near(exclude="self", filter="none")
+    assert only.ranks.candidates.tolist() == [3] * 6 + [4]  # It stays where it is the answer.
+    protocols = [report.protocol for report in (raw, filtered, without, only)]
+    assert [each.filter for each in protocols] == [(), ("test",), ("test", "self"), ("self",)]
+    assert len({each.fingerprint for each in protocols}) == 4
+    assert str(without.protocol).startswith("split test, filtered by test + self, all candidates")
+    refusal(ValueError, "^b: .*filter: test against test \\+ self", tr.compare, filtered, without)
+    for report in (raw, only):
+        assert [each.name for each in report.audit("unfiltered")] == ["unfiltered"]
+    assert not without.audit("unfiltered")
+
+
+def test_lists_and_samples_are_without_the_query_itself() -> None:
+    """Those of other ways are drawn with tasks of every kind."""
+    options: dict[str, Any] = {"entities": 4, "sides": ["tail"], "exclude": "self"}
+    task = Task(CONTACTS, **options)
+    lists = {(i, 0): np.argsort(-NEAR[i], kind="stable").tolist() for i in range(4)}
+    assert task.evaluate_lists(lists)["mrr"] == 1
+    top = tr.TopK(np.argsort(-NEAR[task.test[:, 0]], axis=1, kind="stable"), None)
+    assert task.evaluate_lists(top)["mrr"] == 1
+    for rule in ("query", "none"):
+        drawn = Task(CONTACTS, candidates=Sampled(3), filter=rule, **options)
+        of_tasks = zip(lists_of(drawn.tail.candidates), drawn.test.tolist(), strict=True)
+        for columns, (head, _, tail) in of_tasks:
+            assert (head in columns) == (head == tail)
+    both = Task(CONTACTS, entities=4, exclude="self")
+    heads, tails = both.test[:, 0], both.test[:, 2]
+    report = both.evaluate_embeddings(
+        tail=PLACES[heads], head=PLACES[tails], entities=PLACES, similarity="l1"
+    )
+    assert (report["head.mrr"], report["tail.mrr"]) == (1, 1)
+    parts = [both[i::3].evaluate_scores(NEAR[heads], head=NEAR[tails]).ranks for i in range(3)]
+    assert (tr.concatenate(parts).candidates == report.ranks.candidates).all()
+    # A query of relations has no entity of its own.
+    relations = Task(CONTACTS, {}, entities=4, relations=2, sides=["relation"], exclude="self")
+    assert [len(each) for each in lists_of(relations.relation.filter)] == [1] * 7
+
+
+def test_no_split_is_called_as_the_query_itself() -> None:
+    words = "^known: expected another name of a split, as this one has a meaning in protocols, "
+    for exclude in (None, "self"):
+        refusal(ValueError, words, Task, TEST, {"self": TRAIN}, exclude=exclude)
 
 
 def test_labels_of_qualifiers() -> None:
@@ -323,6 +402,7 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (V, "keys", INTS, {"keys": [3]}),
     (V, "keys", [(0, 0, 1, 7)], {"keys": [3, 3]}),
     (V, "filter", INTS, KNOWN | {"filter": "static"}),
+    (V, "exclude", INTS, {"exclude": "others"}),
 ]
 
 

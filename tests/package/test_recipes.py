@@ -801,17 +801,6 @@ def test_neighbours_of_few_references() -> None:
         find(vectors, 6, vectors, ref_includes_query=True)
 
 
-def test_neighbours_of_queries_that_are_not_the_first_references() -> None:
-    """Row i would be left out for query i, which then finds itself: a precision of 1."""
-    torch = SimpleNamespace(from_numpy=np.asarray)
-    find = run_recipe("pytorch.md", "def exact_neighbours", torch=torch)["exact_neighbours"]
-    vectors = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
-    _, ids = find(vectors[:2], 2, vectors, ref_includes_query=True)
-    assert not (ids == [[0], [1]]).any()
-    with pytest.raises(AssertionError, match="the first references"):
-        find(vectors[:2], 2, vectors[::-1], ref_includes_query=True)
-
-
 # -- lists of an index -----------------------------------------------------------------------------
 
 

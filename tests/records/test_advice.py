@@ -37,9 +37,9 @@ def evaluate(lists: Any) -> Any:
     return Search({"q": ["a"], "p": ["b"]}).evaluate_lists(pd.DataFrame(lists, columns=NAMES))
 
 
-def leave_out_folds() -> Any:
-    folds = pd.DataFrame([("q", "a", 0), ("q", "b", 1)], columns=["query", "document", "fold"])
-    return Search(folds, columns={"query": "query", "document": "document"})
+def leave_out_gains() -> Any:
+    gains = pd.DataFrame([("q", "a", 0), ("q", "b", 1)], columns=["query", "document", "gain"])
+    return Search(gains, columns={"query": "query", "document": "document"})
 
 
 def evaluate_judgements(name: str, rows: Any) -> Any:
@@ -130,7 +130,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         leave_out_scores,
         "expected a table without column 'score', got one that is left out$",
     ),
-    "a column of folds": (leave_out_folds, "got one that is left out, of small integers, like gra"),
+    "a column of gains": (leave_out_gains, "without column 'gain', got one left out, with the val"),
 }
 
 

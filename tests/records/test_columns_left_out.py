@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 
 from support.refusals import proposed_columns, refusal_message
+from truerank import read_qrels
 from truerank.retrieval import Task
 
 pytestmark = pytest.mark.python_only
@@ -96,11 +98,14 @@ def test_places_of_trec_are_named_or_refused(is_file: bool, tmp_path: Path) -> N
 
 
 def test_ratings_at_other_places_may_be_left_out(tmp_path: Path) -> None:
-    """Of u.data, where all that somebody rated is right."""
+    """Of u.data, where all that somebody rated is right; a warning shows the ratings."""
     path = tmp_path / "u.data"
-    path.write_text("ann\td1\t5\t881250949\nann\td2\t1\t881250950\n")
-    task = Task(path, entities=DOCUMENTS, columns={"query": 0, "document": 1})
-    assert len(task.answers) == 2
+    path.write_text("ann\td1\t5\t881250949\nann\td2\t1\t881250950\nbo\td1\t1\t8812\n")
+    words = "column 2 is left out, with the values '5', '1': every judged document counts as right"
+    with pytest.warns(UserWarning, match=words) as caught:
+        task = Task(path, entities=DOCUMENTS, columns={"query": 0, "document": 1})
+    assert len(caught) == 1  # and none of the times
+    assert len(task.answers) == 3
     assert list(map(str, task.audit)) == [
         "left out of qrels: " + str(path) + ": column 2, column 3"
     ]
@@ -146,18 +151,52 @@ def with_role(columns: Any, role: str, name: str) -> Any:
     return {**columns, role: 2 if columns is PLACES else name}
 
 
+GRADES: list[Any] = [
+    [0, 2, 0, 0, 1],
+    [0, 0.5, 1, 0, 0.5],
+    [-2, 0, 1, 2, 2],
+    [-1, 1, 1, -1, -1],
+    [0, 10, 10, 0, 0],
+    [0, 6, 3, 4, 3],
+    [1, 5, 3, 5, 4],  # stars
+    [True, False, True, True, False],
+    [0, 2, None, 0, 1],
+]
+WORDS = [["Exact", "Partial", "Irrelevant", "Exact", "Exact"], ["yes", "no", "no", "yes", "no"]]
+WORDS += [["L0", "L1", "L2", "L0", "L1"]]
+AS_RIGHT = "every judged document counts as right"
+
+
 @pytest.mark.parametrize("form", [*FORMS, "tuple"])
-@pytest.mark.parametrize("name", ["label", "grade", "rel", "click"])
-def test_grades_of_any_name_are_named_or_refused(name: str, form: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("values", [*GRADES, *WORDS], ids=str)
+def test_columns_like_grades_are_refused_by_their_name_or_shown(
+    values: Any, form: str, tmp_path: Path
+) -> None:
+    """Under another name, or none, they may be of folds, and words are no numbers."""
+    for name in ("label", "Rating", "click"):
+        table = LABELLED.rename(columns={"label": name}).assign(**{name: values})
+        forms = as_forms(table, tmp_path)
+        forms["tuple"] = tuple(table[column].tolist() for column in table), PLACES
+        qrels, columns = forms[form]
+        call = partial(Task, qrels, entities=list("abcde"), columns=columns)
+        if name == "click" or columns is PLACES or values in WORDS:
+            with pytest.warns(UserWarning, match=f"^qrels: .*left out, with the .*: {AS_RIGHT}"):
+                assert len(call().answers) == 5
+        else:
+            words = f"expected a table without column '{name}', got one left out, with the values"
+            assert words in refusal_message(call)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ["label", "grade", "rel"])
+def test_grades_are_named_or_refused(name: str, form: str, tmp_path: Path) -> None:
     table = LABELLED.rename(columns={"label": name})
-    forms = as_forms(table, tmp_path)
-    forms["tuple"] = tuple(table[column].tolist() for column in table), PLACES
-    qrels, columns = forms[form]
-    message = refusal_message(Task, qrels, entities=list("abcde"), columns=columns)
-    assert message.endswith("got one that is left out, of small integers, like grades")
+    qrels, columns = as_forms(table, tmp_path)[form]
     named = with_role(columns, "relevance", name)
     task = Task(qrels, entities=list("abcde"), columns=named)
     assert task.evaluate_lists({"q": ["a", "b", "c"]})["mrr"] == 0.5
+    if form == "numbered":
+        return
     known = {"train": qrels}
     words = refusal_message(
         Task, {"q": ["a"]}, entities=list("abcde"), known=known, columns=columns
@@ -170,9 +209,6 @@ def test_bools_are_named_or_refused(form: str, tmp_path: Path) -> None:
     """In text they are no grades either, before they are made numbers."""
     table = LABELLED.assign(label=LABELLED.label > 0)
     qrels, columns = as_forms(table, tmp_path)[form]
-    message = refusal_message(Task, qrels, entities=list("abcde"), columns=columns)
-    assert "got one that is left out" in message
-    assert "columns=" not in message
     named = with_role(columns, "relevance", "label")
     if form in ("csv", "numbered"):
         words = refusal_message(Task, qrels, entities=list("abcde"), columns=named)
@@ -184,25 +220,71 @@ def test_bools_are_named_or_refused(form: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
-    "values",
+    ("name", "values"),
     [
-        [0, 7, 13, 23, 1],  # hours
-        [0, 1, 2, 3, 6],  # positions
-        [1, 2, 3, 4, 5],  # stars
-        [0, 0, 0, 0, 0],
-        [True, True, True, True, True],
-        [0.5, 0.1, 0.0, 1.0, 2.0],
-        ["no", "yes", "0", "1", "0"],
+        ("hour", [0, 7, 13, 23, 1]),
+        ("title", ["A", "B", "C", "D", "E"]),
+        ("label", [0, 0, 0, 0, 0]),
+        ("label", [True, True, True, True, True]),
+        ("label", ["x", "x", "x", "x", "x"]),
     ],
 )
 def test_other_columns_of_judgements_may_be_left_out(
-    values: Any, form: str, tmp_path: Path
+    name: str, values: Any, form: str, tmp_path: Path
 ) -> None:
-    qrels, columns = as_forms(LABELLED.assign(label=values), tmp_path)[form]
+    table = LABELLED.rename(columns={"label": name}).assign(**{name: values})
+    qrels, columns = as_forms(table, tmp_path)[form]
     task = Task(qrels, entities=list("abcde"), columns=columns)
     assert len(task.answers) == 5
     assert len(task.audit) == 1
     assert task.audit[0].name.startswith("left out of qrels")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_a_document_or_a_query_has_for_itself_is_no_grade(form: str, tmp_path: Path) -> None:
+    names = ["qid", "docno", "title", "year", "lang", "rating", "time"]
+    rows = [
+        ("p", "a", "A", 1999, "en", 3, "17:01"),
+        ("p", "b", "B", 2001, "en", 3, "17:02"),
+        ("q", "a", "A", 1999, "de", 5, "17:03"),
+        ("q", "b", "B", 2001, "de", 5, "17:04"),
+        ("r", "a", "A", 1999, "de", 5, "17:05"),
+        ("r", "c", "A", 1999, "de", 5, "17:06"),
+    ]
+    qrels, columns = as_forms(pd.DataFrame(rows, columns=names), tmp_path)[form]
+    assert len(Task(qrels, entities=list("abc"), columns=columns).answers) == 6
+    many = [("q", f"d{i}", f"text {i}", i, "en", 5, i % 21) for i in range(63)]
+    qrels, columns = as_forms(pd.DataFrame(many, columns=names), tmp_path)[form]
+    assert len(Task(qrels, columns=columns).answers) == 63
+
+
+@pytest.mark.parametrize("form", ["pandas", "nullable", "polars", "structured", "csv"])
+def test_missing_grades_hide_no_others(form: str, tmp_path: Path) -> None:
+    table = pd.DataFrame(
+        {"qid": "q", "docno": [f"d{i}" for i in range(90)], "rating": [1, 2.5, None] * 30}
+    )
+    qrels, columns = as_forms(table, tmp_path)[form]
+    assert "without column 'rating'" in refusal_message(Task, qrels, columns=columns)
+
+
+def test_words_of_grades_in_a_published_form() -> None:
+    """As in Shopping Queries: MAP .593 of the exact ones, 1.0 of all that are judged."""
+    table = pd.DataFrame(
+        [(q, f"{q}{i}", word) for q in "pq" for i, word in enumerate(["I", "P", "E", "I", "E"])],
+        columns=["qid", "docno", "esci_label"],
+    )
+    lists = {q: [f"{q}{i}" for i in range(5)] for q in "pq"}
+    with pytest.warns(UserWarning, match=f"column 'esci_label' is .* 'I', 'P', 'E': {AS_RIGHT}"):
+        assert Task(table, columns=ROLES).evaluate_lists(lists)["map"] == 1.0
+    right = table[table.esci_label == "E"][["qid", "docno"]]
+    assert Task(right, columns=ROLES).evaluate_lists(lists)["map"] == pytest.approx(11 / 30)
+
+
+def test_what_was_read_warns_once(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    path = tmp_path / "qrels.csv"
+    LABELLED.assign(label=WORDS[0]).to_csv(path, index=False)
+    Task(read_qrels(path, columns=ROLES), entities=list("abcde"))
+    assert [str(each.message).split(":")[0] for each in recwarn] == ["path"]
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -124,6 +124,34 @@ def test_names_of_documents_that_are_written_otherwise_warn() -> None:
     Task({"u": ["a"]}, entities=["a", "b"]).evaluate_lists({"u": ["b"]})
 
 
+@pytest.mark.python_only
+@pytest.mark.parametrize("entities", [None, 10, range(10), [7, 8, 1, 2, 3]])
+@pytest.mark.parametrize("form", ["names", "scores", "frame", "TopK", "file"])
+def test_integers_none_of_which_is_right_warn(entities: Any, form: str, tmp_path: Path) -> None:
+    """They may number other things, as rows of a table, whatever the task has."""
+    task = Task({0: [7], 1: [8]}, entities=entities, queries=2)
+    labels = [7, 8, 1, 2, 3] if isinstance(entities, list) else list(range(10))
+    positions = [[labels.index(1)], [labels.index(2)]]
+    path = tmp_path / "run.tsv"
+    path.write_text("query\tdocument\n0\t1\n1\t2\n")
+    lists: Any = {
+        "names": {0: [1], 1: [2]},
+        "scores": {0: {1: 0.5}, 1: {2: 0.5}},
+        "frame": pd.DataFrame({"query": [0, 1], "document": [1, 2]}),
+        "TopK": tr.TopK(positions, None),
+        "file": path,
+    }[form]
+    # Text names no integers without their labels, and positions are those of a number.
+    if (entities, form) in [(None, "TopK"), (None, "file"), (10, "file")]:
+        refusal((ValueError, TypeError), "ids", task.evaluate_lists, lists)
+        return
+    words = "^ids.*: no right answer is in any list: right answers are 7, ..., lists have '?1'?, "
+    with pytest.warns(UserWarning, match=words):
+        assert task.evaluate_lists(lists)["mrr"] == 0
+    task.evaluate_lists({0: [7], 1: [1]})
+    task.evaluate_lists({0: [], 1: []})
+
+
 def test_lists_of_a_model_that_did_not_leave_out_what_is_known() -> None:
     """Their places close up, and too few are left: recall@10 is that of the rest of the list."""
     scores = np.random.default_rng(0).normal(size=(20, 200))
@@ -302,6 +330,7 @@ def test_misses_have_no_place_where_they_count_as_0() -> None:
     assert bounded.per_query("pessimistic.mr")[3] == left[-1]
     listed = Task(qrels, entities=8, candidates="listed").evaluate_lists(lists)
     assert listed["median"] == 2
-    missed = task[2:].evaluate_lists({q: [5, 6] for q in (2, 3)})
+    with pytest.warns(UserWarning, match="no right answer is in any list"):
+        missed = task[2:].evaluate_lists({q: [5, 6] for q in (2, 3)})
     assert missed["median"] == math.inf
     assert missed.interval("median").method == "none"

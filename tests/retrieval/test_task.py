@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -209,13 +210,44 @@ MATRIX = np.array([[0, 1], [0, 0], [1, 0]])
 def test_queries_without_an_answer_are_counted() -> None:
     scores = np.array([[0.0, 1], [0, 1], [1, 0]])
     matrix = sparse.csr_array(MATRIX)
-    for task in (Task(np.nonzero(MATRIX), entities=2, queries=3), Task(matrix, entities=2)):
+    graded = [0, 1, 2], [1, 0, 0], [1, 0, 1]
+    for qrels in (matrix, graded, {0: [1], 1: [], 2: [0]}, {0: {1: 1}, 1: {0: 0}, 2: {0: 1}}):
+        task = Task(qrels, entities=2)
         assert task.without_answers == 1
         ranks = task.evaluate_scores(scores).ranks
         assert report(ranks, answerless="zero")["mrr"] == pytest.approx(2 / 3)
     assert Task(np.nonzero(MATRIX), entities=2).without_answers == 0
-    assert Task((["u"], [0]), entities=2, queries=["u", "v", "w"]).without_answers == 2
     assert Task(matrix, entities=["a", "b"], queries=["u", "v", "w"]).without_answers == 1
+
+
+ONE_OF_THREE: dict[str, Any] = {
+    "mapping": {"a": ["x"]},
+    "grades": {"a": {"x": 1, "y": 0}},
+    "columns": (["a"], ["x"]),
+    "frame": pd.DataFrame({"query": ["a"], "document": ["x"]}),
+    "file": "query\tdocument\na\tx\n",
+    "read": "query\tdocument\na\tx\n",
+}
+
+
+@pytest.mark.parametrize("form", ONE_OF_THREE)
+def test_queries_that_have_rows_alone_are_not_of_the_test(form: str, tmp_path: Path) -> None:
+    """As in BEIR, whose queries are those of all splits."""
+    qrels = ONE_OF_THREE[form]
+    if isinstance(qrels, str):
+        path = tmp_path / "qrels.tsv"
+        path.write_text(qrels)
+        qrels = tr.read_qrels(path) if form == "read" else path
+    task = Task(qrels, entities=["x", "y"], queries=["a", "b", "c"])
+    assert task.without_answers == 0
+    words = "queries: 2 of 3 queries are in no judgement: not counted"
+    assert [*map(str, task.audit)] == [words]
+    found = [task.evaluate_scores(np.eye(3, 2)), task.evaluate_lists({"a": ["x"]})]
+    assert [report(each.ranks, answerless="zero")["recall@1"] for each in found] == [1.0, 1.0]
+    assert not Task(qrels, entities=["x", "y"], queries=["a"]).audit
+    named = {"a": ["x"], "b": [], "c": []}
+    more = Task(named, entities=["x", "y"], queries=["a", "b", "c"])
+    assert (more.without_answers, len(more.audit)) == (2, 0)
 
 
 def test_a_matrix_has_positions_and_explicit_zeros() -> None:
@@ -285,10 +317,69 @@ def test_groups() -> None:
         found = task.evaluate_scores(np.eye(3, 5))
         assert found.group_tasks() == {"x": 1, "y": 1}
         assert found.without_answers == task.without_answers == 1
-        assert [group.without_answers for group in found.groups.values()] == [0, 0]
+        # A mapping may lack the groups of queries without a right answer.
+        numbers = [group.without_answers for group in found.groups.values()]
+        assert numbers == ([1, 0] if isinstance(groups, list) else [0, 0])
+
+
+GROUP_OF_QUERY = {"a": "g", "b": "h", "c": "g", "d": "g", "e": "h"}
+
+
+def grouped(**options: Any) -> Any:
+    """Return the report of five queries, of which c and d have no right answer."""
+    qrels = {"a": {"x": 1}, "b": {"y": 1}, "c": {"x": 0}, "d": {}, "e": {"x": 1}}
+    task = Task(qrels, entities=["x", "y"], **{"groups": GROUP_OF_QUERY} | options)
+    return task.evaluate_lists({q: ["x", "y"] for q in "abcde"})
+
+
+@pytest.mark.python_only
+def test_queries_without_an_answer_count_in_their_groups(tmp_path: Path) -> None:
+    """Of g one of three is found, of h one of two."""
+    ranks = grouped().ranks
+    ranks.save(tmp_path / "ranks.npz")
+    joined = tr.concatenate([ranks[1:], ranks[:1]])
+    for each in (ranks, tr.load(tmp_path / "ranks.npz"), joined):
+        found = report(each, answerless="zero", by="group")
+        assert found["recall@1"] == 2 / 5
+        assert found.group_values("recall@1") == {"g": 1 / 3, "h": 1 / 2}
+        assert found["macro.recall@1"] == pytest.approx(5 / 12)
+        assert found.group_tasks() == {"g": 3, "h": 2}
+        groups = found.groups
+        assert [groups[label]["recall@1"] for label in "gh"] == [1 / 3, 1 / 2]
+        assert [groups[label].without_answers for label in "gh"] == [2, 0]
+        assert groups["g"].interval("recall@1").units == 3
+        # The place of the first right answer, and metrics of pairs, leave them out.
+        assert found.group_values("mr") == {"g": 1.0, "h": 1.5}
+    omitted = report(ranks, by="group")
+    assert omitted.group_values("recall@1") == {"g": 1.0, "h": 0.5}
+    assert omitted.group_tasks() == {"g": 1, "h": 2}
+    both = tr.concatenate({"one": ranks, "two": grouped().ranks})
+    found = report(both, answerless="zero", by="group")
+    assert found.group_values("recall@1") == {"g": 1 / 3, "h": 1 / 2}
+    # The queries of another task, without groups, are given some later.
+    mixed = tr.concatenate({"two": grouped(groups=None).ranks.with_labels(group="g"), "one": ranks})
+    refusal(ValueError, "by: 4 .* and of 2 no group", report, mixed, answerless="zero", by="group")
+    assert report(mixed, by="group").group_tasks() == {"g": 4, "h": 2}
+
+
+@pytest.mark.python_only
+def test_queries_of_no_known_group_are_refused() -> None:
+    words = "by: 2 queries without a right answer count as 0, and of {} no group is known"
+    without_d = {name: group for name, group in GROUP_OF_QUERY.items() if name != "d"}
+    alone = GROUP_OF_QUERY | {"d": "k"}  # No right answer is of this group.
+    for found, by, number in (
+        (grouped(groups=without_d).ranks, "group", 1),
+        (grouped(groups=alone).ranks, "group", 1),
+        (grouped().ranks, ["g", "h", "h"], 2),
+        (grouped().ranks.with_labels(group=["g", "h", "h"]), "group", 2),
+        (grouped(groups=None).ranks.with_labels(group=["g", "h", "h"]), "group", 2),
+    ):
+        refusal(ValueError, words.format(number), report, found, answerless="zero", by=by)
+        report(found, by=by)
 
 
 @pytest.mark.filterwarnings("ignore:ids. .* of what lists name is known:UserWarning")
+@pytest.mark.filterwarnings("ignore:ids. no right answer is in any list:UserWarning")
 @pytest.mark.python_only
 @given(problems(), st.integers(0, 5), st.data())
 @examples(50)

@@ -195,7 +195,7 @@ def link_task(known: Any, test: Any = TEST, **options: Any) -> Any:
     return Task(test, known, entities=300, relations=2, sides=["tail"], **options)
 
 
-def timed_task(known: Any, filter: Any = None) -> Any:
+def timed_task(known: Any, filter: str = "query") -> Any:
     return link_task(known, TIMED, keys=[3], filter=filter)
 
 
@@ -248,13 +248,14 @@ def test_without_known_facts_that_filter_nothing_the_test_still_filters() -> Non
     train = [(i, 0, (i + j) % 20, 0) for i in range(8) for j in range(14)]
     scores = np.eye(8, 20) * 2 + np.eye(8, 20, 8)
 
-    def mrr(known: Any) -> float:
-        task = Task(test, known, entities=20, relations=1, sides=["tail"], keys=[3])
-        return task.evaluate_scores(scores[task.test[:, 0]])["mrr"]
+    def evaluate(known: Any, **options: Any) -> tr.Report:
+        task = Task(test, known, entities=20, relations=1, sides=["tail"], keys=[3], **options)
+        return task.evaluate_scores(scores[task.test[:, 0]])
 
     with pytest.warns(UserWarning, match="^train: it has no fact with a query of the test"):
-        assert mrr({"train": train}) == 1
-    assert (mrr({}), mrr(None)) == (1, 0.75)
+        assert evaluate({"train": train})["mrr"] == 1
+    assert evaluate(None).ranks == evaluate({}).ranks
+    assert (evaluate(None)["mrr"], evaluate(None, filter="none")["mrr"]) == (1, 0.75)
 
 
 # -- orders that are no mistake -------------------------------------------------------------------

@@ -209,7 +209,7 @@ class Task(SidedTask):
         relation, ...), for a head (relation, tail, ...), for a relation (head, tail, ...).
     protocol : Protocol
     audit : Findings
-        What is worth knowing about the triples: ``print(task.audit)``.
+        What is worth knowing about triples: ``print(task.audit)``.
         Each finding has a `name`, a `count` and a `message`: "duplicates", "leaks" and "unseen",
         with what was done about them; what was "found" in all splits, and "left out" of files;
         entities "in no fact"; relations of the test that a known split lacks; "more relations than

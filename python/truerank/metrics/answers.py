@@ -101,7 +101,7 @@ class Answers:
         if ranks.gains is not None:
             self.is_right = ranks.gains >= (protocol.relevance_level or 0.0)
         self.right = self
-        self.places_with_right: IntArray | slice = slice(None)
+        self.places_with_right: IntArray | slice = slice(len(self.queries))
         if not self.is_right.all():
             equal = dataclasses.replace(protocol, gain="binary", relevance_level=None)
             self.right = Answers(ranks[self.is_right]._with(protocol=equal))
@@ -214,14 +214,17 @@ class Answers:
         return read_only(numbers)
 
     def labels(self, labels: IntArray, argument: str) -> IntArray:
-        """Return the label of each query from those of its answers, which are the same."""
+        """Return the label of each query from those of its answers, which are the same.
+
+        Behind them stands -1 for each query without any answer that counts as 0.
+        """
         labels_of_queries: IntArray = labels[self.first]
         unlike = labels != labels_of_queries[self.codes]
         if unlike.any():
             query = self.queries[self.codes[int(unlike.argmax())]]
             got = f"several for query {query!r}"
             raise InputValueError(argument, expected="one label for each query", got=got)
-        return labels_of_queries
+        return np.append(labels_of_queries, np.full(self.zeros or 0, -1))
 
     # -- values ------------------------------------------------------------------------------------
 
@@ -249,10 +252,7 @@ class Answers:
 
     def value_labels(self, key: Key, labels: IntArray) -> IntArray:
         """Return the label of each of `unit_values`; that of a query without any answer is -1."""
-        labels = labels[self.places(key)]
-        if not self._counts_zeros(key):
-            return labels
-        return np.append(labels, np.full(self.zeros or 0, -1))
+        return labels[self.places(key)]
 
     def best_value(self, key: Key) -> float:
         """Return the greatest value that the answers of a query, and the cutoff, allow."""
@@ -260,10 +260,10 @@ class Answers:
         return float(np.fmax.reduce(answers.values(key, "optimum"), initial=0.0))
 
     def places(self, key: Key) -> IntArray | slice:
-        """Return where the queries of `unit_values` are among all that have answers."""
-        if key.row.of_gains or self._counts_zeros(key):
+        """Return where the queries of `unit_values` are among all, of which `labels` has labels."""
+        if self._counts_zeros(key):
             return slice(None)
-        return self.places_with_right
+        return slice(len(self.queries)) if key.row.of_gains else self.places_with_right
 
     def per_query(self, key: Key) -> FloatArray:
         """Return the value of a key for each query, nan where it does not count."""
@@ -389,11 +389,11 @@ class Answers:
         return shares
 
 
-def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> Answers:
+def read_answers(ranks: Any, weights: object, by: Any = None) -> Answers:
     """Check that ranks, or those of a report, are of queries with several right answers.
 
     Refused are weights, ranks without queries or filtered by their own answers; and where queries
-    have groups, those without an answer that count as 0.
+    have groups, those without an answer that count as 0 and are in none of these.
     """
     ranks = getattr(ranks, "ranks", ranks)
     instance("ranks", ranks, Ranks, "Ranks or a Report")
@@ -410,12 +410,21 @@ def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> An
     n_incomplete, problem = answers.describe_lack(ignores_cuts=True)
     if n_incomplete:
         warn_user("ranks", problem)
-    if has_groups and answers.zeros:
-        queries = format_count(answers.zeros, "query")
-        problem = f"only right answers have groups, and {queries} without one would be in no group"
-        way_out = Option("answerless", "omit", "leaves them out", call="ranks.with_protocol({})")
-        raise InputValueError("by", problem, remedies=[way_out])
+    n_apart = (answers.zeros or 0) - int(zeros_by_group(ranks, by).sum())
+    if by is not None and n_apart > 0:
+        queries = format_count(answers.zeros or 0, "query")
+        problem = f"{queries} without a right answer count as 0, and of {n_apart:,} no group is "
+        problem += "known that right answers have (a Task's groups are of all queries)"
+        raise InputValueError("by", problem)
     return answers
+
+
+def zeros_by_group(ranks: Ranks, by: Any) -> IntArray:
+    """Return at the first task of each group how many known queries of it have no answer."""
+    numbers = ranks.without_answers_by_group
+    if numbers is None or not isinstance(by, str) or by != "group":
+        return np.zeros(len(ranks), np.int64)
+    return numbers
 
 
 def _without_usual_rules(ranks: Ranks) -> Ranks:

@@ -130,11 +130,15 @@ class Rankings:
         answers = metrics.answers.Answers(ranks)
         return Rankings(answers.ranks, self.seed, answers)
 
-    def part(self, tasks: IntArray) -> Rankings:
-        """Return some of the tasks; the sides and the random ranks are those of the whole."""
+    def part(self, tasks: IntArray, without_answers: IntArray | int = 0) -> Rankings:
+        """Return some of the tasks; the sides and the random ranks are those of the whole.
+
+        `without_answers` are the queries without an answer that each task brings.
+        """
         ranks = self.ranks[tasks]
-        if self.answers is not None:  # No query of the part is without an answer.
-            return self.with_ranks(ranks._with({"without_answers": np.zeros(len(ranks), np.int64)}))
+        if self.answers is not None:
+            numbers = np.zeros(len(ranks), np.int64) + without_answers
+            return self.with_ranks(ranks._with({"without_answers": numbers}))
         return Rankings(ranks, self.seed, whole=self, places_in_whole=tasks)
 
     # -- sides -------------------------------------------------------------------------------------

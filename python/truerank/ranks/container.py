@@ -127,6 +127,8 @@ class Ranks(Immutable):
     without_answers : ndarray of int64, shape (n,), read-only, or None
         In retrieval, the number of queries without a right answer, at the first task; 0 at the
         others, so that parts add up.
+    without_answers_by_group : ndarray of int64, shape (n,), read-only, or None
+        Likewise, at the first task of each group that the Task has, the number of these in it.
     lengths : ndarray of int64, shape (n,), read-only, or None
         For lists, the number of candidates in the list of each task; -1 where there is none, or an
         empty one.
@@ -167,6 +169,7 @@ class Ranks(Immutable):
     as_good: IntArray | None = None
     origin: IntArray | None = None
     without_answers: IntArray | None = None
+    without_answers_by_group: IntArray | None = None
     lengths: IntArray | None = None
     protocol: Protocol = Protocol()
     # All arrays are here by name, with tasks along the last axis.
@@ -568,8 +571,10 @@ class Ranks(Immutable):
         values: dict[str, Any] = dict.fromkeys(LABELS) | self._labels | dict.fromkeys(labels)
         values |= named_labels(labels, len(self))
         all_labels = {name: value for name, value in values.items() if value is not None}
+        arrays: dict[str, Any] = {}
+        if "group" in labels:  # Those of queries without a right answer are not known.
+            arrays["without_answers_by_group"] = None
         if "unit" in labels:  # Units are the user's, whatever task ranks come from.
-            arrays = {}
             if self.answers is not None and self.origins:  # Queries are still those of a task.
                 arrays["origin"] = self._task_numbers()
             return self._with(arrays, labels=all_labels, origins=())
@@ -580,7 +585,7 @@ class Ranks(Immutable):
             are_same = self.queries and queries and self.queries.same_as(queries)
             if self.answers is not None and not are_same:  # They are of other tasks then.
                 origins = tuple(origin.renamed() for origin in origins)
-        return self._with(labels=all_labels, origins=origins)
+        return self._with(arrays, labels=all_labels, origins=origins)
 
     def with_weights(self, weights: Sequence[float] | npt.NDArray[Any] | None) -> Ranks:
         """Return the same ranks with other weights; None removes them.

@@ -48,6 +48,7 @@ _NAMES = Option("parts", ..., "joins data sets", call='concatenate({"en": a, "de
 # Tasks may have these arrays. Those of parts that do not say theirs have these values where they
 # are joined with others that do.
 DEFAULTS = {"listed": True, "gains": 1.0, "without_answers": 0, "masked": False}
+DEFAULTS["without_answers_by_group"] = 0
 
 
 @public("truerank")

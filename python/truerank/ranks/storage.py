@@ -22,7 +22,8 @@ listed, masked            bool, (n,)         optional
 audit                     int64, (5, n)      optional; the counts of `Audit`, in their order
 gains                     float64, (n,)      optional, of retrieval, as `Ranks` has it
 answers, as_good,         int64, (n,)        likewise
-origin, without_answers
+origin, without_answers,
+without_answers_by_group
 lengths                   int64, (n,)        optional, of lists, as `Ranks` has it: from -1 on
 labels.<name>             int64, (n,)        the codes of each labels that the header names
 ========================  =================  =====================================================
@@ -52,7 +53,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 # Ranks may have these arrays, most of them those of retrieval and of lists.
-FIELDS = ("gains", "answers", "as_good", "origin", "without_answers", "lengths", "masked")
+FIELDS: tuple[str, ...] = ("gains", "answers", "as_good", "origin", "lengths", "masked")
+FIELDS += ("without_answers", "without_answers_by_group")
 # The least of those that are integers, where it is not 0.
 _LEAST = {"answers": 1, "as_good": 1, "origin": -(2**63), "lengths": -1}
 # Saved ranks have these members, and others whose names begin with one of these and a dot.

@@ -38,7 +38,8 @@ RANK_NUMBERS = ("rank", "optimistic", "pessimistic", "candidates")
 RANK_COLUMNS = (*RANK_NUMBERS, "side", "relation", "query", "target", "unit")
 FIRST_ROWS = 1000  # By these a column without a role is chosen, or is not.
 _DIGITS = "0123456789"
-_KINDS_OF_NUMBERS = (int, float, np.integer, np.floating, np.bool_)
+MOST_GRADES = 20  # A column of more values is none of grades.
+NUMBER_TYPES = (int, float, np.integer, np.floating, np.bool_)
 _NONES = ("NoneType", "NAType", "NaTType")  # types of missing values
 
 at_position: Where = "at position {}".format  # Messages name an element so.
@@ -325,7 +326,7 @@ def refuse_left_out_numbers(
     """Refuse numbers of queries that are left out where the user named columns without any.
 
     They stand in the table under the exact name of their role, or at the place that TREC has for
-    it; or their values look like grades, or like scores. `columns` are elements by their places.
+    it; or they are fractions, like scores. `columns` are elements by their places.
     """
     if not door.mappings or not form.left_out or form.number_role:
         return
@@ -334,19 +335,17 @@ def refuse_left_out_numbers(
     is_trec = form.width == trec.width and form.places.items() <= trec.places.items()
     trec_place = trec.places[trec.number_role] if is_trec and not form.names else -1
     with_name = [name for name in NUMBERS if name in names]
-    alike = []  # They may be numbers of queries, or anything else.
+    fractions = []  # They may be scores, or anything else.
     for place, elements in columns:
         if place in form.places.values():
             continue
         numbers = _distinct_numbers(elements)
-        are_scores = door.is_of_lists and any(number % 1 for number in numbers)
-        are_grades = not door.is_of_lists and {0} < numbers <= set(range(6))
         has_no_years = max(numbers, default=0) < door.too_large
         if place == trec_place and has_no_years:
             with_name.append(names[place])
-        elif are_scores or are_grades:
-            alike.append(names[place])
-    left_out = sorted(with_name, key=lambda name: name not in door.roles) + alike
+        elif door.is_of_lists and any(number % 1 for number in numbers):
+            fractions.append(names[place])
+    left_out = sorted(with_name, key=lambda name: name not in door.roles) + fractions
     if not left_out:
         return
     number = left_out[0]
@@ -358,8 +357,7 @@ def refuse_left_out_numbers(
         ways = [Option("columns", {**form.columns, role: number}, "reads it")]
     got = "one that is left out"
     if not with_name:
-        kind = "fractions, like scores" if door.is_of_lists else "small integers, like grades"
-        got += f", of {kind}"
+        got += ", of fractions, like scores"
     expected = f"a table without column {number!r}"
     raise InputValueError(argument, expected=expected, got=got, remedies=ways)
 
@@ -368,7 +366,7 @@ def _distinct_numbers(elements: Any) -> set[Any]:
     """Return the distinct values, without NaN, if all are numbers; otherwise none."""
     if not isinstance(elements, list):
         elements = np.asarray(elements).tolist()
-    if not all(issubclass(kind, _KINDS_OF_NUMBERS) for kind in _core.types_of(elements)):
+    if not all(issubclass(kind, NUMBER_TYPES) for kind in _core.types_of(elements)):
         return set()
     return {number for number in set(elements) if number == number}
 
@@ -381,6 +379,15 @@ def have_few_values(elements: Sequence[Any]) -> bool:
     """
     first = elements[:FIRST_ROWS]
     return 0 < 2 * len(set(first)) <= len(first)
+
+
+def may_be_grades(elements: Sequence[Any]) -> bool:
+    """Return whether the first elements of a column have as few values as grades, but missing ones.
+
+    >>> may_be_grades(["Exact", "Irrelevant", "Exact"]), may_be_grades(range(100))
+    (True, False)
+    """
+    return len({x for x in set(elements[:FIRST_ROWS]) if x == x} - {None, ""}) <= MOST_GRADES
 
 
 def has_each_role(fields: Sequence[str], door: Door) -> bool:

@@ -20,7 +20,8 @@ import numpy as np
 
 from .. import _core
 from ..arrays.input_files import file_state, is_npy, read_npy
-from ..errors import InputTypeError, InputValueError, Option, argument_names
+from ..arrays.row_keys import distinct, factorize
+from ..errors import InputTypeError, InputValueError, Option, argument_names, warn_user
 from ..inputs import checks
 from ..inputs.array_likes import as_array, index_array
 from ..naming import format_count
@@ -30,7 +31,9 @@ from .columns import (
     FACTS,
     JUDGEMENTS,
     MAX_COLUMNS,
+    MOST_GRADES,
     NO_FORM,
+    NUMBER_TYPES,
     NUMBERS,
     PAIRS,
     RANK_COLUMNS,
@@ -40,9 +43,11 @@ from .columns import (
     Form,
     checked_names,
     find_columns,
+    first_names,
     have_few_values,
     is_integer_type,
     joined_rows,
+    may_be_grades,
     read_column,
     refuse_left_out_numbers,
     refuse_matrix_of_grades,
@@ -58,6 +63,9 @@ if TYPE_CHECKING:
     NameTables = dict[str, _core.Names]  # by vocabulary; tables share them, and add theirs
 
 
+_GRADE_NAMES = {"relevance", "rel", "grade", "label", "score", "rating", "gain"}
+
+
 @dataclass(frozen=True, eq=False)
 class IdTable:
     """Columns of elements by role, and columns of numbers; all of one length."""
@@ -69,7 +77,7 @@ class IdTable:
     file: tuple[int, ...] = ()  # what tells that file from others, whatever its path is
     form: Form = NO_FORM
     asked: Column | None = None  # the queries, also those without a row, where these are known
-    # Of lists, by name or number, the columns without a role that are looked at.
+    # Of judgements and lists, by name or number, the columns without a role that are looked at.
     others: dict[Any, Column] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -203,28 +211,69 @@ def _read_values(
         for role, place in form.places.items()
         if role not in NUMBERS
     }
-    others = _code_other_columns(form, elements) if door.is_of_lists else {}
+    lacks_grades = door.mappings and not form.number_role
+    others = _code_other_columns(form, elements, door) if door.is_of_lists or lacks_grades else {}
     return IdTable(labels, numbers, title, form=form, others=others)
 
 
-def _code_other_columns(form: Form, columns: Sequence[Any]) -> dict[Any, Column]:
+def _code_other_columns(form: Form, columns: Sequence[Any], door: Door) -> dict[Any, Column]:
     """Return by name the columns without a role that are looked at, with codes.
 
-    They have few values; or numbers, if no role has any.
+    They have few values. If no role has numbers, they are also those of lists that have numbers,
+    and those of judgements that may be grades.
     """
     coded = {}
     for place, name in enumerate(form.names or range(form.width)):
         if place in form.places.values() or name in NUMBERS:
             continue
         values = columns[place]
+        if hasattr(values, "iloc"):  # of pandas, whose missing values are unlike each other
+            values = values.to_numpy(object, na_value=None)
         elements = values.tolist() if hasattr(values, "tolist") else list(values)
         with suppress(TypeError):  # Elements that are lists, as of genres, have no numbers.
-            may_be_order = not form.number_role and any(map(checks.is_number, elements[:1]))
-            if may_be_order or have_few_values(elements):
+            is_looked_at = have_few_values(elements)
+            if not door.is_of_lists:
+                is_looked_at = is_looked_at or may_be_grades(elements)
+            elif not form.number_role:
+                is_looked_at = is_looked_at or any(map(checks.is_number, elements[:1]))
+            if is_looked_at:
                 code_by_value: dict[Any, int] = {}
                 codes = [code_by_value.setdefault(x, len(code_by_value)) for x in elements]
                 coded[name] = Column(np.array(codes), tuple(code_by_value))
     return coded
+
+
+def check_left_out_grades(table: IdTable) -> None:
+    """Refuse numbers under a name of grades that judgements leave out, and warn of others.
+
+    They have few values, of which a query has several. Others may be words; what each document has
+    for itself, as a title, is none of them.
+    """
+    queries, documents = (table.columns[role].ids for role in ("query", "document"))
+    for name, column in table.others.items():
+        values = [x for x in column.listed if x == x and x not in (None, "")]
+        if not 1 < len(values) <= MOST_GRADES:
+            continue
+        numbers = [text.parse_number(x) if isinstance(x, str) else x for x in values]
+        are_numbers = all(isinstance(x, NUMBER_TYPES) for x in numbers)
+        are_grades = are_numbers and str(name).lower() in _GRADE_NAMES
+        has_several = _count_pairs(queries, column.ids) > len(distinct(queries))
+        if not (has_several or (are_grades and 0 in numbers)):
+            continue
+        got = f"left out, with the values {first_names(values, 8)}"
+        if are_grades:
+            raise InputValueError(table.title, "", f"a table without column {name!r}", f"one {got}")
+        n_documents = len(distinct(documents))
+        # Few documents that several queries have may have one grade by chance.
+        tells_enough = len(values) == n_documents or 2 * n_documents <= len(table)
+        is_of_documents = tells_enough and _count_pairs(documents, column.ids) == n_documents
+        if not (is_of_documents or len(values) == len(table)):
+            problem = f"column {name!r} is {got}: every judged document counts as right"
+            warn_user(table.title, problem)
+
+
+def _count_pairs(first: IntArray, second: IntArray) -> int:
+    return len(factorize(first.astype(np.int64), second.astype(np.int64)).distinct)
 
 
 def _refuse_columns_by_role(argument: str, value: Any, door: Door) -> None:
@@ -241,9 +290,9 @@ def _refuse_columns_by_role(argument: str, value: Any, door: Door) -> None:
 
 def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTable:
     """Read {query: {document: number}}, or {query: [documents]}."""
-    lists = list(value.values())
+    lists = [_name_by_index(argument, query, listed, door) for query, listed in value.items()]
     are_mappings = bool(lists) and isinstance(lists[0], Mapping)
-    for query, listed in value.items():
+    for query, listed in zip(value, lists, strict=True):
         is_list = is_column(listed) and not (door.is_of_lists and isinstance(listed, Set))
         if isinstance(listed, Mapping) != are_mappings or not (are_mappings or is_list):
             got = f"{query!r}: {reprlib.repr(listed)}"
@@ -278,6 +327,28 @@ def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTabl
         "document": _find_column(argument, "document", documents, door, {}),
     }
     return IdTable(columns, numbers, argument, asked=queries)
+
+
+def _name_by_index(argument: str, query: Any, listed: Any, door: Door) -> Any:
+    """Return a Series of pandas as a mapping by its index, as names are heeded; others as they are.
+
+    An index without a name that is 0, 1, 2, ..., or of integers where the Series has a name, may be
+    of rows, and is refused. So is what has keys and is no mapping of Python.
+    """
+    if isinstance(listed, (list, Mapping)) or not hasattr(listed, "keys"):
+        return listed
+    got = f"{query!r}: {type(listed).__name__}"
+    if isinstance(listed, checks.class_if_imported("pandas", "Series")):
+        names = listed.index.tolist()
+        are_rows = names == list(range(len(names)))
+        if listed.name not in (None, query):
+            are_rows = listed.index.inferred_type == "integer"
+        has_names = listed.index.name is not None or not are_rows or not names
+        if has_names and listed.index.is_unique:
+            return dict(zip(names, listed.tolist(), strict=True))
+        got += f" {listed.name!r} with index {first_names(names)}"
+    expected = f"{door.mappings}, or a Series whose index has the names, each once, of its numbers"
+    raise InputTypeError(argument, expected=expected, got=got)
 
 
 def _find_column(

@@ -29,7 +29,7 @@ from ..inputs.rules import PLAIN
 from ..inputs.selection import lengths_to_indptr
 from ..naming import public
 from .columns import JUDGEMENTS, LISTS, Column, check_columns, checked_names, list_door
-from .id_tables import NO_TABLE, IdTable, read_table
+from .id_tables import NO_TABLE, IdTable, check_left_out_grades, read_table
 from .text import column_numbers, is_csv, is_path, parse_number, text_lines
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ def read_qrels(
         Relevance is a finite number: 2, 0.1, -1.
     columns : mapping of str to (str or int), optional
         Which columns are meant, as in `read_run`: those of "query", "document" and, perhaps,
-        "relevance"; unless it names a relevance, it may not leave out bools, or integers from 0 to
-        5 of which some are 0 and some are not.
+        "relevance"; unless it names a relevance, it may not leave out what looks like grades, as in
+        `retrieval.Task`.
 
     Returns
     -------
@@ -152,6 +152,8 @@ def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgement
             expected = "whole grades in column 'score', as BEIR has, no scores of a run"
             got = f"fractions, up to {highest:g}"
             raise InputValueError(table.title, "", expected, got, remedies=ways)
+    else:
+        check_left_out_grades(table)
     if is_path(value):
         return _read_judgement_file(argument, table)
     return Judgements(**vars(table))
@@ -544,7 +546,8 @@ def _read_mapping_scores(argument: str, value: Mapping[Any, Any], scores: Any) -
     expected = "numbers as scores"
     if _core.types_of(scores) != {float}:
         for query, scored in value.items():
-            if not all(map(is_number, scored.values())):
+            numbers = scored.values() if isinstance(scored, Mapping) else scored  # of a Series
+            if not all(map(is_number, numbers)):
                 got = f"{query!r}: {reprlib.repr(dict(scored))}"
                 raise InputTypeError(argument, expected=expected, got=got)
     array = _read_numbers(argument, scores, "iuf", expected)

@@ -41,6 +41,7 @@ from .columns import (
     find_columns,
     has_each_role,
     have_few_values,
+    may_be_grades,
 )
 
 if TYPE_CHECKING:
@@ -308,23 +309,23 @@ def _find_columns_to_check(title: str, path: str, door: Door, form: Form) -> lis
     """Return the columns of queries that are read although they give neither names nor numbers.
 
     They are the ranks beside scores, and columns without a role: if the form has no numbers, those
-    whose first row has a number or a bool; of lists also those that `have_few_values`, but for
-    TREC's Q0, which is the same in all runs.
+    whose first row has a number or a bool, and of judgements those of values that `may_be_grades`;
+    of lists also those that `have_few_values`, but for TREC's Q0, which is the same in all runs.
     """
     places = [form.places["rank"]] if {"score", "rank"} <= form.places.keys() else []
     if not door.mappings or len(form.places) == form.width:
         return places
     lines = text_lines(title, path, has_comments=form.has_comments)
-    n_lines = FIRST_ROWS if door.is_of_lists else 2
-    first_lines = islice(lines, 1 if form.header else 0, n_lines)
+    first_lines = islice(lines, 1 if form.header else 0, FIRST_ROWS)
     rows = [split_fields(line, form.between, title, number) for number, line in first_lines]
     lacks_numbers = form.left_out and not form.number_role
     for place, fields in enumerate(zip(*rows, strict=False)):
         if place in form.places.values():
             continue
         may_be_numbers = lacks_numbers and parse_number(fields[0]) is not None
+        may_be_words = lacks_numbers and not door.is_of_lists and may_be_grades(fields)
         may_name_lists = door.is_of_lists and fields[0] != "Q0" and have_few_values(fields)
-        if may_be_numbers or may_name_lists:
+        if may_be_numbers or may_be_words or may_name_lists:
             places.append(place)
     return places
 

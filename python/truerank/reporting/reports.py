@@ -138,7 +138,7 @@ class Report(Mapping[str, float], AsTable):
             unit = "query" if ranks.answers is not None and ranks.weights is None else "task"
         self.weighting = ""
         if unit == "query":
-            answers = metrics.answers.read_answers(ranks, weights, has_groups=by is not None)
+            answers = metrics.answers.read_answers(ranks, weights, by)
             self.ranks = answers.ranks
             self.model = Rankings(answers.ranks, self.seed, answers)
         else:
@@ -161,6 +161,10 @@ class Report(Mapping[str, float], AsTable):
         if by is not None:
             self.group_labels, self._labels = group_codes(self.ranks, by)
             self._group_of_unit = self.model.labels(self.group_labels, "by")
+            self._zeros_by_group = metrics.answers.zeros_by_group(self.ranks, by)
+            if self.model.answers is not None and self.model.answers.zeros:
+                of_zeros = np.repeat(self.group_labels, self._zeros_by_group)
+                self._group_of_unit[len(self.queries) :] = of_zeros
             word_for_labels = "group" if unit == "query" else "label"
             self.by = by if isinstance(by, str) else word_for_labels
 
@@ -458,7 +462,7 @@ class Report(Mapping[str, float], AsTable):
         group = Report.__new__(Report)
         group.seed = self.seed
         group.weighting = self.weighting
-        group.model = self.model.part(tasks)
+        group.model = self.model.part(tasks, self._zeros_by_group[tasks])
         group.ranks = group.model.ranks
         group._values = {}
         group._values_of_groups = {}

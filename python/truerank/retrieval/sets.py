@@ -78,13 +78,13 @@ def read_answers(
     exclude: str | None = None,
     *,
     columns: Any = None,
-) -> tuple[SplitTables, FloatArray | None, int]:
+) -> tuple[SplitTables, FloatArray | None, IntArray]:
     """Read the right answers and the known ones; with `exclude` each query itself is known.
 
     Returned are the splits, with the columns query and entity, of which the evaluated one has
     distinct right answers in lexicographic order, and others the rows of queries of the task; the
-    gains of right answers, float64 above 0, or None; and how many queries the qrels have, without
-    right answers, too.
+    gains of right answers, float64 above 0, or None; and the ids of the queries that the qrels
+    name, without right answers, too: these are the test's, whatever numbers the rows of scores.
     """
     tables = {
         name: read_judgements(title, value, columns)
@@ -102,6 +102,10 @@ def read_answers(
     query_names = _read_queries(tested, all_queries, queries)
     query_ids = {split: align_columns([tested], ["query"], query_names)["query"][0]}
     asked = distinct(align(tested.title, all_queries, query_names, partial(tested.where, "query")))
+    n_more = 0 if queries is None else query_names.size - len(asked)
+    if n_more:  # They have rows of scores, and are not of the test.
+        text = f"{n_more:,} of {query_names.size:,} queries are in no judgement: not counted"
+        findings.append(("queries", n_more, text))
     for name, table in list(tables.items())[1:]:  # The evaluated split comes first.
         if queries is not None or isinstance(all_queries.labels, range):  # as in a matrix
             _check_matrix(table, "query", query_names, "row")
@@ -112,8 +116,7 @@ def read_answers(
         warn_about_strangers(name, len(table), len(query_ids[name]) > 0)
         findings += _count_strangers(name, len(table), len(query_ids[name]))
         findings += _count_low_grades(name, table)
-    documents = [table.columns["document"] for table in tables.values()]
-    entity_names = _read_entities(given_entities, documents, [all_queries] if exclude else [])
+    entity_names = _read_entities(given_entities, tables, [all_queries] if exclude else [])
     entity_ids = {}
     for name, table in tables.items():
         tables[name], query_ids[name], entity_ids[name] = _select_documents(
@@ -132,10 +135,7 @@ def read_answers(
     splits = SplitTables.join(
         query_ids, ids, vocabularies, findings + repeats, sources, tested.without_rows()
     )
-    n_queries = len(asked)
-    if tested.asked is None and queries is not None:
-        n_queries = query_names.size
-    return splits, gains, n_queries
+    return splits, gains, asked
 
 
 def _read_queries(tested: Judgements, column: Column, queries: Any) -> Vocabulary:
@@ -203,7 +203,7 @@ def _where_missing(table: Judgements, number: int, row: int) -> str:
 
 
 def _read_entities(
-    given: Vocabulary, documents: Sequence[Column], queries: Sequence[Column]
+    given: Vocabulary, tables: Mapping[str, Judgements], queries: Sequence[Column]
 ) -> Vocabulary:
     """Return the given entities or, where only their number was given, the names without order.
 
@@ -212,6 +212,7 @@ def _read_entities(
     """
     if given.names is not None:
         return given
+    documents = [table.columns["document"] for table in tables.values()]
     columns = [*documents, *queries]
     if not any(len(column) and column.has_labels for column in documents):
         ints = [column.ids for column in columns if not column.has_labels]

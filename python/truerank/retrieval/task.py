@@ -86,7 +86,8 @@ class Task(SidedTask):
         ``(queries, entities)`` or ``(queries, entities, gains)`` as a tuple; a sparse matrix of
         scipy, with a row for each query, a column for each entity, and gains as its stored values
         (made with ``shape=``, as its last ones may be empty). `entities` and `queries` decide what
-        a str and an int name, in any container. A gain of 0 or less is no right answer. A query
+        a str and an int name, in any container. A gain of 0 or less is no right answer. All
+        queries that `qrels` names are the test's, in any form, and every row of a matrix. One
         without a right answer is left out of all means, and counted in `without_answers`;
         ``ranks.with_protocol(answerless="zero")`` counts it as 0.
     entities : int, sequence of str or int, or mapping of these to int, optional
@@ -101,8 +102,7 @@ class Task(SidedTask):
     queries : int, sequence of str, or mapping of str to int, optional
         The same for queries, which are the rows of scores, of embeddings and of a `TopK`. Default:
         those that `qrels` has, whose keys are labels, str or any int; if these are exactly 0 to n -
-        1, they are the rows, else rows need `row_queries`. Rows and columns of qrels name no
-        queries without an answer: `queries` counts these, too.
+        1, they are the rows, else rows need `row_queries`. Those that `qrels` lacks only have rows.
     known : dict of str to split, list of splits, one split, or None
         What other splits have, each in any form of `qrels`: it is left out of the candidates of its
         query, whatever its grade (`audit` counts grades of 0 and less). Rows of other queries are
@@ -139,8 +139,9 @@ class Task(SidedTask):
         "document": 2}``, and perhaps "relevance", for what has columns. A column called relevance
         is never left out; the audit names others that are. Default: by their names, or in this
         order where they have none. Fractions under BEIR's name for grades, "score", are refused
-        without it. Unless it names a relevance, it may not leave out bools, or integers from 0 to 5
-        of which some are 0 and some are not.
+        without it. Unless it names a relevance, it may not leave out a column named rel, grade,
+        label, rating or gain of up to 20 numbers, several within a query or a 0: cut the table if
+        all are right. Others like it, and words, are warned of.
 
     Attributes
     ----------
@@ -157,7 +158,8 @@ class Task(SidedTask):
         The number of right answers that a known split has, too.
     audit : Findings
         One for each known split with rows that do not meet the task, or have a grade of 0 or less,
-        with their number; and one for `leaked`, with the first of them.
+        with their number; one for queries in no judgement; and one for `leaked`, with the first of
+        them.
 
     Raises
     ------
@@ -170,8 +172,8 @@ class Task(SidedTask):
     Warns
     -----
     UserWarning
-        For leaks that are kept, and for a known split of 100 rows and more that has no query of the
-        task: it filters nothing.
+        For leaks that are kept, columns like grades that are left out, and a known split of 100
+        rows and more that has no query of the task: it filters nothing.
 
     Notes
     -----
@@ -220,7 +222,7 @@ class Task(SidedTask):
         choice("gain", gain, GAINS)
         if exclude is not None:
             choice("exclude", exclude, ("self",))
-        splits, gains, n_queries = read_answers(
+        splits, gains, asked = read_answers(
             qrels, known, entities, queries, split, exclude, columns=columns
         )
         right_rows, self.leaked, findings = find_right_answers(splits, rules["leaks"], exclude)
@@ -228,14 +230,14 @@ class Task(SidedTask):
         counted_gains(gains, gain)
         level = 0.0 if relevance_level is None else check_level(relevance_level, gains)
         candidate_set = read_query_candidates(candidates, splits)
-        repeats = count_repeats(candidate_set.repeated, "candidates")
+        findings += count_repeats(candidate_set.repeated, "candidates")
         query_names = splits.vocabularies["query"]
         entity_names = splits.vocabularies["entity"]
         self.queries = query_names.names
         self.entities = entity_names.names if entity_names.has_order else None
         self._all_queries_known = queries is not None
-        self._rows_have_order = query_names.has_order or n_queries == 1
-        side = make_answers(splits, right_rows, gains, n_queries, groups, candidate_set)
+        self._rows_have_order = query_names.has_order or len(asked) == 1
+        side = make_answers(splits, right_rows, gains, asked, groups, candidate_set)
         known_pairs = [list(splits.rows[splits.bounds[name]].T) for name in splits.known]
         protocol = Protocol(
             filter=tuple(splits.known),
@@ -255,8 +257,8 @@ class Task(SidedTask):
             facts=zip(splits.rows[right_rows].T, (self.queries, entity_names.names), strict=True),
             known=", ".join(map(digest_rows, known_pairs)) or "none",
             test_rows=distinct(side.units),
-            height=query_names.size or n_queries,
-            findings=[*splits.findings, *findings, *repeats],
+            height=query_names.size or len(asked),
+            findings=[*splits.findings, *findings],
         )
         self._row_axis = Axis(self.queries, "task.queries")
         self._report_options = {"by": None if groups is None else "group", "unit": "query"}
@@ -423,8 +425,8 @@ class Task(SidedTask):
             converted. A query without a list has an empty one; lists of queries that `qrels` does
             not have are not used, unless the task was made with `queries`, where they are an error.
             Or a `TopK`, as `truerank.topk_embeddings` returns it: positions, and rows as in
-            `evaluate_scores`. Where not all entities have names, a warning says if no list
-            has any right answer.
+            `evaluate_scores`. A warning says if no list has any right answer, unless lists have
+            names and `entities` has all of these.
         row_queries : keys, optional
             The query of each row of a `TopK`, as in `evaluate_scores`.
         misses : {"zero", "bounds", "expected"}
@@ -457,7 +459,21 @@ class Task(SidedTask):
     def _list_findings(
         self, ranks: Ranks, lists: CandidateLists, rows: IntArray, given: Lists | CandidateLists
     ) -> list[reporting.Finding]:
-        """Count the entries of lists that are known, and lists whose first entry is their query."""
+        """Count the entries of lists that are known, and lists whose first entry is their query.
+
+        Warn if no right answer is in any list, unless all names are labels of the task.
+        """
+        entities, targets = self.names["entity"], self.answers.targets
+        are_labels = entities.has_order and entities.words  # Integers may number anything.
+        if len(lists.ids) and not are_labels and not are_among(targets, lists.ids).any():
+            right, title = entities.label_of(int(targets[0])), "ids"
+            if isinstance(given, Mapping):
+                listed = given.names[0]
+                title += f": {given.path}" if given.path else ""
+            else:
+                listed = entities.label_of(int(lists.ids[0]))
+            two = f"right answers are {right!r}, ..., lists have {listed!r}, ..."
+            warn_user(title, f"no right answer is in any list: {two}")
         findings = self._find_self_lists(given, rows, ranks.protocol.order)
         lengths = np.diff(lists.indptr)
         counted_lengths: Any = ranks.lengths  # They are without what is known; -1: no list.
@@ -567,13 +583,7 @@ class Task(SidedTask):
             raise InputTypeError(title, expected=expected, got=repr(names[0]))
         if entities.has_order:
             return super()._find_listed_ids(side, named, title, names)
-        ids = number_names(title, names, entities, is_text=bool(named.path))
-        targets = self.answers.targets
-        if len(ids) and entities.names and not are_among(targets, ids).any():
-            right = entities.label_of(int(targets[0]))
-            two = f"right answers are {right!r}, ..., lists have {names[0]!r}, ..."
-            warn_user(title, f"no right answer is in any list: {two}")
-        return ids
+        return number_names(title, names, entities, is_text=bool(named.path))
 
     def _check_scores(self, argument: str) -> None:
         """Refuse scores where only lists can be evaluated."""
@@ -625,7 +635,7 @@ def make_answers(
     splits: SplitTables,
     ranked: IntArray,
     gains: FloatArray | None,
-    n_queries: int,
+    asked: IntArray,
     groups: Any,
     candidates: CandidateSet,
 ) -> Side:
@@ -650,11 +660,17 @@ def make_answers(
         "targets": entity_names.labels(side.targets),
         "unit": labels_of_codes(units),
     }
-    if groups is not None:
-        labels["group"] = _read_groups(groups, query_names, n_queries, query_ids)[side.rows]
     without_answers = np.zeros_like(side.targets)
     # One task alone carries the number, so that parts add up.
-    without_answers[0] = n_queries - len(query_ids)
+    without_answers[0] = len(asked) - len(query_ids)
+    without_answers_by_group = None
+    if groups is not None:
+        others = asked[~are_among(asked, query_ids)]
+        all_groups = _read_groups(groups, query_names, query_ids, others)
+        labels["group"] = all_groups[side.rows]
+        codes = factorize(np.append(labels["group"].codes, all_groups.codes[len(query_ids) :]))
+        first = codes.first()[codes.codes[len(side) :]]  # behind all tasks if none is of the group
+        without_answers_by_group = np.bincount(first, minlength=len(side))[: len(side)]
     filter = _without_right(side) if splits.known else None  # Only what other splits know.
     return replace(
         side,
@@ -664,6 +680,7 @@ def make_answers(
         gains=None if gains is None else gains[ranked],
         labels=labels,
         without_answers=without_answers,
+        without_answers_by_group=without_answers_by_group,
     )
 
 
@@ -716,17 +733,21 @@ def _without_right(side: Side) -> TaskLists:
     return lengths_to_indptr(lengths), np.delete(indices, places), lists
 
 
-def _read_groups(groups: Any, queries: Vocabulary, n_queries: int, ids: IntArray) -> Labels:
-    """Read the groups of some queries: labels of all in their order, or a mapping of queries."""
+def _read_groups(groups: Any, queries: Vocabulary, ids: IntArray, others: IntArray) -> Labels:
+    """Read the groups of some queries: labels of all in their order, or a mapping of queries.
+
+    Behind them are those of the other queries, without a right answer, that a mapping has.
+    """
     if not isinstance(groups, Mapping):
-        if not queries.has_order and n_queries > 1:
+        if not queries.has_order and len(ids) + len(others) > 1:
             expected = "{query: group}, as this task does not have its queries in an order"
             raise InputValueError("groups", expected=expected, got=type(groups).__name__)
         in_order = by_position("groups", groups, Axis(queries.names, "queries"))
-        return as_labels("groups", in_order, queries.size)[ids]
+        return as_labels("groups", in_order, queries.size)[np.append(ids, others)]
     names = queries.list_labels(ids)
     missing = [name for name in names if name not in groups]
     if missing:
         expected = "a group for every query with a right answer"
         raise InputValueError("groups", expected=expected, got=f"none for {missing[0]!r}")
+    names += [name for name in queries.list_labels(others) if name in groups]
     return as_labels("groups", [groups[name] for name in names], len(names))

@@ -93,6 +93,8 @@ class Side:
         "queries", "targets", "unit" and perhaps others, n labels each, as Ranks have them.
     without_answers : ndarray of int64, shape (n,), or None
         In retrieval, how many queries without a right answer are counted with a task.
+    without_answers_by_group : ndarray of int64, shape (n,), or None
+        Likewise, with the first task of their group; None: they are of no groups.
     """
 
     name: str
@@ -106,6 +108,7 @@ class Side:
     gains: FloatArray | None = None
     labels: dict[str, Labels] = field(default_factory=dict)
     without_answers: IntArray | None = None
+    without_answers_by_group: IntArray | None = None
     reads: set[str] = field(default_factory=set)  # the attributes that users read, of parts, too
 
     def __post_init__(self) -> None:
@@ -154,6 +157,7 @@ class Side:
             gains=_entries(self.gains, tasks),
             labels={name: labels[tasks] for name, labels in self.labels.items()},
             without_answers=_entries(self.without_answers, tasks),
+            without_answers_by_group=_entries(self.without_answers_by_group, tasks),
         )
 
 
@@ -384,11 +388,8 @@ def join_sides(
     counted: Protocol | None = None
     completed: Protocol | None = None  # One object for equal ones is joined quickly.
     for side, ranks in zip(sides, ranks_of_sides, strict=True):
-        arrays: dict[str, Any] = {}
-        if side.without_answers is not None:
-            arrays["without_answers"] = side.without_answers
-        if side.gains is not None:
-            arrays["gains"] = side.gains
+        names = ("without_answers", "without_answers_by_group", "gains")
+        arrays: dict[str, Any] = {name: getattr(side, name) for name in names}
         if counted is None or vars(ranks.protocol) != vars(counted):
             counted = ranks.protocol
             of_task = {name: getattr(protocol, name) for name in _FIELDS}
