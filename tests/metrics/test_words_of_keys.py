@@ -36,7 +36,9 @@ def test_err_does_not_propose_what_has_no_value_either() -> None:
     assert ties["pessimistic.err@1"] <= ties["optimistic.err@1"]
     lists = {"q": ["c"], "p": ["c", "b"]}
     expected = search().evaluate_lists(lists, misses="expected")
-    words = r"no closed form over right answers that lists miss \(2 of 3\).*; misses= says what these"
+    words = (
+        r"no closed form over right answers that lists miss \(2 of 3\).*; misses= says what these"
+    )
     for key in ("err@1", "optimistic.err@1"):
         message = refusal(KeyError, words, expected.__getitem__, key)
         assert "take optimistic" not in message

@@ -114,7 +114,9 @@ def test_raw_numbers_have_the_order_of_their_dtype() -> None:
 def test_entries_that_come_twice_are_refused_unless_said(tmp_path: Path) -> None:
     task = retrieval.Task({"q": ["a"]}, entities=["a", "b"])
     entries = pd.DataFrame({"query": "q", "document": ["a", "b", "a"], "score": [0.2, 0.5, 0.9]})
-    with pytest.raises(tr.InputValueError, match="twice, with .*; in 1 of 1 list .*; duplicates= says what"):
+    with pytest.raises(
+        tr.InputValueError, match="twice, with .*; in 1 of 1 list .*; duplicates= says what"
+    ):
         task.evaluate_lists(entries)
     with pytest.raises(tr.InputValueError, match=r"'a' twice; in 1 of 1 list .*; duplicates= says"):
         task.evaluate_lists(entries.drop(columns="score"))

@@ -189,7 +189,9 @@ FOUR = {
 def test_four_other_columns_are_refused_with_counts(tmp_path: Path, name: str) -> None:
     rows, meant, columns_meant = FOUR[name]
     path = written(tmp_path, "".join("\t".join(row) + "\n" for row in rows))
-    words = rf"^path: .*four columns are TREC's .*; of {len(rows)} rows it has [23] values|; of 1 ro"
+    words = (
+        rf"^path: .*four columns are TREC's .*; of {len(rows)} rows it has [23] values|; of 1 ro"
+    )
     message = refusal(ValueError, words, tr.read_qrels, path)
     assert message.endswith("; columns= says which are meant")
     assert judged_in(tr.read_qrels(path, columns=columns_meant)) == meant
@@ -272,7 +274,10 @@ WRONG_RUNS = [
     ("user item\nq a\n#nlp t1\n", "line 3: it has the fields of a row"),
     ("\ufeffq Q0 d 1 1 t\n\ufeffq Q0 e 2 2 t\n", "line 2: it begins with a byte order mark"),
     ("q Q0 d 1 0.5 t\nq Q0 d\r 1 0.5 t\n", "line 2 has a carriage return"),
-    ("q a 25\nq b 19\n", "; columns={'query': '...', 'document': '...'} says which are meant, and perhaps score or"),
+    (
+        "q a 25\nq b 19\n",
+        "; columns={'query': '...', 'document': '...'} says which are meant, and perhaps score or",
+    ),
     ("# c\n\nq1 Q0 d7 1 2.5\n", "line 3: expected lines of TREC"),
     ("q1 0 d7 1\n", "commas, got a line of judgements: 'q1 0 d7 1'$"),
     ("q1 r d7 1\n", "commas, got 'q1 r d7 1'; columns={"),

@@ -80,7 +80,9 @@ def test_whatever_has_rows_of_several_models_is_told_so(tmp_path: Path) -> None:
     assert "expected one tag, the name of the system" in message
     with pytest.raises(tr.InputValueError, match="expected one tag"):
         tr.read_run(path)
-    assert len(tr.read_run(path, columns={"query": 0, "document": 2, "rank": 3}, duplicates="first"))
+    assert len(
+        tr.read_run(path, columns={"query": 0, "document": 2, "rank": 3}, duplicates="first")
+    )
     path.write_text("".join(lines[:4]))
     assert evaluate(path, columns=None)["mrr"] == 1
 

@@ -422,7 +422,7 @@ def read_facts(text: str) -> list[Fact]:
 
 
 def mrr_of_tails(test: str, known: str = "", *, n_keys: int = 0) -> float:
-    """Return the mean of 1 / the filtered rank of tails, of queries with so many further columns."""
+    """Return the mean of 1 / the filtered rank of tails; keys are further columns of queries."""
     facts = read_facts(test)
     others = facts + (read_facts(known) if known else [])
     total = 0.0
@@ -501,6 +501,12 @@ OF_FACTS = [
                 'split="valid"',
                 "valid is ranked, or [a sample of it](traps.md#a-sample-of-the-test)",
                 lambda: mrr_of_tails(WHOLE["test"], WHOLE["valid"]),
+            ),
+            Way(
+                "`known=` without the rows of the test",
+                "valid is a file of all facts, or of other ones",
+                lambda: mrr_of_tails(WHOLE["test"], "a r c"),
+                changes={"valid": "a r c"},
             ),
         ],
         write=write_facts,
