@@ -71,7 +71,8 @@ class InputError(Exception):
     place : str or int, optional
         The file, line or other part of the argument that is wrong, or the position of an element.
     remedies : sequence of Option, optional
-        Options that are about it. Each follows the sentence, with what it decides.
+        Options that are about it. Each follows the sentence, with what it decides. The page "What
+        came, and which option says what it is" has what their values mean.
 
     Attributes
     ----------

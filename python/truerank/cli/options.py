@@ -50,6 +50,7 @@ FILES = {
     "pairs": ("pairs", "`truerank alignment LEFT RIGHT PAIRS` takes"),
 }
 SAVED, TEXT = FILES["truerank.ranks"][0], FILES["ranks"][0]
+PAGE = "docs/how-to/which-option.md"  # of options that messages name without a value
 _SELECTION = ("indptr", "indices", "lists")
 _DIGITS = 20  # Any number of so many digits is beyond the largest that an array holds.
 
@@ -589,12 +590,14 @@ def say(message: Exception) -> str:
     known = {str(each.name) for each in parameters} | {"entities"}  # Some options say these.
     flags = {name: names[name] for name in known & names.keys()}
     is_of_key = isinstance(message, errors.UnknownKeyError)  # A key is called as users wrote it.
-    return errors.message_text(
+    text = errors.message_text(
         message,
         write=functools.partial(write_option, flags),
         name_argument=lambda name: name if is_of_key else names.get(name, name),
         name_place=lambda place: files.get(place, place),
     )
+    are_alone = any(x.value is None and write_option(flags, x) for x in message.remedies)
+    return f"{text} (see {PAGE})" if are_alone and isinstance(message, InputError) else text
 
 
 def write_option(names: Mapping[str, str], option: errors.Option) -> str:

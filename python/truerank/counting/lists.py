@@ -392,7 +392,7 @@ def _id_error(lists: CandidateLists, n: int, place: int, earlier: int) -> InputV
         is_repeat = first_equals(row_keys([rows, lists.ids])) != np.arange(len(rows))
         n_repeating = len(distinct(rows[is_repeat]))
         got = f"{wrong}, at positions {first_position} and {position}"
-        got += f"; in {n_repeating:,} of {format_count(n_lists, 'list')} one is there twice"
+        got += f"; {n_repeating:,} of {format_count(n_lists, 'list')} have repeats"
         return InputValueError("ids", "", expected, got, remedies=lists.remedies)
     expected = f"ids from 0 to {n - 1} ({n} candidates)"
     if lists.ids[place] == PAD:

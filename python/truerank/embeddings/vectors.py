@@ -408,8 +408,10 @@ def refuse_lists(name: str, value: Any, similarity: str) -> None:
     elif _is_pair(value):
         shape, shape_of_indptr = (array_shape(name, part) for part in value)
         if len(shape_of_indptr) == 1 and len(shape) != 1:
-            got = "vectors and another array, as an indptr"
-            ways = [Option("similarity", effect="says how lists of vectors are compared")]
+            got = "vectors and another array"
+            if as_array(value[1], name)[-1:].tolist() == list(shape[:1]):
+                got = "vectors and an indptr"
+                ways = [Option("similarity", effect="says how lists of vectors are compared")]
     if got:
         expected = f"only vectors with {similarity}"
         raise InputTypeError(name, expected=expected, got=got, remedies=ways)
@@ -536,8 +538,10 @@ def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) 
     for name, dtype in zip(("queries", "entities"), dtypes, strict=True):
         if dtype in PARTS and not compares_complex:
             expected = f"one of {', '.join(_REAL_DTYPES)}"
+            are_complex = similarity != "maxsim" and PARTS.keys() >= {*dtypes}
             way = Option("similarity", effect="says how complex numbers are compared")
-            raise InputTypeError(name, "", expected, f"dtype {dtype}", remedies=[way])
+            ways = [way] if are_complex else []
+            raise InputTypeError(name, "", expected, f"dtype {dtype}", remedies=ways)
 
 
 def read_vectors(

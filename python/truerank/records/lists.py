@@ -639,7 +639,7 @@ def _rows_once(
         query_ids = entries.columns["query"].ids
         n_repeating = len(distinct(query_ids[unlike_rows]))
         n_lists = format_count(len(distinct(query_ids)), "list")
-        problem += f"; in {n_repeating:,} of {n_lists} one is there twice"
+        problem += f"; {n_repeating:,} of {n_lists} have repeats"
         other_lists = _describe_other_lists(table, entries)
         ways = []
         is_of_list = query_ids == query_ids[second]

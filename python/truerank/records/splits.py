@@ -17,7 +17,6 @@ import numpy as np
 from ..arrays.row_keys import (
     RowKeys,
     count_values,
-    distinct,
     factorize,
     first_equals,
     look_up,
@@ -365,10 +364,10 @@ def _leave_out_column(tables: Sequence[IdTable], role: str) -> FindingParts:
     values = {column.entry(0) for column in columns}
     are_constant = all((column.ids == column.ids[0]).all() for column in columns)
     if len(values) > 1 or not are_constant:
-        listed = {x for column in columns for x in column.select(distinct(column.ids)).entries()}
+        listed = {x for column in columns for x in column.entries()}
         expected = "3 columns (head, relation, tail)"
-        got = f"{name}, with {len(listed):,} values in {sum(map(len, columns)):,} rows, as "
-        got += f"{columns[0].entry(0)!r}"
+        got = f"{name}, with {format_count(len(listed), 'value')} in {sum(map(len, columns)):,} "
+        got += f"rows, as {columns[0].entry(0)!r}"
         raise InputValueError(filled[0].title, "", expected, got, remedies=_FURTHER)
     return "left out of all splits", 1, f"{name}, which has one value"
 
