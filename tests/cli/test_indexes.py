@@ -319,7 +319,7 @@ def test_repeated_ids(run: Run) -> None:
     ids[:, 9] = ids[:, 0]
     np.save("f.npy", ids)
     words = *RECALL.split(), *["f.npy", "--top", "10", "--similarity", "sql2"]
-    message = f"f.npy: row 0: expected each id once, got {ids[0, 0]}; --duplicates first counts it"
+    message = "f.npy: row 0: expected each id once (23 of 23 lists"
     run(*words).refuses(1, message)
     rows = rows_of(run(*words, "--duplicates", "first", "--json").out)
     assert rows[1]["recall"] == pytest.approx(0.9)
@@ -742,8 +742,8 @@ def test_vectors_in_hdf5_and_in_bin_of_diskann(run: Run) -> None:
     refusals = {
         "glove.hdf5:test glove.hdf5": "glove.hdf5: expected the name of a dataset: test, train, ",
         "q.bin e.bin": "q.bin: expected 468 bytes for 23 rows of 5 float32, or by dtype 238 for "
-        "float16 or bfloat16, 123 for int8 or uint8, got 123; --dtype int8 says that bytes have a "
-        "sign; --dtype uint8 that they have",
+        "float16 or bfloat16, 123 for int8 or uint8, got 123; --dtype says which numbers "
+        "these are",
         "qf.bin ef.bin --dtype uint8": "qf.bin: expected 123 bytes for 23 rows of 5 uint8, got 468",
         "qf.bin ef.bin --dtype bfloat16": "--dtype: expected the dtype of some vectors, got "
         "bfloat16 beside float32, float32",

@@ -182,7 +182,7 @@ def test_queries_of_data_sets_are_apart(run: Run) -> None:
     assert '"wins": 0' in compared
     assert '"ties": 4' in compared
     run("merge", "one.npz", "two.npz", "--repeats", "keep").refuses(
-        1, "--repeats: expected 'refuse'"
+        1, "--repeats: a query of retrieval counts once in each run"
     )
 
 

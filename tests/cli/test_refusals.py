@@ -75,7 +75,7 @@ OF_SCORES = [
     (
         "evaluate order.npy 0",
         1,
-        "scores: .*--order ascending says that they are ranks, the lowest the best",
+        "scores: .*; --order says whether higher or lower scores are better",
     ),
     ("evaluate order-*.npy 0 --shards columns", 1, "scores: 9 rows, each a permutation of 0 to 9"),
     (f"{EVALUATE} --filter foreign.npz", 1, "--filter: expected members indptr and indices, got"),
@@ -226,7 +226,7 @@ OF_QUERIES = [
     (f"{QRELS} run.txt qrels.txt", 2, "expected QRELS RUN alone, .*, got run.txt qrels.txt"),
     ("retrieval run.txt qrels.txt", 1, "--qrels: run.txt: line 1: expected lines of TREC"),
     ("retrieval qrels.txt run.txt --scores scores.npy", 2, "--scores cannot apply to lists"),
-    ("retrieval qrels.txt run.txt --metrics auc", 1, "'auc': it .*; --candidates N says that"),
+    ("retrieval qrels.txt run.txt --metrics auc", 1, "'auc': it .*; --candidates says among what"),
     ("retrieval qrels.txt run.txt --misses bounds", 1, "--misses: .*; --candidates N says"),
     (f"{LISTS} letters.txt", 1, "--lists: letters.txt: line 1: .*a header line with query"),
     (f"{LISTS} nan.run", 1, "--lists: nan.run: the score of 'b' for 'q1' is NaN"),

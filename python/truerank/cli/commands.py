@@ -153,7 +153,8 @@ def commands() -> None:
     Vectors, and an index         topk, recall
     Numbers of a paper            adjust
 
-    Each command has examples: truerank evaluate --help.
+    Each command has examples: truerank evaluate --help. Which option says what data are, with small
+    inputs: docs/how-to/which-option.md.
     """
 
 

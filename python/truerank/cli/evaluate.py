@@ -154,7 +154,8 @@ def evaluate(values: Values) -> None:
         return add_facts(ranks, facts, kind)
 
     what = SAVED if kind == "truerank.ranks" else TEXT
-    output.show_report(read_known, values, what, unit=output.counted_unit(ranks))
+    with called(candidates="ranks"):  # Saved ranks have those of their task.
+        output.show_report(read_known, values, what, unit=output.counted_unit(ranks))
 
 
 def evaluate_scores(words: Sequence[str], values: Values) -> None:
@@ -345,6 +346,8 @@ def compare_files(values: Values) -> None:
     names = {"metric": "--metrics"}
     if are_runs:
         names["entities"] = "--candidates"
+    else:  # Saved ranks have those of their task.
+        names["candidates"] = "ranks"
     with called(**names):
         if margin is None and not lists_losses:
             pairs = tr.compare(models, metric=metrics, seed=seed, **values)

@@ -50,6 +50,7 @@ FILES = {
     "pairs": ("pairs", "`truerank alignment LEFT RIGHT PAIRS` takes"),
 }
 SAVED, TEXT = FILES["truerank.ranks"][0], FILES["ranks"][0]
+PAGE = "docs/how-to/which-option.md"  # of options that messages name without a value
 _SELECTION = ("indptr", "indices", "lists")
 _DIGITS = 20  # Any number of so many digits is beyond the largest that an array holds.
 
@@ -589,12 +590,14 @@ def say(message: Exception) -> str:
     known = {str(each.name) for each in parameters} | {"entities"}  # Some options say these.
     flags = {name: names[name] for name in known & names.keys()}
     is_of_key = isinstance(message, errors.UnknownKeyError)  # A key is called as users wrote it.
-    return errors.message_text(
+    text = errors.message_text(
         message,
         write=functools.partial(write_option, flags),
         name_argument=lambda name: name if is_of_key else names.get(name, name),
         name_place=lambda place: files.get(place, place),
     )
+    are_alone = any(x.value is None and write_option(flags, x) for x in message.remedies)
+    return f"{text} (see {PAGE})" if are_alone and isinstance(message, InputError) else text
 
 
 def write_option(names: Mapping[str, str], option: errors.Option) -> str:
@@ -606,8 +609,10 @@ def write_option(names: Mapping[str, str], option: errors.Option) -> str:
     >>> from truerank.errors import Option
     >>> write_option(names, Option("columns", {"query": 0, "document": 2}))
     '--columns query=0,document=2'
-    >>> write_option(names, Option("allow_unlike", True)), write_option(names, Option("unit", "a"))
-    ('--allow-unlike', '')
+    >>> write_option(names, Option("columns")), write_option(names, Option("unit"))
+    ('--columns', '')
+    >>> write_option(names, Option("allow_unlike", True))
+    '--allow-unlike'
     """
     flag = names.get(option.name, "")
     value: Any = option.value
@@ -619,7 +624,7 @@ def write_option(names: Mapping[str, str], option: errors.Option) -> str:
         return FORMS.get(flag, "") if value is ... else ""
     if value is ...:
         value = FORMS[flag]
-    if value is True:
+    if value is None or value is True:
         return flag
     if value is False:
         return flag.replace("--", "--no-", 1)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from .. import _core
-from ..arrays.row_keys import cut_blocks, factorize, row_keys
+from ..arrays.row_keys import cut_blocks, distinct, factorize, first_equals, row_keys
 from ..errors import InputTypeError, InputValueError, Option, argument_names
 from ..inputs.array_likes import array_shape, as_array, as_scores, native_indices, refuse_rounded
 from ..inputs.checks import check_shape, forbidden_nan, integer, signed_ids, without_index
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import PLAIN, ListOptions, RuleOptions, Rules, read_rules, with_options
 from ..inputs.selection import lengths_to_indptr, pair_indptr
-from ..naming import public
+from ..naming import format_count, public
 from ..ranks.container import Ranks
 from ..stores import Store, in_one_array, read_scores, shape_of
 from .driver import count_scores
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .partial_counts import Flags
 
 PAD = -1
+REPEATS = Option("duplicates", effect="says what a repeat is")
 _FORMS = f"a matrix (lists, width) padded with {PAD}, (indptr, values), or a list of lists"
 _SHOWN = 5
 
@@ -386,7 +387,12 @@ def _id_error(lists: CandidateLists, n: int, place: int, earlier: int) -> InputV
     if earlier >= 0:
         _, first_position = lists.place(earlier)
         expected = "every id at most once in a list"
+        n_lists = len(lists.indptr) - 1
+        rows = np.repeat(np.arange(n_lists), np.diff(lists.indptr))
+        is_repeat = first_equals(row_keys([rows, lists.ids])) != np.arange(len(rows))
+        n_repeating = len(distinct(rows[is_repeat]))
         got = f"{wrong}, at positions {first_position} and {position}"
+        got += f"; {n_repeating:,} of {format_count(n_lists, 'list')} have repeats"
         return InputValueError("ids", "", expected, got, remedies=lists.remedies)
     expected = f"ids from 0 to {n - 1} ({n} candidates)"
     if lists.ids[place] == PAD:

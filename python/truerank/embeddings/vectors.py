@@ -411,7 +411,7 @@ def refuse_lists(name: str, value: Any, similarity: str) -> None:
             got = "vectors and another array"
             if as_array(value[1], name)[-1:].tolist() == list(shape[:1]):
                 got = "vectors and an indptr"
-                ways = [Option("similarity", "maxsim", "compares lists of vectors")]
+                ways = [Option("similarity", effect="says how lists of vectors are compared")]
     if got:
         expected = f"only vectors with {similarity}"
         raise InputTypeError(name, expected=expected, got=got, remedies=ways)
@@ -539,8 +539,8 @@ def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) 
         if dtype in PARTS and not compares_complex:
             expected = f"one of {', '.join(_REAL_DTYPES)}"
             are_complex = similarity != "maxsim" and PARTS.keys() >= {*dtypes}
-            effect = "adds the moduli of differences, as RotatE"
-            ways = [Option("similarity", "complex_l1", effect)] if are_complex else []
+            way = Option("similarity", effect="says how complex numbers are compared")
+            ways = [way] if are_complex else []
             raise InputTypeError(name, "", expected, f"dtype {dtype}", remedies=ways)
 
 

@@ -310,7 +310,7 @@ def dtype_name(
             raise InputTypeError("scores", "", expected, f"dtype {known or dtype}", place)
     if name not in dtypes:
         are_raw = name == "void16"
-        ways = [Option("dtype", "bfloat16", "says that they are bfloat16")] if are_raw else []
+        ways = [Option("dtype", effect="says which numbers they are")] if are_raw else []
         expected = f"one of {', '.join(dtypes)}"
         got = f"dtype {dtype}"
         raise InputTypeError("scores", expected=expected, got=got, place=place, remedies=ways)

@@ -235,7 +235,10 @@ class Grammar:
             others = []
             for synonym, (_, metric) in self.synonyms.items():
                 others.append(synonym + self.metrics[metric].needed)
-            why = self.refused.get(name) or suggest(name, self._names(), others)
+            why = self.refused.get(name)
+            if name in _METRICS_ELSEWHERE:
+                why = "it is none of these: ir_measures and trec_eval have it"
+            why = why or suggest(name, self._names(), others)
             fail(key, f"no metric {quote(key.removeprefix(parts['words']))}; {why}")
         _, metric = meaning
         parameter: Parameter = 0
@@ -350,6 +353,8 @@ OTHER_NAMES = {
     "h": ("none", "hits"),
     "hr": ("none", "hits"),
 }
+# Metrics of other tools that are none of these, however alike their names are.
+_METRICS_ELSEWHERE = ("bpref", "gmap", "gm_map", "infap", "iprec", "iprec_at_recall", "judged")
 # Names of metrics of several right answers in ir_measures and in papers.
 SHORT_ANSWER_NAMES = {"ap": "map", "p": "precision", "r": "recall"}
 # Tables print these names, which the literature gives adjusted metrics.

@@ -168,11 +168,11 @@ def find_layout(file: IO[bytes], path: str, of_bin: np.dtype[Any]) -> NpyHeader 
         expected += f" bytes for {rows:,} rows of {columns:,} {dtype.name}"
         ways = []
         if may_be_narrower:
-            expected += f", or by dtype {_HEADER_BYTES + 2 * numbers:,} for float16 or bfloat16"
-            expected += f", {_HEADER_BYTES + numbers:,} for int8 or uint8"
-        if may_be_narrower and size == _HEADER_BYTES + numbers:
-            ways = [Option("dtype", "int8", "says that bytes have a sign")]
-            ways += [Option("dtype", "uint8", "that they have none")]
+            of_two_bytes, of_one = (_HEADER_BYTES + width * numbers for width in (2, 1))
+            expected += f", or by dtype {of_two_bytes:,} for float16 or bfloat16"
+            expected += f", {of_one:,} for int8 or uint8"
+            if size in (of_two_bytes, of_one):
+                ways = [Option("dtype", effect="says which numbers these are")]
         got = f"{size:,}"
         whole_rows, rest = divmod(size - _HEADER_BYTES, columns * dtype.itemsize)
         if whole_rows and not rest:

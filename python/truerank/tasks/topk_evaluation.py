@@ -15,7 +15,7 @@ from ..arrays.input_files import path_name
 from ..arrays.row_keys import are_among
 from ..arrays.saved_files import read_npz
 from ..counting.job import sha256_hex
-from ..counting.lists import PAD, TopK
+from ..counting.lists import PAD, REPEATS, TopK
 from ..embeddings.scoring import search_topk
 from ..embeddings.vectors import Embeddings, watching, widened
 from ..errors import InputTypeError, InputValueError, Option
@@ -215,8 +215,9 @@ def read_lists(
     refuse_where((lists < PAD) | (lists >= n_entities), argument, lists, expected, place)
     are_repeats = _find_repeats(lists)
     if choice("duplicates", duplicates, DUPLICATES) == "raise":
-        ways = [Option("duplicates", "first", "counts it once")]
-        refuse_where(are_repeats, argument, lists, "each id once", place, ways)
+        n_lists = np.count_nonzero(are_repeats.any(axis=1))
+        expected = f"each id once ({n_lists:,} of {n_queries:,} lists have one twice)"
+        refuse_where(are_repeats, argument, lists, expected, place, [REPEATS])
     lists[are_repeats] = PAD
     return lists
 
