@@ -297,7 +297,7 @@ def _read_graphs(folder: Path, files: dict[str, Path], *, has_ids: bool) -> Grap
 
 def _read(path: Path, door: Door, orders: Any) -> tuple[SplitTables, list[Any]]:
     """Read a file, and its rows, at least one, by their labels."""
-    table = read_tables({"path": ("path", path)}, door, orders)
+    table = read_tables({"path": ("path", path)}, door, orders, header=False)
     if not len(table.rows):
         raise InputValueError("path", expected="at least one line", got="none", place=str(path))
     return table, table.labels_of(np.arange(len(table.rows)))

@@ -13,11 +13,13 @@ from ..arrays.row_keys import are_among, distinct, factorize, row_keys, without
 from ..errors import InputTypeError, InputValueError
 from ..inference.intervals import wilson
 from ..inputs.array_likes import as_array
+from ..inputs.checks import check_shape
 from ..naming import public
 from ..records.columns import PAIRS
 from ..records.splits import read_tables
 from ..records.text import is_path
 from ..tables import AsTable, Column, Table
+from ..tables.as_table import Names
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -87,7 +89,7 @@ class PairScores(AsTable):
     def recall_interval(self) -> tuple[float, float]:
         return _interval(self.correct, self.right)
 
-    def table(self, metrics: Any = None, **options: Any) -> Table:
+    def table(self, metrics: Names = None, **options: Any) -> Table:
         """Return a row for the pairs, one for those from the threshold on, and two of entities."""
         rows = [("pairs", self)]
         if self.curve is not None:
@@ -199,8 +201,9 @@ def read_found(task: Task, found: Any, scores: Any) -> tuple[IntArray, FloatArra
     numbers = as_array(scores, "scores")
     if numbers.dtype.kind not in "fiu":
         raise InputTypeError("scores", expected="numbers", got=str(numbers.dtype))
-    if numbers.shape != (len(pairs),) or np.isnan(numbers).any():
-        expected = f"{len(pairs):,} scores, one for each found pair, and none NaN"
-        got = f"shape {numbers.shape}, {np.isnan(numbers).sum():,} NaN"
-        raise InputValueError("scores", expected=expected, got=got)
+    check_shape("scores", numbers.shape, (len(pairs),), "a score for each found pair")
+    n_nan = int(np.isnan(numbers).sum())
+    if n_nan:
+        got = f"{n_nan:,} of {len(numbers):,} that are NaN"
+        raise InputValueError("scores", expected="numbers", got=got)
     return pairs, numbers.astype(np.float64)

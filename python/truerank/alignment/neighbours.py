@@ -11,12 +11,13 @@ import numpy as np
 
 from ..embeddings.scoring import topk_embeddings
 from ..embeddings.vectors import CSLS
-from ..errors import InputValueError, argument_names
+from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.checks import choice, is_integer, positive_integer
 from ..inputs.rules import SimilarityOptions, with_options
 from ..naming import public
 from ..records.vocabularies import Vocabulary
 from ..tables import AsTable, Column, Table
+from ..tables.as_table import Names
 from .local_scaling import csls_means
 from .task import SIDES
 
@@ -75,10 +76,13 @@ class Neighbours(AsTable):
         order = np.argsort(-times, kind="stable")
         return {self.labels[side][i]: int(times[i]) for i in order.tolist() if times[i] > 1}
 
-    def table(self, metrics: Any = None, **options: Any) -> Table:
+    def table(self, metrics: Names = None, **options: Any) -> Table:
         """Return a row for each direction; below it are the first hubs."""
         k = len(self.means["left_to_right"])
-        similarities = [Column(f"similarity {i}", decimals=3) for i in range(1, k + 1)]
+        similarities = []
+        for i in range(k):
+            behind = [(self.deviations[side][i],) for side in SIDES]
+            similarities.append(Column(f"similarity {i + 1}", decimals=3, behind=behind))
         shares = [Column(times, f"first of {times}", 1, "%") for times in TIMES]
         rows = []
         notes = []
@@ -100,7 +104,7 @@ def neighbours(
     k: int = 5,
     similarity: VectorSimilarity = "cosine",
     csls: int | CSLS | None = None,
-    labels: Mapping[str, Any] | None = None,
+    labels: Any = None,
     **options: Unpack[SimilarityOptions],
 ) -> Neighbours:
     """Say how similar the first k neighbours are, and how often each entity is the first one.
@@ -159,6 +163,9 @@ def neighbours(
     """
     choice("nan", options.get("nan", "raise"), ("raise",))
     positive_integer("k", k)
+    if not isinstance(labels, (Mapping, type(None))):
+        got = type(labels).__name__
+        raise InputTypeError("labels", expected="labels by left and right", got=got)
     if is_integer(csls):
         with argument_names(k="csls"):
             csls = csls_means(left, right, int(csls), similarity=similarity, **options)
@@ -182,7 +189,7 @@ def neighbours(
         result.tied[side] = int((top.scores[:, 0] == top.scores[:, 1]).sum())
         result.labels[side] = range(size)
         if labels is not None:
-            vocabulary = Vocabulary.read(f"labels: {graph}", labels[graph])
+            vocabulary = Vocabulary.read(f"labels: {graph}", labels.get(graph))
             if vocabulary.size != size:
                 expected = f"{size:,}, one for each entity"
                 raise InputValueError(f"labels: {graph}", expected=expected, got=vocabulary.size)

@@ -16,7 +16,7 @@ from . import options
 from .options import MEASURED, PRINTING, Values, called, command, option, take
 from .output import METHODS, check_printing, open_model, show, show_task
 
-N_FOLDS = 5  # of OpenEA
+FOLDS = "12345"  # of OpenEA
 
 
 def parse_candidates(name: str, text: str) -> Any:
@@ -30,13 +30,6 @@ def parse_candidates(name: str, text: str) -> Any:
     }
 
 
-def read_fold(name: str, text: str) -> Any:
-    """Return the number of a fold, or all."""
-    if text != "all" and not text.isdecimal():
-        raise options.wrong_word(name, "a number, or all", text)
-    return text if text == "all" else int(text)
-
-
 @command("alignment", options.OF_TASKS, "header duplicates", options.REPORTING)
 @click.argument("files", type=options.WORD, nargs=-1, metavar="[LEFT RIGHT] [PAIRS|FOLDER]")
 @option(
@@ -45,7 +38,7 @@ def read_fold(name: str, text: str) -> Any:
     "With FOLDER: one .npy matrix of both graphs, with a row for each id, or OpenEA's "
     "ent_embeds.npy beside kg1_ent_ids and kg2_ent_ids. {} is the number of the fold.",
 )
-@option("--fold", options.Value(read_fold, "number|all"), "The fold of OpenEA's folder, or all.")
+@option("--fold", options.Value(lambda _, text: text, "number|all"), "The fold of OpenEA's folder.")
 @option(
     "--infer",
     ("greedy", "mutual", "stable", "optimal"),
@@ -155,18 +148,22 @@ def open_folder(folder: str, values: Values) -> tuple[Task, str, Values, list[st
 
 def show_folds(values: Values) -> None:
     """Evaluate a model of several folds, and show it as one of as many runs."""
+    lines = []
+    if "{}" not in values.get("entities", "{}"):
+        lines = ["One matrix for all folds: a model that was trained on one knows pairs of others."]
     reports = []
-    for fold in range(1, N_FOLDS + 1):
+    for fold in FOLDS:
         given = values | {"fold": fold}
         if "entities" in given:
-            given["entities"] = given["entities"].replace("{}", str(fold))
+            given["entities"] = given["entities"].replace("{}", fold)
         task, kind, model, _ = open_task(given)
         method = getattr(task, METHODS[kind])
         rules = take(given, "similarity layout order nan dtype threads io csls")
         printing = take(given, MEASURED)
         options.refuse(given, "several folds")
         reports.append(method(**model, **rules))
-    show(tr.table({"model": reports}, take(printing, "metrics").get("metrics")), printing)
+    metrics = take(printing, "metrics").get("metrics")
+    show(tr.table({"model": reports}, metrics), printing, lines=lines)
 
 
 def show_pairs(task: Task, kind: str, model: Values, values: Values, told: list[str]) -> None:

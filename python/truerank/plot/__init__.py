@@ -560,7 +560,7 @@ def neighbours(models: Any, side: str = "left_to_right", *, ax: Axes | None = No
     by_name = dict(models) if isinstance(models, Mapping) else {"": models}
     shares: list[Any] = [getattr(model, "shares", None) for model in by_name.values()]
     if not shares or not all(isinstance(each, dict) for each in shares):
-        got = ", ".join(type(model).__name__ for model in by_name.values()) or "none"
+        got = type(models).__name__
         raise InputTypeError("models", expected="Neighbours by the names of models", got=got)
     choice("side", side, tuple(shares[0]))
     height = 1.5 + _ROW_HEIGHT * max(len(by_name), 2)

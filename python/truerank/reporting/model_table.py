@@ -25,7 +25,7 @@ from ..inference.pairing import (
     read_models,
     refuse_parts,
 )
-from ..inputs.checks import choice, confidence, distinct_names, flag, several
+from ..inputs.checks import choice, confidence, distinct_names, flag, instance, several
 from ..metrics.contributions import COUNT, UNIT
 from ..metrics.keys import MACRO
 from ..naming import format_count, public
@@ -230,7 +230,10 @@ def overlap(reports: Mapping[str, Any], metric: str = "hits@1") -> Table:
     none           1       25.0
     any            3       75.0
     """
+    if not isinstance(reports, Mapping):
+        raise InputTypeError("reports", expected="Reports by names", got=type(reports).__name__)
     distinct_names("reports", reports)
+    instance("metric", metric, str)
     models = read_models(reports)
     if not models or max(map(len, models.values())) > 1:
         raise InputValueError("reports", expected="models of one run each, at least one")
