@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from oracles import found_pairs as oracle
 from support.examples import examples
+from support.outcomes import quietly
 from support.refusals import T, V, refusal
 from truerank.alignment import Graphs, read_folder
 
@@ -193,6 +194,15 @@ def test_rows_and_a_mapping_lie_beside_the_vectors_of_openea(tmp_path: Path) -> 
     (tmp_path / "kg2_ent_ids").unlink()
     (tmp_path / "kg1_ent_ids").write_text(names)
     refusal(FileNotFoundError, "kg2_ent_ids", graphs.split, path)
+
+
+def test_names_may_be_numbers_whose_order_means_nothing(tmp_path: Path) -> None:
+    triples = {"rel_triples_1": "10\t7\t9\n", "rel_triples_2": "8\t7\t20\n"}
+    files = {name: "10\t20\n" for name in openea() if name.endswith("_links")}
+    graphs = read_folder(write(tmp_path, files | triples), fold=1)
+    assert (graphs.left, graphs.right) == (("9", "10"), ("8", "20"))
+    assert graphs.triples == {"left": [("10", "7", "9")], "right": [("8", "7", "20")]}
+    assert quietly(graphs.task).pairs.tolist() == [[1, 1]]
 
 
 def test_dbp2_names_the_entities_without_a_counterpart(tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ DEGREES = ("[0, 1)", "[1, 6)", "[6, 11)", "[11, 16)", "[16, 21)", "[21, inf)")
 _COLUMNS = {name: frozenset({name}) for name in ("id", "name")}
 ENTITIES = Door("entities", _COLUMNS, needed=2, has_option=False)  # as ent_ids_1 has them
 ROWS = replace(ENTITIES, roles=dict(reversed(_COLUMNS.items())))  # as kg1_ent_ids has them
+TRIPLES = Door("triples", FACTS.roles, 3, dict.fromkeys(("head", "tail"), "entity"))
 NAMES = Door("entities", {"name": _COLUMNS["name"]}, 1, {"name": "names"}, has_option=False)
 
 
@@ -281,12 +282,11 @@ def _read_graphs(folder: Path, files: dict[str, Path], *, has_ids: bool) -> Grap
     triples = {}
     degrees = {}
     for number, graph in enumerate(GRAPHS, 1):
-        orders: dict[str, Any] = {"entities": None, "relations": None}
+        orders = {}
         if has_ids:
-            ids, names[graph] = _read_ids(folder / f"ent_ids_{number}", ENTITIES)
-            orders["entities"] = ids
+            orders["entity"], names[graph] = _read_ids(folder / f"ent_ids_{number}", ENTITIES)
         file = folder / f"{'' if has_ids else 'rel_'}triples_{number}"
-        table, triples[graph] = _read(file, FACTS, orders)
+        table, triples[graph] = _read(file, TRIPLES, orders)
         entities = table.vocabularies["head"]
         labels[graph] = entities.names
         names.setdefault(graph, labels[graph])
