@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import FloatArray, IntArray
-    from .task import Task
 
     Mask = npt.NDArray[np.bool_]
 
@@ -121,7 +120,7 @@ def _interval(part: int, whole: int) -> tuple[float, float]:
     return wilson(part / whole, np.zeros(whole), 0.95, math.inf)
 
 
-def score_found(task: Task, found: Any, scores: Any = None) -> PairScores:
+def score_found(task: Any, found: Any, scores: Any = None) -> PairScores:
     """Hold found pairs against those of a task, as `Task.score_pairs` says it."""
     pairs, scores = read_found(task, found, scores)
     known = task._known_pairs
@@ -136,37 +135,31 @@ def score_found(task: Task, found: Any, scores: Any = None) -> PairScores:
         is_counted &= ~are_among(pairs[:, column], only_known)
     counted = factorize(keys[is_counted])
     is_correct = are_among(counted.distinct, right)
-    best = None
+    parts = score_exclusive(task, asked, pairs, are_among(keys, right))
     if scores is not None and len(is_correct):
         best = np.full(len(is_correct), -np.inf)  # A pair that is repeated has its best score.
         np.maximum.at(best, counted.codes, scores[is_counted])
-    curve = make_curve(best, is_correct, len(right))
-    exclusive = score_exclusive(task, asked, pairs, are_among(keys, right))
-    return PairScores(len(is_correct), len(right), int(is_correct.sum()), *curve, *exclusive)
+        curve = parts["curve"] = make_curve(best, is_correct, len(right))
+        highest = max(zip(curve["f1"], curve["threshold"], strict=True))
+        parts["best_f1"], parts["threshold"] = highest
+    return PairScores(len(is_correct), len(right), int(is_correct.sum()), **parts)
 
 
-def score_exclusive(
-    task: Task, asked: IntArray, pairs: IntArray, is_right: Mask
-) -> tuple[PairScores | None, PairScores | None]:
+def score_exclusive(task: Task, asked: IntArray, pairs: IntArray, is_right: Mask) -> dict[str, Any]:
     """Return the scores of the left entities in no found pair, and of those in one."""
     if task.exclusive is None:
-        return None, None
-    matchable = distinct(asked[:, 0])
-    in_pairs = are_among(np.append(matchable, task.exclusive), pairs[:, 0])
-    n_hits = int((~in_pairs[len(matchable) :]).sum())
+        return {}
+    left = distinct(asked[:, 0])
+    in_pairs = are_among(np.append(left, task.exclusive), pairs[:, 0])
+    n_hits = int((~in_pairs[len(left) :]).sum())
+    exclusive = PairScores(int((~in_pairs).sum()), len(task.exclusive), n_hits)
     n_correct = len(distinct(pairs[is_right, 0]))
-    return (
-        PairScores(int((~in_pairs).sum()), len(task.exclusive), n_hits),
-        PairScores(int(in_pairs.sum()), len(matchable), n_correct),
-    )
+    matchable = PairScores(int(in_pairs.sum()), len(left), n_correct)
+    return {"exclusive": exclusive, "matchable": matchable}
 
 
-def make_curve(
-    scores: FloatArray | None, is_correct: Mask, right: int
-) -> tuple[float | None, float | None, Table | None]:
-    """Return the best threshold, its F1, and the table of all: equal scores stay together."""
-    if scores is None:
-        return None, None, None
+def make_curve(scores: FloatArray, is_correct: Mask, right: int) -> Table:
+    """Return the numbers of the pairs from each threshold on: equal scores stay together."""
     order = np.argsort(-scores, kind="stable")
     descending = scores[order]
     last = np.flatnonzero(np.append(descending[1:] != descending[:-1], True))
@@ -174,12 +167,10 @@ def make_curve(
     for place, n_correct in zip(last.tolist(), is_correct[order].cumsum()[last], strict=True):
         part = PairScores(place + 1, right, int(n_correct))
         rows.append((float(descending[place]), *part.counts_and_shares()))
-    curve = Table(["threshold", *COUNTS, *SHARES], rows)
-    best_f1, threshold = max(zip(curve["f1"], curve["threshold"], strict=True))
-    return threshold, best_f1, curve
+    return Table(["threshold", *COUNTS, *SHARES], rows)
 
 
-def read_found(task: Task, found: Any, scores: Any) -> tuple[IntArray, FloatArray | None]:
+def read_found(task: Any, found: Any, scores: Any) -> tuple[IntArray, FloatArray | None]:
     """Return found pairs as positions, and their scores, if there are any.
 
     What `infer` returns has positions; all else is read as the pairs of the task are.
