@@ -145,7 +145,7 @@ def score_found(task: Any, found: Any, scores: Any = None) -> PairScores:
     return PairScores(len(is_correct), len(right), int(is_correct.sum()), **parts)
 
 
-def score_exclusive(task: Task, asked: IntArray, pairs: IntArray, is_right: Mask) -> dict[str, Any]:
+def score_exclusive(task: Any, asked: IntArray, pairs: IntArray, is_right: Mask) -> dict[str, Any]:
     """Return the scores of the left entities in no found pair, and of those in one."""
     if task.exclusive is None:
         return {}
