@@ -159,8 +159,8 @@ def test_found_pairs_are_printed_and_written(align: Align, zh_en: Path) -> None:
     outcome = align(f"{line} --audit --output found.csv")
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.startswith(str(task.score_pairs(found)))
-    names = {"left": graphs.left, "right": graphs.right}
-    assert str(tr.alignment.neighbours(left, right, csls=2, labels=names)) in outcome.out
+    first = tr.alignment.neighbours(left, right, csls=2, labels=graphs.names)
+    assert str(first) in outcome.out
     rows = Path("found.csv").read_text().splitlines()
     assert rows[0] == "left,right,score"
     pairs = [(graphs.left[i], graphs.right[j]) for i, j in found[0].tolist()]

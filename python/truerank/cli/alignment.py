@@ -142,6 +142,7 @@ def open_folder(folder: str, values: Values) -> tuple[Task, str, Values, list[st
         if "entities" in values:
             left, right = graphs.split(values.pop("entities"))
             values |= {"left": left, "right": right}
+    values["names"] = graphs.names
     kind, model = open_model(values, ("left", "right"))
     return task, kind, model, [f"{graphs}.", f"{task.audit[0].message}."]
 
@@ -185,8 +186,11 @@ def show_pairs(task: Task, kind: str, model: Values, values: Values, told: list[
         vectors = [model[graph][some] for graph, some in zip(graphs, ids, strict=True)]
     found, scores = alignment.infer(*vectors, method=method, **rules)
     found = np.stack([some[column] for some, column in zip(ids, found.T, strict=True)], axis=1)
-    names = {x: task.names[x].list_labels(some) for x, some in zip(graphs, ids, strict=True)}
     if has_audit and kind == "vectors":
+        names = dict(values.pop("names", {}))
+        for graph, some in zip(graphs, ids, strict=True):
+            every = names.get(graph) or task.names[graph].names or range(task.names[graph].size)
+            names[graph] = [every[i] for i in some.tolist()]
         audit = alignment.neighbours(*vectors, labels=names, **rules)
         told = [*told, "", *str(audit).splitlines()]
     show(task.score_pairs((found, scores)), printing, lines=told)
