@@ -231,10 +231,10 @@ def warn_user(argument: str, problem: str, remedies: Sequence[Option] = ()) -> N
     >>> print(caught[0].message)
     test: the file begins with a header
     """
-    package = __name__.partition(".")[0]
+    within = __name__.partition(".")[0], "contextlib"  # which stands between, for a decorator
     level = 2
     frame = sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in within:
         level += 1
         frame = frame.f_back
     warnings.warn(InputWarning(argument, problem, remedies), stacklevel=level)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .audit import Finding as Finding
     from .audit import Findings as Findings
     from .audit import Summary as Summary
+    from .model_table import overlap as overlap
     from .model_table import table as table
     from .reports import Report as Report
     from .reports import report as report
@@ -21,7 +22,7 @@ else:  # A type checker that saw `__getattr__` would accept any name.
         __name__,
         {
             ".audit": ("Finding", "Findings", "Summary"),
-            ".model_table": ("table",),
+            ".model_table": ("overlap", "table"),
             ".report_table": (),
             ".reports": ("Report", "report"),
         },

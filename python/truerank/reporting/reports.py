@@ -827,8 +827,8 @@ def report(
         with the whole.
     by : str or labels, optional
         The group of each task: the name of a label ("relation", "side", "query", "target", or any
-        that `ranks.labels` has), or labels in any form, one for each task. All answers of a query
-        are of one group.
+        that `ranks.labels` has), or labels in any form, one for each task, or for each unit (pair,
+        triple) in its order, whose tasks have it then. All answers of a query are of one group.
     weights : array_like of float, shape (n,), or {"query", "relation", "target"}, optional
         Used instead of the weights of the ranks; finite, >= 0, not all 0. Only their ratios matter.
         By name: every query, relation or target of a side counts once, or every value of another
