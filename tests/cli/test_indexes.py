@@ -19,7 +19,7 @@ import truerank as tr
 from oracles.index_recall import exact_list, recall_of_query
 from support.cli_files import Run
 from truerank.embeddings.vectors import Embeddings
-from truerank.tasks import topk_evaluation
+from truerank.recall import truth as truths
 
 pytestmark = pytest.mark.python_only
 Array = NDArray[Any]
@@ -598,7 +598,7 @@ REFUSED = {
     f"{TOP} --output base.u8bin": (1, "base.u8bin is one of the other files of this line"),
     f"{TOP} --output E.npz --save E.npz": (1, "E.npz is one of the other files of this line"),
     f"{TOP} --output there.npz": (1, "there.npz is there already; --force replaces it"),
-    f"{TOP} --exclude-self": (2, "--exclude-self: query 0 is not the entity of this number"),
+    f"{TOP} --exclude-self": (1, "--exclude-self: query 0 is not the entity of this number"),
     f"topk {FILES} --top {2**62} --similarity l2": (1, "--top: expected at most 2**40 entries"),
     f"{TOP} --part 23:": (2, "--part selects none of 23 queries"),
     f"{TOP} --candidates there.npz": (1, "expected members indptr and indices"),
@@ -836,7 +836,7 @@ def test_a_truth_is_scored_once_for_all_files(run: Run, monkeypatch: pytest.Monk
     for name in names:
         np.save(name, truth)
     pairs, searches = [], []
-    score, search = Embeddings.score, topk_evaluation.search_topk
+    score, search = Embeddings.score, truths.search_topk
 
     def count_pairs(self: Any, rows: Any, ids: Any, threads: int) -> Any:
         pairs.append(len(ids))
@@ -847,7 +847,7 @@ def test_a_truth_is_scored_once_for_all_files(run: Run, monkeypatch: pytest.Monk
         return search(embeddings, job, *arguments)
 
     monkeypatch.setattr(Embeddings, "score", count_pairs)
-    monkeypatch.setattr(topk_evaluation, "search_topk", count_searches)
+    monkeypatch.setattr(truths, "search_topk", count_searches)
     line = f"{RECALL} {' '.join(names)} --top 100 --similarity sql2 --json"
     rows = rows_of(run(*line.split(), "--truth", "t.npz").out)
     assert len(rows) == 30
