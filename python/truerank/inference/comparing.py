@@ -64,7 +64,7 @@ NEW = "new"
 WORSE = "worse"
 NO_WORSE = "no worse"
 UNDECIDED = "undecided"
-MOST_NAMED = 5  # units that lost most
+MOST_NAMED = 5  # units that lost most, and pairs of models in a note
 MOST_MARGIN = 0.5  # from which on hardly any model would be worse
 POWER = 0.8  # the share of equal models that pass, where there are as many units as a gate names
 # The columns of the values that a gate compares, with their headings.
@@ -292,7 +292,8 @@ def gather_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
     for note in listed.values():
         names = names_by_note[note]
         if len(names) < len(notes):
-            note += f" ({', '.join(names)})"
+            more = f", and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+            note += f" ({', '.join(names[:MOST_NAMED])}{more})"
         gathered.append(note)
     return gathered
 
@@ -539,7 +540,7 @@ def compare_pair(
             intervals.check_bases([sums_a.bases, sums_b.bases])
         most = runs_a[0].best_value(key) * sums_a.heaviest
         comparison = _compare_sums(metric, sums_a, sums_b, most, shared_fields)
-        notes_on_key = note_on_depth(runs_a, runs_b, names, key)
+        notes_on_key = note_on_depth(models, names, key)
         notes_on_key += intervals.note_on_sides(runs_a[0].ranks, unit, key) + comparison.notes
         comparisons.append(replace(comparison, notes=notes + notes_on_pairing + notes_on_key))
     return comparisons
@@ -847,6 +848,8 @@ def _list_losses(
     of_data_set = {DATASET: DATASET} if DATASET in ranks.labels else {}
     for word, label in (of_data_set | _unit_labels(ranks, name)).items():
         columns[word] = ranks.labels[label][first_tasks[order]].values.tolist()
+    if not columns:  # Tasks without labels are known by their number.
+        columns[TASK] = first_tasks[order].tolist()
     columns |= {BASE: values_of_base[order].tolist(), NEW: values_of_new[order].tolist()}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
