@@ -353,10 +353,10 @@ def compare_files(values: Values) -> None:
             pairs = tr.compare(models, metric=metrics, seed=seed, **values)
             show_result: Callable[[], None] = partial(output.show, pairs, printing)
         else:
-            from ..inference import comparing  # Other comparisons need none.
+            from ..inference import gate  # Other comparisons need none.
 
             base, new = models.values()
-            pairs, verdicts, losses = comparing.gate(
+            pairs, verdicts, losses = gate.gate(
                 base, new, metrics, margin or 0.0, seed=seed, **values
             )
             if margin is None:
@@ -379,16 +379,16 @@ def show_verdicts(
     by: str | None,
 ) -> NoReturn:
     """Print what a gate says below a table of text, and else as a column; by a label all losses."""
-    from ..inference import comparing
+    from ..inference import gate
 
     has_verdicts = output.check_printing(printing) != "text"
     if by is None:
-        table = comparing.gate_table(pairs, verdicts, has_verdicts=has_verdicts)
+        table = gate.gate_table(pairs, verdicts, has_verdicts=has_verdicts)
         content = json.loads(table.to_json())
         for row in content["rows"]:
             row["lost_most"] = losses.get(row["metric"], [])
     else:
-        table = comparing.losses_table(pairs, losses, by)
+        table = gate.losses_table(pairs, losses, by)
         content = json.loads(table.to_json()) | {"verdicts": verdicts}
     pairs_by_metric = {pair.metric: pair for pair in pairs}
     lines = []

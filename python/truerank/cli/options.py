@@ -51,6 +51,7 @@ FILES = {
 }
 SAVED, TEXT = FILES["truerank.ranks"][0], FILES["ranks"][0]
 PAGE = "docs/how-to/which-option.md"  # of options that messages name without a value
+_ENDINGS = {b"\x93NUM": ".npy", b"PK\3\4": ".npz"}  # by what a file begins with
 _SELECTION = ("indptr", "indices", "lists")
 _DIGITS = 20  # Any number of so many digits is beyond the largest that an array holds.
 
@@ -84,6 +85,10 @@ def note_file(path: object) -> str:
         path = os.path.join(folder, os.path.basename(name).replace("-", "stdin"))
         with click.open_file(name, "rb") as pipe, open(path, "wb") as copy:
             shutil.copyfileobj(pipe, copy)
+        with open(path, "rb") as copy:  # Files that have a name of their own are known by it.
+            ending = _ENDINGS.get(copy.read(4), "")
+        os.replace(path, path + ending)
+        path += ending
     opened_files[name] = path
     return path
 
@@ -203,8 +208,9 @@ def is_of_columns(text: str) -> bool:
 
 
 def is_npy(path: str) -> bool:
-    """Return whether a file has an array, by its name."""
-    return path.lower().endswith(".npy")
+    """Return whether a file has an array, by its name; a pipe has it by what it begins with."""
+    name = note_file(path) if is_pipe(path) else path
+    return name.lower().endswith(".npy")
 
 
 def read_columns(argument: str, text: str) -> int | NDArray[Any]:

@@ -109,7 +109,13 @@ def count_candidates(
 def show_task(
     task: Any, kind: str, model: Values, values: Values, protocol: str, **facts: Any
 ) -> None:
-    """Evaluate a model by a task, or by a part of it, and show the report by `show_report`.
+    """Evaluate a model by a task, or by a part of it, and show the report by `show_report`."""
+    evaluate = partial(take_method(task, kind, values), **model)
+    show_report(evaluate, values, kind, title=f"{protocol} of {task.protocol.split}", **facts)
+
+
+def take_method(task: Any, kind: str, values: Values) -> Callable[..., tr.Report]:
+    """Return what evaluates a kind of model by a task, or by a part of it, with its options.
 
     The method of the task takes the options that are its parameters.
     """
@@ -120,8 +126,7 @@ def show_task(
     rules = take(values, " ".join(name for name in parameters if name != "audit"))
     if "audit" in parameters:
         rules["audit"] = "audit" in values
-    evaluate = partial(method, **model, **rules, progress=bar())
-    show_report(evaluate, values, kind, title=f"{protocol} of {task.protocol.split}", **facts)
+    return partial(method, **rules, progress=bar())
 
 
 def bar() -> Callable[[tr.Progress], None]:

@@ -35,6 +35,7 @@ _ORDERS = {True: _HIGHER_IS_BETTER, False: _LOWER_IS_BETTER}
 _SIMILARITIES = {"cos": "cosine", "cos_sim": "cosine", "angular": "cosine"}
 _SIMILARITIES |= {"ip": "dot", "inner_product": "dot", "dot_product": "dot"}
 _SIMILARITIES |= {"euclidean": "l2", "sqeuclidean": "sql2", "manhattan": "l1", "cityblock": "l1"}
+_SIMILARITIES |= {"L2": "l2", "IP": "dot", "COSINE": "cosine", "l2sq": "sql2"}  # of index builders
 _OF_OTHER_TOOLS = {
     f"{name}={value}": option
     for name in ("largest", "higher_is_better", "descending")

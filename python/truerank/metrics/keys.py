@@ -349,6 +349,12 @@ NEGATED = {
 OTHER_NAMES = {
     "mean_rank": ("none", "mr"),
     "mean_reciprocal_rank": ("none", "mrr"),
+    "adjusted_mean_rank": ("ratio", "mr"),
+    "adjusted_mean_rank_index": ("index", "mr"),
+    "adjusted_mean_reciprocal_rank": ("index", "mrr"),
+    "z_mean_rank": ("z", "mr"),
+    "z_mean_reciprocal_rank": ("z", "mrr"),
+    "hit": ("none", "hits"),
     "rr": ("none", "mrr"),
     "h": ("none", "hits"),
     "hr": ("none", "hits"),
