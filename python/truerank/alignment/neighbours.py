@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from ..embeddings.scoring import topk_embeddings
-from ..embeddings.vectors import CSLS
+from ..embeddings.vectors import CSLS, VECTOR_SIMILARITIES
 from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.checks import choice, is_integer, positive_integer
 from ..inputs.rules import SimilarityOptions, with_options
@@ -162,6 +162,7 @@ def neighbours(
     array([0.914])
     """
     choice("nan", options.get("nan", "raise"), ("raise",))
+    choice("similarity", similarity, VECTOR_SIMILARITIES)
     positive_integer("k", k)
     if not isinstance(labels, (Mapping, type(None))):
         got = type(labels).__name__

@@ -79,7 +79,8 @@ def align(values: Values) -> None:
 
     \b
     truerank alignment zh_en --known train=train.tsv --entities E.npy --by degree
-    truerank alignment D_W_15K_V2 --fold 1 --entities ent_embeds.npy --infer stable
+    truerank alignment D_W_15K_V2 --fold 1 --entities ent_embeds.npy \\
+        --infer stable
     truerank alignment left.npy right.npy test.tsv --known train=train.tsv \\
         --csls 10
     truerank alignment --scores similarities.npy test.npy --candidates test \\
