@@ -610,8 +610,8 @@ REFUSED = {
     "topk Q.npy lists.npz --top 1 --similarity l2": (1, "expected only vectors with l2"),
     "topk Q.npy E.npy --top 1 --similarity l3": (2, "'l3' is not one of"),
     "topk E.npy Q.npy --top 1 --similarity l2 --exclude-self": (
-        2,
-        "--exclude-self needs entities that",
+        1,
+        "--exclude-self: expected entities that",
     ),
     "merge p0.npz p0-again.npz": (1, "parts: expected each of 23 queries once, got 24 lists"),
     "merge p0.npz p1-some.npz": (1, "p1-some.npz: expected digest of candidates "),
