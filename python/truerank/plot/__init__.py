@@ -28,9 +28,9 @@ from ..metrics import METRICS, chance_model, metric_table
 from ..metrics.keys import GROUPS, MACRO
 from ..metrics.values import Sample, values_of_tasks
 from ..naming import format_count, public
-from ..reporting.audit import describe_candidates
 from ..reporting.report_table import label_text
 from ..reporting.reports import NO_GROUPS, Report
+from ..reporting.summary import describe_candidates
 from . import drawing
 
 if TYPE_CHECKING:

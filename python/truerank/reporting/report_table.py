@@ -23,7 +23,8 @@ from ..ranks.grouping import group_codes
 from ..tables import Column, Table
 from ..tables.as_table import Names
 from ..tables.table import DIGITS, Layout, check_digits
-from .audit import graded_findings, kinds_differ, lines_above, share_missed
+from .audit import graded_findings
+from .summary import kinds_differ, lines_above, share_missed
 
 if TYPE_CHECKING:
     from ..inference import Interval

@@ -207,7 +207,7 @@ class Report(Mapping[str, float], AsTable):
         >>> report(Ranks([0, 3], [1, 2], 10)).summary.largest_tie
         2
         """
-        return reporting.audit.summarize(self)
+        return reporting.summary.summarize(self)
 
     def tasks(self, side: str = ALL_SIDES) -> int:
         """Return the number of tasks of a side; in retrieval, of queries.
@@ -266,7 +266,7 @@ class Report(Mapping[str, float], AsTable):
     def __iter__(self) -> Iterator[str]:
         grammar = self.grammar
         kinds = grammar.listed_kinds
-        if self.unit == "task" and not reporting.audit.kinds_differ(self):
+        if self.unit == "task" and not reporting.summary.kinds_differ(self):
             kinds = (grammar.default_kind,)
         parts = itertools.product(self.sides, kinds, grammar.listed)
         keys = list(itertools.starmap(grammar.compose, parts))
@@ -797,7 +797,7 @@ class Report(Mapping[str, float], AsTable):
         return table.table(notes=notes)
 
     def __repr__(self) -> str:
-        return printable(f"Report({', '.join(reporting.audit.repr_words(self))})")
+        return printable(f"Report({', '.join(reporting.summary.repr_words(self))})")
 
 
 def report_task(ranks: Ranks, findings: Iterable[reporting.Finding], **options: Any) -> Report:
