@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import inspect
 import json
-import math
 import os
 import shlex
 import sys
@@ -18,11 +17,10 @@ import click
 import truerank as tr
 from truerank import InputValueError
 
+from .. import reporting
 from ..arrays.saved_files import replace_file, writable_place
 from ..inputs.progress_listeners import as_listener
 from ..naming import import_extra, printable, terminal_text
-from ..reporting.report_table import key_table
-from ..reporting.reports import report_task
 from ..stores import Store, open_scores
 from ..tables.forms import write_json
 from ..tables.table import Layout
@@ -173,10 +171,8 @@ def show_report(
     rules = take(values, RULES[unit])
     refuse(values, what)
     keys: list[str] = [] if printing.get("metrics", "all") == "all" else printing["metrics"]
-    # Whether keys have rows of their own, as tail.mrr; unknown ones are refused before a count.
-    blank = tr.report(tr.Ranks([0], [1], 2, queries=[0]), unit=unit)
-    read_keys = [blank.read_key(key) for key in keys]
-    have_rows = any(key != key.column for key in read_keys)
+    # Unknown keys are refused before a count.
+    have_rows = reporting.report_table.name_rows(keys, unit)
     style = check_printing(printing, save=outputs.get("save"), html=outputs.get("html"))
     if "kinds" in printing and (style == "json" or have_rows):
         raise click.UsageError(
@@ -184,33 +180,32 @@ def show_report(
             "--metrics, as optimistic.mrr"
         )
     counted = evaluate()
-    ranks = counted if isinstance(counted, tr.Ranks) else counted.ranks
+    findings_of_task: Sequence[Finding] = ()
+    if isinstance(counted, tr.Report):
+        findings_of_task, counted = counted.task_findings, counted.ranks
+    ranks = counted
     if what != SAVED:
         rules["files"] = files_read()
     ranks = ranks.with_protocol(**rules)
     if "save" in outputs:
         write_last("save", outputs["save"], printing, ranks.save)
-    result = report_task(ranks, getattr(counted, "_task_findings", ()), **grouping)
+    result = reporting.reports.report_task(ranks, findings_of_task, **grouping)
     split_findings = list(map(str, split_audit))
     lines = list(told)
     if "audit" in outputs:
         findings = split_findings + list(map(str, result.audit()))
         if ranks.protocol.ties is not None:
-            lines.append("One rank of each task is known, not what ties with it.")
+            lines.append(reporting.audit.ONE_RANK)
         lines += findings or ["Nothing was found that makes these ranks suspect."]
     if "html" in outputs:
         page: Values = {"title": title, "command": command_line(), "notes": split_findings}
         page |= {"reports": result, "metrics": keys or None}
         write_last("html", outputs["html"], printing, partial(tr.page.save, **page))
     if style == "json":
-        content = report_json(result, keys, has_intervals="interval" in outputs)
+        content = json.loads(result.to_json(keys or None, interval="interval" in outputs))
         if "audit" in outputs and split_audit:
             content["split_audit"] = list(map(vars, split_audit))
         show(result, printing, content)
-    elif have_rows:
-        percent = take(printing, "metrics percent").get("percent", False)
-        table = key_table(result, keys, percent=percent, interval="interval" in outputs)
-        show(table, printing, lines=lines)
     else:
         show(result, {**printing, "interval": "interval" in outputs}, lines=lines)
 
@@ -223,29 +218,6 @@ def write_last(name: str, path: Path, printing: Values, save: Callable[[Path], o
         save(path)
 
     click.get_current_context().call_on_close(write)
-
-
-def report_json(result: tr.Report, keys: Sequence[str], *, has_intervals: bool) -> dict[str, Any]:
-    """Return the JSON object of a report, with the keys that were asked for or all it lists.
-
-    The intervals are those of the keys, or of the metrics that tables show; and of groups the same.
-    """
-    content: dict[str, Any] = json.loads(result.to_json(keys or None))
-    if not has_intervals:
-        return content
-    from ..inference.intervals import why_no_interval
-
-    all_keys = keys or result.grammar.few
-    shown = [key for key in all_keys if not why_no_interval(result.read_key(key))]
-    content["intervals"] = {key: result.interval(key).to_dict() for key in shown}
-    if result.by is not None:
-        of_groups: dict[str, list[Any]] = {key: [] for key in shown}
-        for key, intervals in of_groups.items():
-            for group in result.groups.values():
-                has_value = not math.isnan(group[key])
-                intervals.append(group.interval(key).to_dict() if has_value else None)
-        content["groups"]["intervals"] = of_groups
-    return content
 
 
 # -- printing --------------------------------------------------------------------------------------

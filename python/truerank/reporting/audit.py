@@ -43,6 +43,7 @@ STANDARD_ERRORS = 6.0
 # A task is saturated if more than this share of its candidates, and more than two, have the best
 # score.
 SATURATED = 0.01
+ONE_RANK = "One rank of each task is known, not what ties with it."
 CUTOFF = 10  # With so few candidates hits@10 cannot miss.
 
 # The last score that there can be, by the order in which scores were compared.
@@ -193,7 +194,7 @@ def _tie_lines(report: Report) -> list[str]:
             f"at most, {summary.mean_tie:.3g} on average."
         ]
     if report.protocol.ties is not None:  # Ranks were made by this rule elsewhere.
-        return ["One rank of each task is known, not what ties with it."]
+        return [ONE_RANK]
     if not summary.tasks:
         return []
     if report.protocol.lists is not None:  # The kinds may differ by misses.
@@ -220,7 +221,7 @@ def graded_findings(
         if grade > THRESHOLDS.get(name, 0.0):
             message = MESSAGES.get(name, "{}").format(words)
             graded.append((float(grade), Finding(name, count, message)))
-    for finding in report._task_findings:
+    for finding in report.task_findings:
         if not names or finding.name in names:
             graded.append((float(finding.count), finding))
     return graded
@@ -335,7 +336,7 @@ def _alike_data_sets(report: Report) -> Measure:
 def _missing_lists(report: Report) -> Measure:
     """Count the tasks, or queries, without a list, where the task that had them did not do so."""
     lengths = report.ranks.lengths
-    if lengths is None or any(each.name == "missing lists" for each in report._task_findings):
+    if lengths is None or any(each.name == "missing lists" for each in report.task_findings):
         return NOTHING
     places = np.arange(len(lengths))
     if report.model.answers is not None:

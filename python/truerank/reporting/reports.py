@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import inference, metrics, reporting, tables
 from ..errors import InputValueError, UnknownKeyError
-from ..inputs.checks import choice, instance, integer, positive_integer, several, unique_keys
+from ..inputs.checks import choice, flag, instance, integer, positive_integer, several, unique_keys
 from ..metrics.keys import ALL_SIDES, GROUPS, MACRO, Key, check_chance, parse, quote
 from ..metrics.values import Rankings
 from ..naming import printable, public
@@ -118,7 +118,7 @@ class Report(Mapping[str, float], AsTable):
     by: str | None = None
     group_labels: IntArray | None = None  # the group of each task, in the order of `groups`
     _labels: Sequence[Hashable] = ()
-    _task_findings: Sequence[reporting.Finding] = ()  # what a task found in lists, or in rows
+    task_findings: Sequence[reporting.Finding] = ()  # what a task found in lists, or in rows
 
     def __init__(
         self,
@@ -696,7 +696,9 @@ class Report(Mapping[str, float], AsTable):
         keys = list(self) if metrics is None else unique_keys(metrics)
         return {key: self[key] for key in keys}
 
-    def to_json(self, metrics: Names = None, *, indent: int | None = 2) -> str:
+    def to_json(
+        self, metrics: Names = None, *, indent: int | None = 2, interval: bool = False
+    ) -> str:
         """Return values, summary, protocol, findings and groups as JSON; nan becomes null.
 
         It is for other programs; `ranks.save` keeps what `truerank.load` reads back.
@@ -708,6 +710,9 @@ class Report(Mapping[str, float], AsTable):
             by default of one kind: realistic ranks, or the expectation over ties.
         indent : int, optional
             The number of spaces for each level; None writes one line.
+        interval : bool
+            Whether "intervals" has those of the keys, or of the metrics that tables show, as
+            `interval` gives them; and "groups" those of each group.
 
         Raises
         ------
@@ -726,6 +731,9 @@ class Report(Mapping[str, float], AsTable):
             default = self.grammar.default_kind
             columns = [key for key in keys if self.read_key(key).kind == default]
         content = reporting.report_table.json_content(self, keys, columns)
+        if flag("interval", interval):
+            few = self.grammar.few if metrics is None else keys
+            reporting.report_table.add_json_intervals(content, self, few)
         return tables.forms.write_json(content, indent)
 
     def table(
@@ -746,9 +754,9 @@ class Report(Mapping[str, float], AsTable):
         Parameters
         ----------
         metrics : str or iterable of str, optional
-            The columns, each `[adjustment.]metric[@k][:p]`, or "all"; in retrieval `metric[@k]`.
-            Default: mr, mrr, hits@1, hits@3, hits@10 and amri; in retrieval mrr, map, ndcg@10 and
-            recall@10.
+            The columns, or "all". Default: mr, mrr, hits@1, hits@3, hits@10 and amri; in retrieval
+            mrr, map, ndcg@10 and recall@10. If a key names a side, a kind or a macro average, as
+            ``tail.mrr``, all tasks have one row, and each group another one.
         sides : str or iterable of str, optional
             The rows. Default: all sides.
         kinds : {"auto", "all"} or names of kinds
@@ -777,7 +785,7 @@ class Report(Mapping[str, float], AsTable):
         KeyError
             For an unknown metric, side or kind.
         ValueError
-            For a metric that names a side or kind, or is a macro average.
+            For sides or kinds beside a key that names one.
 
         Examples
         --------
@@ -803,7 +811,7 @@ class Report(Mapping[str, float], AsTable):
 def report_task(ranks: Ranks, findings: Iterable[reporting.Finding], **options: Any) -> Report:
     """Report ranks of a task, which found something in lists or in rows; the audit says it, too."""
     report = Report(ranks, **options)
-    report._task_findings = tuple(findings)
+    report.task_findings = tuple(findings)
     return report
 
 

@@ -199,5 +199,5 @@ def repr_words(report: Report) -> list[str]:
 
 def describe_tied_lists(report: Report) -> str:
     """Say how many lists of an index are tied, by scores that ranks made of hits do not have."""
-    tied = sum(each.count for each in report._task_findings if each.name == "tied lists")
+    tied = sum(each.count for each in report.task_findings if each.name == "tied lists")
     return f"{tied:,} of {format_count(report.tasks(), 'list')} tied" if tied else ""
