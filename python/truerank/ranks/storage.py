@@ -43,8 +43,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrays.saved_files import checked_fields, open_archive
 from ..errors import InputValueError
-from ..inputs.array_likes import checked_weights
-from ..inputs.checks import check_range
+from ..inputs.array_likes import check_range, checked_weights
 from ..naming import public
 from .container import COUNTS, KIND, Ranks, checked_flags, count_array
 from .protocol import COMPARABLE, PROVENANCE, Origin, Protocol

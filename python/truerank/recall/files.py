@@ -11,8 +11,8 @@ from ..arrays.input_files import path_name
 from ..counting.job import sha256_hex
 from ..counting.lists import PAD, REPEATS, TopK
 from ..errors import InputTypeError, InputValueError, Option
-from ..inputs.array_likes import as_array, refuse_mask, stack_lists
-from ..inputs.checks import choice, signed_ids
+from ..inputs.array_likes import as_array, refuse_mask, signed_ids, stack_lists
+from ..inputs.checks import choice
 from ..naming import format_count
 from ..records.lists import DUPLICATES, write_run
 from ..reporting.audit import describe_rows

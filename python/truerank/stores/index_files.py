@@ -30,8 +30,7 @@ from .._core import Scores
 from ..arrays.input_files import NpyHeader, open_input, read_npy, report_damage
 from ..arrays.saved_files import checked_fields, open_archive, read_npz, replace_file, write_archive
 from ..errors import InputTypeError, InputValueError, Option, argument_names
-from ..inputs.array_likes import NARROW, dtype_name, named_dtype
-from ..inputs.checks import check_shape, signed_ids
+from ..inputs.array_likes import NARROW, check_shape, dtype_name, named_dtype, signed_ids
 from ..naming import import_extra
 from .store import ArrayStore, FileStore, Store, Tile, read_single_scores
 
