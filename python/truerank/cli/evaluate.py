@@ -18,6 +18,7 @@ import numpy as np
 import truerank as tr
 from truerank import InputError, InputValueError
 
+from ..naming import format_count
 from ..stores import check_order
 from . import options, output
 from .options import SAVED, TEXT, Values, called, command, option, take
@@ -490,7 +491,8 @@ def merge(values: Values) -> None:
     """
     words = values.pop("parts", ())
     paths = [path for _, path in words]
-    if len(paths) < 2 or is_one_file(*paths):
+    has_names = any(name for name, _ in words)
+    if len(paths) < 2 - has_names or is_one_file(*paths):
         raise click.UsageError("expected the saved counts of at least two jobs, each once")
     kinds = [options.find_kind("parts", path) for path in paths]
     for path, kind in zip(paths, kinds, strict=True):
@@ -521,7 +523,7 @@ def merge(values: Values) -> None:
             ranks = counter.ranks()
     output.show_report(lambda: ranks, values, SAVED, unit=output.counted_unit(ranks))
     if kinds[0] == "truerank.ranks" and not ranks.origins:
-        counted = f"{len(ranks):,} tasks of {len(paths)} files"
+        counted = f"{len(ranks):,} tasks of {format_count(len(paths), 'file')}"
         click.echo(f"Joined {counted}, which do not know of how many they are a part.", err=True)
 
 

@@ -14,7 +14,17 @@ from .. import recall
 from ..recall import files, truth
 from ..tables import Column
 from . import options
-from .options import POSITIVE, PRINTING, Values, called, command, files_read, option, take
+from .options import (
+    POSITIVE,
+    PRINTING,
+    Values,
+    called,
+    command,
+    files_read,
+    given_name,
+    option,
+    take,
+)
 from .output import bar, check_outputs, check_printing, lay_out, refuse_replaced, show, write_last
 
 if TYPE_CHECKING:
@@ -52,6 +62,8 @@ def take_search(values: Values) -> Values:
         )
     values.pop("io", None)  # Vectors are open.
     search: Values = take(values, f"queries entities {SEARCH}")
+    if isinstance(search.get("candidates"), int):  # the first ones
+        search["candidates"] = np.arange(search["candidates"])
     if values.pop("exclude", False):
         if "filter" in search:
             problem = "--exclude-self, or --filter, whose lists may have the query's own row"
@@ -71,8 +83,8 @@ def take_search(values: Values) -> Values:
     "--output",
     options.OUTPUT,
     "Write the lists to a file. By its ending: .bin (ids and distances, as big-ann and DiskANN "
-    "have them), .ivecs, .ibin (ids), .fbin (distances), .npz, .run (of TREC). Default: text on "
-    "standard output, with tabs.",
+    "have them), .npy, .ivecs, .ibin (ids), .fbin (distances), .npz, .run (of TREC). Default: "
+    "text on standard output, with tabs.",
 )
 @option(
     "--save",
@@ -235,13 +247,20 @@ def measure_recall(values: Values) -> None:
     rows, notes, report = measure_files(lists, top, measuring)
     if save is not None:
         write_last("save", save, printing, report.ranks.with_protocol(files=files_read()).save)
-    names = ["recall", "low", "high", "to the first", "difference low", "difference high"]
-    headings = ["recall", "95 % from", "to", "to the first", "95 % from", "to"]
-    columns = ["file", "k", *map(partial(Column, decimals=4), names, headings)]
-    if len(paths) == 1:  # There is no other file to compare it with.
-        columns, rows = columns[:5], [row[:5] for row in rows]
     notes.insert(0, f"{shape[0]:,} queries, {shape[1]:,} entities, {search['similarity']}.")
-    show(lay_out(columns, rows, notes if style == "json" else ()), printing, lines=notes)
+    has_place = style in ("text", "json")  # Other forms have notes on standard error.
+    below = [] if has_place or not printing.get("notes", True) else notes
+    show(lay_out_recall(rows, notes if has_place else ()), printing, lines=below)
+
+
+def lay_out_recall(rows: list[list[Any]], notes: Sequence[str]) -> tr.Table:
+    """Make the table of `measure_files`; a single file has no other to compare it with."""
+    names = ["recall", "low", "high", "to the first", "difference low", "difference high"]
+    headings = ["recall", "95 % from", "to", "minus the first file's", "95 % from", "to"]
+    columns = ["file", "k", *map(partial(Column, decimals=4), names, headings)]
+    if len({row[0] for row in rows}) == 1:
+        columns, rows = columns[:5], [row[:5] for row in rows]
+    return lay_out(columns, rows, notes)
 
 
 def measure_files(
@@ -254,7 +273,7 @@ def measure_files(
     rows: list[list[Any]] = []
     notes: list[str] = []
     first_reports: dict[int, tr.Report] = {}
-    for path, ids in lists.items():
+    for path, ids in ((given_name(path), ids) for path, ids in lists.items()):
         for k in [*(k for k in SHOWN if k < top), top]:
             with called(truth="--truth", filter="--exclude-self"):
                 report = recall.report_lists(lists=ids[:, :k], **measuring)

@@ -98,6 +98,13 @@ def is_pipe(name: str) -> bool:
     return name == "-" or Path(name).is_fifo()
 
 
+def given_name(path: str) -> str:
+    """Return how the line names a file: a copy of a pipe has another path."""
+    context = click.get_current_context(silent=True)
+    files: dict[str, str] = {} if context is None else context.meta.get(_FILES, {})
+    return next((name for name, copy in files.items() if copy == path), path)
+
+
 def files_read() -> list[str]:
     """Return the files that the command reads, each once."""
     return list(click.get_current_context().meta.get(_FILES, ()))
@@ -591,7 +598,6 @@ def say(message: Exception) -> str:
     meta = {} if context is None else context.meta
     parameters = [] if context is None else context.command.params
     names: dict[str, str] = meta.get(_NAMES, {})
-    files = {copy: file for file, copy in meta.get(_FILES, {}).items()}
     # A message advises only options of the command; other names may be of its arguments.
     known = {str(each.name) for each in parameters} | {"entities"}  # Some options say these.
     flags = {name: names[name] for name in known & names.keys()}
@@ -600,7 +606,7 @@ def say(message: Exception) -> str:
         message,
         write=functools.partial(write_option, flags),
         name_argument=lambda name: name if is_of_key else names.get(name, name),
-        name_place=lambda place: files.get(place, place),
+        name_place=given_name,
     )
     are_alone = any(x.value is None and write_option(flags, x) for x in message.remedies)
     return f"{text} (see {PAGE})" if are_alone and isinstance(message, InputError) else text

@@ -22,7 +22,7 @@ from ..arrays.saved_files import replace_file, writable_place
 from ..inputs.progress_listeners import as_listener
 from ..naming import import_extra, printable, terminal_text
 from ..stores import Store, open_scores
-from ..tables.forms import write_json
+from ..tables.forms import html_page, write_json
 from ..tables.table import Layout
 from .options import AXES, MEASURED, SAVED, STYLES, Values, files_read, note_file, refuse, take
 
@@ -294,6 +294,18 @@ def refuse_replaced(name: str, path: Path, printing: Values) -> None:
         raise InputValueError(f"--{name}", f"{path} is there already; --force replaces it")
 
 
+def _write_form(result: AsTable, style: str, options: Values, *, is_file: bool) -> str:
+    """Return the text of a result in a form."""
+    if style == "json":  # It has all digits, and takes no other options than metrics.
+        return result.to_json(**take(options, "metrics"))
+    if style == "spreadsheet":
+        return terminal_text(result.to_csv(**options, spreadsheet=True))
+    if style == "text" and not is_file:
+        return str(result.table(**options))  # It may be cut, as files are not.
+    text: str = terminal_text(getattr(result, f"to_{style}")(**options))
+    return html_page(type(result).__name__, text) if style == "html" else text
+
+
 def show(
     result: AsTable, printing: Values, content: object = None, lines: Sequence[str] = ()
 ) -> None:
@@ -307,14 +319,8 @@ def show(
     options = {name: value for name, value in printing.items() if name not in WRITING}
     if style == "json" and content is not None:
         text = write_json(content, 2)
-    elif style == "json":  # It has all digits, and takes no other options than metrics.
-        text = result.to_json(**take(options, "metrics"))
-    elif style == "spreadsheet":
-        text = terminal_text(result.to_csv(**options, spreadsheet=True))
-    elif style == "text" and output is None:
-        text = str(result.table(**options))  # It may be cut, as files are not.
     else:
-        text = terminal_text(getattr(result, f"to_{style}")(**options))
+        text = _write_form(result, style, options, is_file=output is not None)
     text = text.removesuffix("\n")
     if lines and style == "text":
         text = "\n".join([text, "", *map(printable, lines)])

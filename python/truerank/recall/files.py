@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Flags = npt.NDArray[np.bool_]
 
-FORMS = (*index_files.LISTS, ".fbin", ".run")  # in which lists are written
+FORMS = (".npy", *index_files.LISTS, ".fbin", ".run")  # in which lists are written
 # Their scores are distances below 0, which files of indexes have above 0.
 DISTANCES = ("l1", "l2", "sql2", "complex_l1", "poincare")
 
