@@ -178,40 +178,38 @@ class Graphs:
             For another number of rows, entities without a row, and files that are not there.
         """
         name = "embeddings"
-        if is_path(embeddings):
-            matrix = read_npy(name, embeddings, mapped=True)
-        else:
-            matrix = as_array(embeddings, name)
+        is_file = is_path(embeddings)
+        matrix = read_npy(name, embeddings, mapped=True) if is_file else as_array(embeddings, name)
         check_shape(name, matrix.shape, 2, "a matrix (rows, d)")
+        height, width = matrix.shape
         entities = self.left, self.right
         if isinstance(self.left[0], int):
-            height = 1 + max(map(max, entities))
-            if len(matrix) != height:
-                expected = f"{height:,} rows, one for each id"
-                raise InputValueError(name, expected=expected, got=f"{len(matrix):,}")
+            n_ids = 1 + max(map(max, entities))
+            if height != n_ids:
+                expected = f"{n_ids:,} rows, one for each id"
+                raise InputValueError(name, expected=expected, got=f"{height:,}")
             left, right = (matrix[list(ids)] for ids in entities)
             return left, right
-        if not is_path(embeddings):
-            expected = "the path of a .npy file, beside which kg1_ent_ids and kg2_ent_ids lie"
-            raise InputTypeError(name, expected=expected, got=type(embeddings).__name__)
-        folder = Path(os.fsdecode(embeddings)).parent
-        graphs = []
+        expected = "the path of a .npy file, beside which kg1_ent_ids and kg2_ent_ids lie"
+        folder = Path(path_name(name, embeddings, expected)).parent
+        rows = []
         for number, labels in enumerate(entities, 1):
             file = folder / f"kg{number}_ent_ids"
-            orders = {"entities": labels, "rows": len(matrix)}
+            orders = {"entities": labels, "rows": height}
             table, _ = _read(file, list(orders), orders, name, each_once=True)
             if len(table.rows) < len(labels):
                 expected = f"a row for each of {len(labels):,} entities"
                 raise InputValueError(name, expected=expected, got=len(table.rows), place=str(file))
-            graphs.append(matrix[table.rows[np.argsort(table.rows[:, 0]), 1]])
+            rows.append(table.rows[np.argsort(table.rows[:, 0]), 1])
+        left, right = (matrix[of_graph] for of_graph in rows)
         mapping = folder / "mapping_mat.npy"
         if mapping.exists():
             square = read_npy(name, mapping)
-            expected = f"a matrix of {matrix.shape[1]} rows and columns in {mapping}"
-            check_shape(name, square.shape, (matrix.shape[1],) * 2, expected)
+            expected = f"a matrix of {width} rows and columns in {mapping}"
+            check_shape(name, square.shape, (width, width), expected)
             warn_user(name, f"left rows are multiplied by {mapping}, as OpenEA's test does")
-            graphs[0] = graphs[0] @ square
-        return graphs[0], graphs[1]
+            left = left @ square
+        return left, right
 
 
 @public("truerank.alignment")

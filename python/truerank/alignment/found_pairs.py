@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays.row_keys import are_among, distinct, factorize, row_keys, without
 from ..errors import InputTypeError, InputValueError
 from ..inference.intervals import wilson
-from ..inputs.array_likes import as_array
+from ..inputs.array_likes import as_floats, as_scores
 from ..inputs.checks import check_shape
 from ..naming import public
 from ..records.columns import PAIRS
@@ -174,12 +174,10 @@ def read_found(task: Any, found: Any, scores: Any) -> tuple[IntArray, FloatArray
     pairs = read_tables({"found": ("found", found)}, PAIRS, orders).rows
     if scores is None:
         return pairs, None
-    numbers = as_array(scores, "scores")
-    if numbers.dtype.kind not in "fiu":
-        raise InputTypeError("scores", expected="numbers", got=str(numbers.dtype))
+    numbers = as_floats(as_scores(scores)).astype(np.float64)
     check_shape("scores", numbers.shape, (len(pairs),), "a score for each found pair")
-    n_nan = int(np.isnan(numbers).sum())
-    if n_nan:
-        got = f"{n_nan:,} of {len(numbers):,} that are NaN"
+    is_nan = np.isnan(numbers)
+    if is_nan.any():
+        got = f"{is_nan.sum():,} of {len(numbers):,} that are NaN"
         raise InputValueError("scores", expected="numbers", got=got)
-    return pairs, numbers.astype(np.float64)
+    return pairs, numbers
