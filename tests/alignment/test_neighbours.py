@@ -60,6 +60,12 @@ def test_hubs_have_names_and_the_most_frequent_comes_first() -> None:
     )
 
 
+def test_a_control_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match="every entity is most similar to itself"):
+        control = neighbours(np.eye(3), np.eye(3), k=1)
+    assert control.shares["left_to_right"]["one"] == 1
+
+
 @pytest.mark.parametrize(
     ("kind", "argument", "options"),
     [
@@ -75,5 +81,5 @@ def test_hubs_have_names_and_the_most_frequent_comes_first() -> None:
     ],
 )
 def test_what_is_refused(kind: Any, argument: str, options: dict[str, Any]) -> None:
-    vectors: dict[str, Any] = {"left": np.eye(3)[:, :2], "right": np.eye(2), "k": 1}
+    vectors: dict[str, Any] = {"left": np.eye(3)[:, :2], "right": -np.eye(2), "k": 1}
     refusal(kind, f"^({argument}|scores)", neighbours, **vectors | options)

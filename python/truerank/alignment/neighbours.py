@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from ..embeddings.scoring import topk_embeddings
-from ..embeddings.vectors import CSLS, VECTOR_SIMILARITIES
-from ..errors import InputTypeError, InputValueError, argument_names
+from ..embeddings.scoring import search_topk
+from ..embeddings.vectors import CSLS, VECTOR_SIMILARITIES, watching
+from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import choice, is_integer, positive_integer
-from ..inputs.rules import SimilarityOptions, with_options
+from ..inputs.rules import SimilarityOptions, read_rules, with_options
 from ..naming import public
 from ..records.vocabularies import Vocabulary
 from ..tables import AsTable, Column, Table
 from ..tables.as_table import Names
-from .local_scaling import csls_means
+from .local_scaling import with_means
+from .matching import read_vectors
 from .task import GRAPHS, SIDES
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def neighbours(
     dtype, layout, threads
         As in `rank_embeddings`.
     progress : callable or bool, optional
-        As in `topk_embeddings`, of each direction by itself.
+        As in `topk_embeddings`, of each direction, and of means, by itself.
 
     Returns
     -------
@@ -117,8 +117,13 @@ def neighbours(
     Raises
     ------
     TypeError, ValueError, OSError
-        As `topk_embeddings` does, for a k below 1, no entities, and another number of
+        As `infer` does, for a k below 1, no entities, and another number of
         labels.
+
+    Warns
+    -----
+    UserWarning
+        If every entity is most similar to itself, as `infer` does.
 
     Notes
     -----
@@ -141,43 +146,40 @@ def neighbours(
     >>> first.means["left_to_right"].round(3)
     array([0.914])
     """
-    choice("nan", options.get("nan", "raise"), ("raise",))
+    rules = read_rules(options, SimilarityOptions, neighbours)
+    choice("nan", rules.nan, ("raise",))
+    choice("similarity", similarity, VECTOR_SIMILARITIES)
     positive_integer("k", k)
-    if not isinstance(labels, (Mapping, type(None))):
+    vectors = read_vectors(left, right, similarity, csls, rules)
+    sizes = dict(zip(GRAPHS, vectors.shape, strict=True))
+    orders = sizes if labels is None else labels
+    if not isinstance(orders, Mapping):
         got = type(labels).__name__
         raise InputTypeError("labels", expected="labels by left and right", got=got)
-    choice("similarity", similarity, VECTOR_SIMILARITIES)
-    if is_integer(csls):
-        with argument_names(k="csls"):
-            csls = csls_means(left, right, int(csls), similarity=similarity, **options)
-    means: Any = csls  # Others than CSLS and None are refused.
-    search = partial(topk_embeddings, k=max(k, 2), similarity=similarity, **options)
-    with argument_names(queries="left", entities="right"):
-        tops = [search(left, right, csls=means)]
-    with argument_names(queries="right", entities="left"):
-        tops.append(search(right, left, csls=means and means.swapped()))
-    sizes = dict(zip(GRAPHS, (len(top.ids) for top in tops), strict=True))
+    names: dict[str, Any] = {}
     for graph, size in sizes.items():
         if not size:
             raise InputValueError(graph, expected="at least one entity", got="none")
+        vocabulary = Vocabulary.read(f"labels: {graph}", orders.get(graph))
+        if vocabulary.size != size:
+            expected = f"{size:,}, one for each entity"
+            raise InputValueError(vocabulary.of, expected=expected, got=vocabulary.size)
+        names[graph] = vocabulary.names or range(size)
+    if is_integer(csls):
+        with watching(rules.progress, vectors.nbytes) as watch:
+            vectors = with_means(vectors, int(csls), None, rules, watch)
     result = Neighbours({}, {}, {}, {}, {}, {})
-    for (side, (_, graph)), top in zip(SIDES.items(), tops, strict=True):
-        size = sizes[graph]
-        scores = top.scores[:, : min(k, *sizes.values())].astype(np.float64)
+    for (side, (_, graph)), one in zip(SIDES.items(), (vectors, vectors.turned()), strict=True):
+        with watching(rules.progress, one.nbytes) as watch:
+            top = search_topk(one, one.job(..., None, None, None, rules), max(k, 2), watch)
+        scores = top.scores[:, : min(k, *one.shape)].astype(np.float64)
         result.means[side] = scores.mean(axis=0)
         result.deviations[side] = scores.std(axis=0)
-        times = result.times[side] = np.bincount(top.ids[:, 0], minlength=size)
+        times = result.times[side] = np.bincount(top.ids[:, 0], minlength=one.shape[1])
         counts = np.bincount(np.minimum(times, 2), minlength=3)
-        result.shares[side] = dict(zip(TIMES, (counts / size).tolist(), strict=True))
+        result.shares[side] = dict(zip(TIMES, (counts / len(times)).tolist(), strict=True))
         # The second score says whether the first one is tied.
         result.tied[side] = int((top.scores[:, 0] == top.scores[:, 1]).sum())
-        names: Any = range(size)
-        if labels is not None:
-            vocabulary = Vocabulary.read(f"labels: {graph}", labels.get(graph))
-            if vocabulary.size != size:
-                expected = f"{size:,}, one for each entity"
-                raise InputValueError(f"labels: {graph}", expected=expected, got=vocabulary.size)
-            names = vocabulary.names or names
         order = np.argsort(-times, kind="stable")[: counts[2]].tolist()
-        result.hubs[side] = {names[i]: int(times[i]) for i in order}
+        result.hubs[side] = {names[graph][i]: int(times[i]) for i in order}
     return result
