@@ -156,6 +156,8 @@ def test_an_entity_of_a_pair_has_a_counterpart() -> None:
     options: dict[str, Any] = {"left": 4, "right": 2, "known": {"train": [(1, 1)]}}
     refusal(V, message, Task, [(0, 0)], exclusive=[0, 1, 2], **options)
     refusal(V, "^exclusive", Task, [(0, 0)], exclusive=[4], **options)
+    refusal(T, "^exclusive", Task, [(0, 0)], exclusive=np.arange(4) > 1, **options)
+    refusal(V, "^exclusive", Task, [(0, 0)], exclusive=np.array([0, 0, 1, 1]), **options)
     task = Task([(0, 0)], exclusive=[3, 2, 2], **options)
     assert task.exclusive is not None
     assert task.exclusive.tolist() == [2, 3]
