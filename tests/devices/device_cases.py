@@ -368,9 +368,11 @@ def test_scores_of_a_stream_beside(width: int, way: str) -> None:
     targets = RNG.integers(0, width, 25)
     expected = tr.rank(array, targets)
     with module.stream(Stream()):
-        assert tr.rank(pending_scores(array), targets) == expected
+        ranks = [tr.rank(pending_scores(array), targets)]
         store = tr.open_scores(pending_scores(array))
-    assert tr.rank(store, targets) == expected
+    ranks.append(tr.rank(store, targets))
+    assert ranks == [expected, expected]
+    assert {each.protocol.device for each in ranks} == {f"standin:0, {way}"}
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -384,6 +386,7 @@ def test_shards_on_devices(axis: int, way: str) -> None:
     assert store.device
     for some in (store, mixed):
         assert tr.rank(some, targets, filter=lists) == tr.rank(array, targets, filter=lists)
+    assert way in str(tr.rank(store, targets).protocol.device)
     assert repr(tr.open_scores(pending_scores(array))) == "DeviceStore(20 x 46 float64)"
     array[18, 35] = array[18, 40] = np.nan
     store = tr.open_scores([pending_scores(x) for x in np.split(array, 2, axis=axis)], axis=axis)

@@ -428,6 +428,8 @@ def count_plainly(given: SimpleNamespace) -> None:
         return columns[(columns >= 0) & (columns < given.width)]
 
     scores = given.scores
+    strides = given.row_stride * scores.itemsize, given.column_stride * scores.itemsize
+    assert strides == scores.strides
     rows = np.arange(given.tasks) if given.rows is None else given.rows
     assert (np.diff(rows if given.order is None else rows[given.order]) >= 0).all()
     targets = given.targets - given.first_column

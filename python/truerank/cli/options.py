@@ -460,7 +460,7 @@ OPTIONS: dict[str, tuple[Any, str]] = {
         "Default: those that differ, for groups one; all: each except random. In retrieval "
         "expected, optimistic, pessimistic.",
     ),
-    "--audit": (None, "Count NaN and saturated scores, and list suspect facts."),
+    "--audit": (None, "Count NaN and infinite scores, and list suspect facts."),
     "--save": (
         OUTPUT,
         "Save the ranks in an .npz file, from which `evaluate` computes any metric.",

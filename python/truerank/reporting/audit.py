@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from .reports import Report
 
-_OF_SCORES = ("worse than chance", "ties", "constant", "nan", "inf", "saturated")
-_OF_AUDITS = ("nan", "inf", "rescored", "queries", "saturated")
+_OF_SCORES = ("worse than chance", "ties", "nan", "inf")
+_OF_AUDITS = ("nan", "inf", "rescored", "queries")
 _OF_QUERIES = ("missing answers", "joined queries")
 # Queries are checked by these.
 _OF_JOINED = ("missing rows", "missing lists", "data sets")
@@ -39,9 +39,6 @@ TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 TEST_CANDIDATES = "test"
 # A mean rank so many standard errors above that of chance has a probability of 1.6e-8 at most.
 STANDARD_ERRORS = 6.0
-# A task is saturated if more than this share of its candidates, and more than two, have the best
-# score.
-SATURATED = 0.01
 SHORT_METRICS = ("mrr", "hits@10", "amri")  # A repr shows these.
 # In these words the line above a table says what becomes of right answers that their lists miss.
 MISSES = {"zero": "count as 0", "bounds": "have bounds", "expected": "count by their mean"}
@@ -58,12 +55,10 @@ MESSAGES = {
     "and the pessimistic one",
     "worse than chance": "ranks are worse than random ones {}",
     "ties": "ties move {}; say which is reported",
-    "constant": "all candidates have one score in {}",
     "nan": "{} have the score NaN",
     "inf": "{} have infinite scores",
     "rescored": "{} have a score in their block that differs from the given one",
     "queries": "{} have rows that differ from the first row of their query",
-    "saturated": f"more than {percent(SATURATED)} of the candidates have the best score in {{}}",
     "few candidates": f"{{}} have at most {CUTOFF} candidates: hits@{CUTOFF} cannot miss",
     "sampled": "the candidates are a sample: among all, ranks are worse; compare only numbers of "
     "the same sample",
@@ -272,14 +267,14 @@ class Finding:
     ----------
     name : str
         The check; tasks have their own, as "leaks". For a report: "misses", "worse than chance",
-        "ties", "constant", "nan", "inf", "rescored", "queries", "saturated", "few candidates",
-        "unfiltered", "sampled", "test candidates", "missing rows" of a part or of joined ones, and
-        "missing sides" of these, "data sets" that are alike, "one array" of two sides; for queries
-        "missing answers", "joined queries" of one name, and "self" of those that are candidates of
-        themselves; for lists "missing lists", "unused lists", "pooled lists" of several values of a
-        column, "known in lists", "names" of right answers that differ only in writing, and
-        "spellings"; for lists of an index "missing ids", "no candidates", "tied lists", "without
-        candidates", "taken on trust" and "ids from 1".
+        "ties", "nan", "inf", "rescored", "queries", "few candidates", "unfiltered", "sampled",
+        "test candidates", "missing rows" of a part or of joined ones, and "missing sides" of these,
+        "data sets" that are alike, "one array" of two sides; for queries "missing answers", "joined
+        queries" of one name, and "self" of those that are candidates of themselves; for lists
+        "missing lists", "unused lists", "pooled lists" of several values of a column, "known in
+        lists", "names" of right answers that differ only in writing, and "spellings"; for lists of
+        an index "missing ids", "no candidates", "tied lists", "without candidates", "taken on
+        trust" and "ids from 1".
     count : int
         How many tasks, candidates, rows or lists it concerns.
     message : str
@@ -287,8 +282,7 @@ class Finding:
 
     Notes
     -----
-    Of misses, of constant and saturated scores and of few candidates, the tasks are counted that
-    have a weight above 0.
+    Of misses and of few candidates, the tasks are counted that have a weight above 0.
     """
 
     name: str
@@ -423,15 +417,6 @@ def _misses(report: Report) -> Measure:
     return NOTHING if listed is None else _measure_share(report, ~listed)
 
 
-def _constant(report: Report) -> Measure:
-    """Count the tasks all of whose candidates have one score."""
-    ranks = report.ranks
-    is_constant = (ranks.tied == ranks.candidates) & (ranks.candidates > 1)
-    if ranks.listed is not None:
-        is_constant &= ranks.listed
-    return _measure_share(report, is_constant)
-
-
 def _special_scores(name: str, report: Report) -> Measure:
     """Count the candidates with scores that are nan or inf."""
     counts = getattr(report.ranks.audit, name)
@@ -444,13 +429,6 @@ def _unlike_scores(name: str, noun: str, report: Report) -> Measure:
     """Count the tasks whose scores are others elsewhere."""
     number = int(np.count_nonzero(getattr(report.ranks.audit, name)))
     return number, number, f"{number:,} {noun}"
-
-
-def _saturated(report: Report) -> Measure:
-    """Count the tasks of which many candidates have the best score."""
-    audit: Any = report.ranks.audit
-    best = audit.at_best  # Two candidates with the best score are only a tie.
-    return _measure_share(report, (best > 2) & (best > SATURATED * report.ranks.candidates))
 
 
 def _unfiltered(report: Report) -> Measure:
@@ -754,12 +732,10 @@ CHECKS: dict[str, Callable[[Report], Measure]] = {
     "misses": _misses,
     "worse than chance": _worse_than_chance,
     "ties": _ties,
-    "constant": _constant,
     "nan": partial(_special_scores, "nan"),
     "inf": partial(_special_scores, "inf"),
     "rescored": partial(_unlike_scores, "differing", "true candidates"),
     "queries": partial(_unlike_scores, "mismatched", "tasks"),
-    "saturated": _saturated,
     "few candidates": lambda report: _measure_share(report, report.ranks.candidates <= CUTOFF),
     "unfiltered": _unfiltered,
     "sampled": lambda report: (report.protocol.sampled, len(report.ranks), ""),

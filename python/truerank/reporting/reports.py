@@ -418,17 +418,15 @@ class Report(Mapping[str, float], AsTable):
         """List what makes the numbers suspect; an empty list says that nothing was found.
 
         The checks of ranks find misses of lists, ranks that are worse than random ones, as if the
-        order were forgotten, ties that move a metric, constant rows, NaN and inf, saturated scores,
-        rows of a query that differ, tasks with hardly any candidates, no filter, sampled
-        candidates, and candidates that only the test has. NaN, infinite and saturated scores and
-        rows that differ are known only of ranks that were counted with `audit=True`. The audit also
-        prints how the ranks were counted.
+        order were forgotten, ties that move a metric, NaN and inf, rows of a query that differ,
+        tasks with hardly any candidates, no filter, sampled candidates, and candidates that only
+        the test has. NaN, infinite scores and rows that differ are known only of ranks that were
+        counted with `audit=True`. The audit also prints how the ranks were counted.
 
-        A report of retrieval checks ties, constant, NaN, infinite and saturated scores, and sampled
-        candidates; queries that lack right answers which were ranked with them; and queries of one
-        name in several tasks that were joined. In lists by name it finds queries without a list,
-        lists of queries without right answers, and "known in lists": entries that are known, and so
-        left out.
+        A report of retrieval checks ties, NaN and infinite scores, and sampled candidates; queries
+        that lack right answers which were ranked with them; and queries of one name in several
+        tasks that were joined. In lists by name it finds queries without a list, lists of queries
+        without right answers, and "known in lists": entries that are known, and so left out.
 
         Parameters
         ----------
@@ -443,10 +441,10 @@ class Report(Mapping[str, float], AsTable):
         Examples
         --------
         >>> from truerank import Ranks, report
-        >>> for finding in report(Ranks([0], [10], 10)).audit("ties", "constant"):
+        >>> for finding in report(Ranks([0], [10], 10)).audit("ties", "few candidates"):
         ...     print(finding)
         ties: ties move hits@1 by up to 1 from 0: optimistic 1, realistic 0, pessimistic 0, expected 0.1; say which is reported
-        constant: all candidates have one score in 1 of 1 task (100 %)
+        few candidates: 1 of 1 task (100 %) have at most 10 candidates: hits@10 cannot miss
         """  # noqa: E501
         return reporting.audit.audit_report(self, unique_keys(names, "names"))
 
