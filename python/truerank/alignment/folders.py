@@ -28,7 +28,7 @@ from .task import GRAPHS, Task
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
 
 # The file or folder that tells each layout from the others, and what the layout is called.
 LAYOUTS = {

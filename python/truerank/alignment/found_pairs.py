@@ -23,7 +23,7 @@ from ..tables.as_table import Names
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
 
     Mask = npt.NDArray[np.bool_]
 

@@ -18,11 +18,11 @@ from ..naming import public
 from ..records.vocabularies import Vocabulary
 from ..tables import AsTable, Column, Table
 from ..tables.as_table import Names
-from .local_scaling import csls_means
+from .matching import csls_means
 from .task import SIDES
 
 if TYPE_CHECKING:
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
     from ..inputs.rules import VectorSimilarity
 
 TIMES = ("none", "one", "more")

@@ -42,7 +42,7 @@ from .partial_counts import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from .partial_counts import Flags
 
 PAD = -1

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from ..counting.driver import Counts
     from ..counting.job import Job
     from ..inputs.progress_listeners import Progress, Watch

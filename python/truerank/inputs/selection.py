@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
 
 # A mask is read in blocks of rows of about so many cells, so that no copy of it is made.
 _MASK_CELLS = 1 << 22

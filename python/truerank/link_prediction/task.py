@@ -33,7 +33,7 @@ from .sides import (
 )
 
 if TYPE_CHECKING:
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from ..inputs.rules import IoMode, Similarity
     from ..records.splits import SplitTables
     from ..records.vocabularies import Names

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from .protocol import Protocol
 
     RepeatRule: TypeAlias = Literal["refuse", "drop", "keep"]

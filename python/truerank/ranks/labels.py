@@ -18,7 +18,7 @@ from ..naming import printable, public
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
 
     Codes: TypeAlias = Sequence[int] | npt.NDArray[Any]
     Names: TypeAlias = Sequence[str] | npt.NDArray[np.str_]

@@ -34,7 +34,7 @@ from .truth import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from ..counting.job import Job
     from ..inputs.rules import Similarity
     from ..ranks.container import Ranks

@@ -21,7 +21,7 @@ from ..stores import PATHS, index_files
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from ..counting.job import Job
     from ..embeddings.vectors import Embeddings
     from ..records.vocabularies import Vocabulary

@@ -25,7 +25,7 @@ from ..inputs.array_likes import as_array, check_shape, device_name, index_array
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
 
     Name = Any  # It is a str or an int.
     Names = tuple[Any, ...]  # They are all str, or all int.

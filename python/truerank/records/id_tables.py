@@ -55,7 +55,7 @@ from .columns import (
 from .vocabularies import MAX_IDS, Vocabulary, align
 
 if TYPE_CHECKING:
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from ..inputs.progress_listeners import Listener
     from .columns import ColumnsOption
 

@@ -35,7 +35,7 @@ from .text import column_numbers, is_csv, is_path, text_lines
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from ..inputs.progress_listeners import Listener, Progress
     from ..inputs.rules import Rules
     from .columns import Form, Name, Names

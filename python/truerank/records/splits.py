@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .. import _core
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
 
     Mask = npt.NDArray[np.bool_]
 

@@ -27,7 +27,7 @@ from .columns import Column, at_position, read_column
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from .columns import Where
 
     # Labels are in the order of their positions.

@@ -23,7 +23,7 @@ from ..ranks.labels import LABEL_WORDS
 from ..tables import AsTable
 
 if TYPE_CHECKING:
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
     from ..inference import Interval, Intervals
     from ..inputs.rules import AnswerOrder
     from ..metrics.answers import Answers

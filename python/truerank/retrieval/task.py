@@ -50,7 +50,7 @@ from ..tasks.task import Task as SidedTask
 from .sets import ANY_INTEGERS, count_repeats, find_right_answers, number_names, read_answers
 
 if TYPE_CHECKING:
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
     from ..inputs.rules import IoMode, Rules, Similarity
     from ..ranks.container import Ranks
     from ..records.columns import Names as ListedNames

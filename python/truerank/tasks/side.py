@@ -30,7 +30,7 @@ from ..stores.on_device import copy_to_device
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
     from ..embeddings.vectors import Embeddings
     from ..inputs.rules import Rules
     from ..ranks.container import Origins, Ranks

@@ -39,7 +39,7 @@ from .side import (
 )
 
 if TYPE_CHECKING:
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from ..counting.lists import CandidateLists
     from ..embeddings.vectors import Embeddings
     from ..inputs.rules import Rules
