@@ -15,8 +15,8 @@ from ..arrays.row_keys import are_among, digest_rows, distinct, without
 from ..counting.driver import Counts, TileCount, open_in_turn
 from ..embeddings.vectors import CSLS, VECTOR_SIMILARITIES, Embeddings, listener_of, watching
 from ..errors import InputTypeError, InputValueError, warn_user
-from ..inputs.array_likes import read_only
-from ..inputs.checks import Axis, choice, is_integer
+from ..inputs.array_likes import Axis, read_only
+from ..inputs.checks import choice, is_integer
 from ..inputs.progress_listeners import watch_part
 from ..inputs.rules import (
     BatchOptions,

@@ -19,8 +19,9 @@ from ..inputs.array_likes import (
     native_indices,
     refuse_rounded,
     signed_ids,
+    without_index,
 )
-from ..inputs.checks import forbidden_nan, integer, without_index
+from ..inputs.checks import forbidden_nan, integer
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import PLAIN, ListOptions, RuleOptions, Rules, read_rules, with_options
 from ..inputs.selection import lengths_to_indptr, pair_indptr

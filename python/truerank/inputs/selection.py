@@ -19,13 +19,15 @@ from ..errors import InputTypeError, InputValueError
 from .array_likes import (
     array_shape,
     as_array,
+    by_position,
     check_range,
     check_shape,
     index_array,
     native_indices,
     refuse_mask,
+    without_index,
 )
-from .checks import by_position, is_sparse, without_index
+from .checks import is_sparse
 
 if TYPE_CHECKING:
     from typing import Self

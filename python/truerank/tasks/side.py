@@ -18,7 +18,8 @@ from ..counting.driver import count_scores
 from ..counting.job import Job
 from ..counting.ranking import rank_job
 from ..errors import InputValueError, argument_names, warn_user
-from ..inputs.checks import choice, integer, several
+from ..inputs.array_likes import several
+from ..inputs.checks import choice, integer
 from ..inputs.rules import PLAIN, BatchOptions, read_rules
 from ..inputs.selection import find_entries, is_in, join_ranges, lengths_to_indptr
 from ..naming import import_extra, public
