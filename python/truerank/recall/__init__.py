@@ -303,7 +303,8 @@ def rank_hits(
     }
     fields = {"similarity": embeddings.measure, "lists": HITS, "depth": k}
     ranks = job.ranks(counts, embeddings.dtype, embeddings.files, **fields)
-    without_answers = np.zeros(len(rows), np.int64)
-    without_answers[:1] = np.count_nonzero(n_right == 0)
-    ranks = ranks._with({"without_answers": without_answers})
+    # The first rank stands for all queries that have no right answers.
+    n_queries_without = np.zeros(len(rows), np.int64)
+    n_queries_without[:1] = np.count_nonzero(n_right == 0)
+    ranks = ranks._with({"without_answers": n_queries_without})
     return ranks.with_labels(queries=rows, targets=places)

@@ -322,7 +322,9 @@ class Vocabulary:
         if may_have_ids and self._may_be_ids(column.listed):
             remedies.append(Option("ids", True, "says that text has ids"))
         got = f"{entry!r} {where(row)}"
-        got += describe_joined(entry, lambda x: (self.find_labels(x, column.is_text) >= 0).all())
+        got += describe_joined(
+            entry, lambda x: (self.find_labels(x, column.is_text) >= 0).all()
+        )
         raise InputValueError(argument, expected=expected, got=got, remedies=remedies)
 
     def _may_be_ids(self, fields: Sequence[str]) -> bool:
@@ -478,7 +480,7 @@ def align(
 
 
 def describe_joined(label: Any, are_known: Callable[[list[str]], bool | np.bool_]) -> str:
-    """Say so of a label of which all parts at ; or , are known; "": it is no such one.
+    """Say of how many known labels, joined by ; or ,, a label is made; "": it is no such one.
 
     >>> describe_joined("a,b", {"a", "b"}.issuperset)
     ' (2 that are known, joined: a row has one)'
