@@ -27,7 +27,7 @@ from .task import GRAPHS, Task
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
 
 # The files of pairs of ids, and those of pairs of names.
 IDS = {"train": "sup_ent_ids", "test": "ref_ent_ids"}

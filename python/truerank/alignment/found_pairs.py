@@ -21,7 +21,7 @@ from ..tables import AsTable, Column, Table
 from ..tables.as_table import Names
 
 if TYPE_CHECKING:
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
 
 # OpenEA's older code writes positions in test_links into this file, and its newer code ids.
 AMBIGUOUS_FILE = "alignment_results_12"

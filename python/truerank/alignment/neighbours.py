@@ -17,12 +17,11 @@ from ..naming import public
 from ..records.vocabularies import Vocabulary
 from ..tables import AsTable, Column, Table
 from ..tables.as_table import Names
-from .local_scaling import with_means
-from .matching import read_vectors
+from .matching import read_vectors, with_means
 from .task import GRAPHS, SIDES
 
 if TYPE_CHECKING:
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
     from ..inputs.rules import VectorSimilarity
 
 TIMES = ("none", "one", "more")

@@ -19,8 +19,9 @@ from ..inputs.array_likes import (
     native_indices,
     refuse_rounded,
     signed_ids,
+    without_index,
 )
-from ..inputs.checks import forbidden_nan, integer, without_index
+from ..inputs.checks import forbidden_nan, integer
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import PLAIN, ListOptions, RuleOptions, Rules, read_rules, with_options
 from ..inputs.selection import lengths_to_indptr, pair_indptr
@@ -42,7 +43,7 @@ from .partial_counts import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from .partial_counts import Flags
 
 PAD = -1
@@ -388,8 +389,7 @@ def rank_checked_lists(
     arrays = final_counts(counts, true_scores, rules) | {"listed": are_listed, "lengths": lengths}
     if total_bytes:
         report_progress(total_bytes)
-    in_given_order = np.argsort(tasks_by_list)
-    arrays = {name: array[in_given_order] for name, array in arrays.items()}
+    arrays = {name: array[np.argsort(tasks_by_list)] for name, array in arrays.items()}
     depth = int(ids_in_list.max(initial=0)) or None
     return job.ranks(arrays, dtype, files, lists=source, depth=depth)
 

@@ -35,7 +35,7 @@ from .pairing import (
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from ..arrays.types import FloatArray
+    from ..arrays import FloatArray
     from ..metrics.contributions import Contributions
     from ..metrics.keys import Grammar
     from ..metrics.values import Rankings
@@ -520,7 +520,7 @@ def compare_pair(
         most = runs_a[0].best_value(key) * sums_a.heaviest
         comparison = _compare_sums(metric, sums_a, sums_b, most, shared_fields)
         notes_on_key = note_on_depth(models, names, key)
-        notes_on_key += intervals.note_on_sides(runs_a[0].ranks, unit, key) + comparison.notes
+        notes_on_key += intervals.note_without_units(runs_a[0].ranks, unit, key) + comparison.notes
         comparisons.append(replace(comparison, notes=notes + notes_on_pairing + notes_on_key))
     return comparisons
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
     from ..metrics.contributions import Contributions
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
@@ -257,7 +257,7 @@ def interval(
     else:
         result = _bootstrap(runs[0], key, metric, unit, level, seed)
     if not math.isnan(result.low):
-        return replace(result, notes=note_on_sides(runs[0].ranks, unit, key) + result.notes)
+        return replace(result, notes=note_without_units(runs[0].ranks, unit, key) + result.notes)
     notes: tuple[str, ...] = ()
     if math.isfinite(result.value):
         units = format_count(result.units, result.unit)
@@ -563,7 +563,7 @@ def note_numbers(note: str) -> list[int]:
     return [int(word) for word in words if word.isdecimal()]
 
 
-def note_on_sides(ranks: Ranks, unit: LabelsLike | None, key: Key) -> tuple[str, ...]:
+def note_without_units(ranks: Ranks, unit: LabelsLike | None, key: Key) -> tuple[str, ...]:
     """Say that heads and tails are no units of their own, where no label joins those of a fact."""
     is_default = isinstance(unit, str) and unit == UNIT
     if key.side == ALL_SIDES and is_default and ranks.unit is None and ranks.side is not None:

@@ -20,11 +20,12 @@ from ..naming import public
 from ..reporting import Finding
 from ..reporting.reports import report_task
 from ..tasks.side import are_candidates
-from .files import count_ids, read_lists
+from .files import check_form, count_ids, join_lists, read_lists, save_lists, search_facts
 from .truth import (
     are_in_lists,
     count_candidates,
     find_last,
+    find_nearest,
     read_truth,
     refuse_truth_that_lacks,
     score_pairs,
@@ -34,11 +35,26 @@ from .truth import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from ..counting.job import Job
     from ..inputs.rules import Similarity
     from ..ranks.container import Ranks
     from ..reporting import Report
+
+__all__ = [
+    "FINDINGS",
+    "check_first_entities",
+    "check_form",
+    "evaluate_topk",
+    "find_nearest",
+    "join_lists",
+    "open_search",
+    "read_lists",
+    "read_truth",
+    "report_lists",
+    "save_lists",
+    "search_facts",
+]
 
 # What a report of an index finds in its lists.
 FINDINGS = {
@@ -287,7 +303,8 @@ def rank_hits(
     }
     fields = {"similarity": embeddings.measure, "lists": HITS, "depth": k}
     ranks = job.ranks(counts, embeddings.dtype, embeddings.files, **fields)
-    without_answers = np.zeros(len(rows), np.int64)
-    without_answers[:1] = np.count_nonzero(n_right == 0)
-    ranks = ranks._with({"without_answers": without_answers})
+    # The first rank stands for all queries that have no right answers.
+    n_queries_without = np.zeros(len(rows), np.int64)
+    n_queries_without[:1] = np.count_nonzero(n_right == 0)
+    ranks = ranks._with({"without_answers": n_queries_without})
     return ranks.with_labels(queries=rows, targets=places)

@@ -22,7 +22,8 @@ from ..arrays.row_keys import (
     look_up,
 )
 from ..errors import InputTypeError, InputValueError, Option, warn_user
-from ..inputs.checks import choice, class_if_imported, flag, is_frame
+from ..inputs.array_likes import class_if_imported, is_frame
+from ..inputs.checks import choice, flag
 from ..inputs.rules import LISTED
 from ..naming import format_count, printable
 from .columns import Column, Door, check_columns
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .. import _core
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
 
     Mask = npt.NDArray[np.bool_]
 
@@ -179,7 +180,7 @@ def read_tables(
     if header is None:
         _refuse_undeclared_headers(tables, door, given)
     roles = list(tables[0].columns)
-    findings = count_left_out(tables)
+    findings = list_left_out(tables)
     titles: dict[str, list[str]] = {}  # of the files whose headers read alike
     for table in tables:
         if table.form.description:
@@ -349,8 +350,8 @@ def _is_first_known(
     return False
 
 
-def count_left_out(tables: Iterable[IdTable]) -> list[FindingParts]:
-    """Say what was left out of the tables of splits."""
+def list_left_out(tables: Iterable[IdTable]) -> list[FindingParts]:
+    """Say of each table of a split what was left out of it, if anything was."""
     left_out = {table.title: ", ".join(table.form.left_out) for table in tables}
     return [(f"left out of {title}", 1, words) for title, words in left_out.items() if words]
 

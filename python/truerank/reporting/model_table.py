@@ -26,7 +26,8 @@ from ..inference.pairing import (
     read_models,
     refuse_parts,
 )
-from ..inputs.checks import choice, confidence, distinct_names, flag, instance, several
+from ..inputs.array_likes import several
+from ..inputs.checks import choice, confidence, distinct_names, flag, instance
 from ..metrics.contributions import COUNT, UNIT
 from ..metrics.keys import MACRO
 from ..naming import format_count, public
