@@ -28,6 +28,7 @@ from harness.synthetic import FULL, QUICK, Pool, Sizes
 from harness.timing import CLOCKS, hold_to_one_thread
 from truerank import _core
 
+collect_ignore = ["studies/test_size.py"]  # It is no test, but a study of the size of one.
 RESULTS = pytest.StashKey[Results]()
 
 

@@ -2,7 +2,8 @@
 
 `rank` counts, `report` turns counts into metrics, and `evaluate` does both. The counts are `Ranks`:
 they can be sliced, joined and saved, and they answer every later question without the scores.
-`compare` tests two models against each other, and `table` shows several side by side. `chance`
+`compare` tests two models against each other, `table` shows several side by side, and `overlap`
+counts what each of them solves. `chance`
 gives the chance level by which metrics are adjusted, and `adjust` adjusts published numbers.
 
 Scores may be in files (`open_scores`), or come in blocks of candidates (`RankCounter`), as sampled
@@ -48,16 +49,17 @@ if _typing.TYPE_CHECKING:
     from .ranks import Ranks as Ranks
     from .ranks.joining import concatenate as concatenate
     from .ranks.storage import load as load
+    from .recall import evaluate_topk as evaluate_topk
     from .records.lists import read_qrels as read_qrels
     from .records.lists import read_run as read_run
     from .records.lists import write_run as write_run
     from .reporting import Report as Report
+    from .reporting import overlap as overlap
     from .reporting import report as report
     from .reporting import table as table
     from .stores import open_scores as open_scores
     from .tables import Table as Table
     from .tasks import evaluate as evaluate
-    from .tasks.topk_evaluation import evaluate_topk as evaluate_topk
 else:  # or a type checker would accept any name
     from .naming import names_when_used as _names_when_used
 
@@ -75,11 +77,11 @@ else:  # or a type checker would accept any name
         ".ranks": ("Protocol", "Ranks"),
         ".ranks.joining": ("concatenate",),
         ".ranks.storage": ("load",),
-        ".reporting": ("Report", "report", "table"),
+        ".reporting": ("Report", "overlap", "report", "table"),
         ".stores": ("open_scores",),
         ".tables": ("Table",),
         ".tasks": ("evaluate",),
-        ".tasks.topk_evaluation": ("evaluate_topk",),
+        ".recall": ("evaluate_topk",),
         ".records.lists": ("read_qrels", "read_run", "write_run"),
     }
     _MODULES = (

@@ -1,4 +1,4 @@
-"""Errors of bad input, and warnings: what is wrong, expected, and came, and what leads out.
+"""Errors of bad input, and warnings: what is wrong, expected, and came, and the option for it.
 
 They are data: the text is composed when it is shown, and no message is edited. A check names the
 argument as its own function does; who calls it otherwise says so once, by `argument_names`.
@@ -21,14 +21,18 @@ _LONGEST_TEXT = 2000
 
 @dataclass(frozen=True)
 class Option:
-    """An option and its value, which whoever shows it writes: a way out, or what was given.
+    """An option that a message is about, or what was given, which whoever shows it writes.
 
-    `effect` says what it does. In Python the option stands in the place of {} in `call`: the
-    function that has it, where this is another than was called. A value that only the user has is
-    `...`: `call` then writes a form of it, and a terminal the option's own.
+    `effect` says what the option decides. A value is named only beside all others that the input
+    can mean, each with its meaning, and only if it removes, merges or reinterprets nothing: else
+    the name stands alone. In Python the option stands in the place of {} in `call`: the function
+    that has it, where this is another than was called. A value that only the user has is `...`:
+    `call` then writes a form of it, and a terminal the option's own.
 
     Examples
     --------
+    >>> print(Option("duplicates", effect="says what a repeat is"))
+    duplicates=
     >>> print(Option("columns", {"left": 0, "right": 2}))
     columns={'left': 0, 'right': 2}
     >>> print(Option("member", "tails", "is the one", call="open_scores(path, {})"))
@@ -43,7 +47,8 @@ class Option:
     call: str = "{}"
 
     def __str__(self) -> str:
-        return self.call.replace("{}", f"{self.name}={self.value!r}")
+        value = "" if self.value is None else repr(self.value)
+        return self.call.replace("{}", f"{self.name}={value}")
 
 
 class InputError(Exception):
@@ -66,7 +71,8 @@ class InputError(Exception):
     place : str or int, optional
         The file, line or other part of the argument that is wrong, or the position of an element.
     remedies : sequence of Option, optional
-        Options that help. Each follows the sentence, with what it does.
+        Options that are about it. Each follows the sentence, with what it decides. The page "What
+        came, and which option says what it is" has what their values mean.
 
     Attributes
     ----------
@@ -127,7 +133,7 @@ class UnknownKeyError(InputError, KeyError):
 
 
 class InputWarning(UserWarning):
-    """What contradicts itself or is not used, with the argument that it is about, and ways out."""
+    """What contradicts itself or is not used, with the argument that it is about, and options."""
 
     def __init__(self, argument: str, problem: str, remedies: Sequence[Option] = ()) -> None:
         super().__init__(argument, problem, tuple(remedies))
@@ -152,9 +158,9 @@ def message_text(
 
     Examples
     --------
-    >>> way = Option("duplicates", "first", "counts each once")
-    >>> message_text(InputWarning("lists", "'d3' is there twice", [way]))
-    "lists: 'd3' is there twice; duplicates='first' counts each once"
+    >>> way = Option("duplicates", effect="says what a repeat is")
+    >>> message_text(InputWarning("lists", "'d3' is twice in 41 of 80 lists", [way]))
+    "lists: 'd3' is twice in 41 of 80 lists; duplicates= says what a repeat is"
     """
     argument, *places = message.argument.split(": ")
     problem = message.problem
@@ -225,10 +231,10 @@ def warn_user(argument: str, problem: str, remedies: Sequence[Option] = ()) -> N
     >>> print(caught[0].message)
     test: the file begins with a header
     """
-    package = __name__.partition(".")[0]
+    within = __name__.partition(".")[0], "contextlib"  # which stands between, for a decorator
     level = 2
     frame = sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in within:
         level += 1
         frame = frame.f_back
     warnings.warn(InputWarning(argument, problem, remedies), stacklevel=level)

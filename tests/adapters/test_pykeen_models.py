@@ -269,11 +269,22 @@ def test_the_own_scores_of_a_changed_model_are_ranked(change: Any) -> None:
     model = trained.__wrapped__("distmult")
     testing = data_set("nations").testing
     sides = ["tail"]
-    before = evaluate_model(model, testing, sides=sides, fused=True)
+    before = evaluate_model(model, testing, sides=sides, filter="none", fused=True)
     reason = change(model)
-    after = evaluate_model(model, testing, sides=sides)
+    after = evaluate_model(model, testing, sides=sides, filter="none")
     np.testing.assert_array_equal(after.ranks.pessimistic, 15 - before.ranks.optimistic)
     refusal(ValueError, reason, evaluate_model, model, testing, sides=sides, fused=True)
+
+
+def test_without_known_triples_those_that_are_ranked_filter() -> None:
+    """As in a Task: only `filter` says that nothing is left out."""
+    model, testing = trained("distmult"), data_set("nations").testing
+    alone = evaluate_model(model, testing)
+    assert alone.protocol.filter == ("test",)
+    assert alone.ranks == evaluate_model(model, testing, known={}).ranks
+    raw = evaluate_model(model, testing, filter="none")
+    assert raw.protocol.filter == ()
+    assert raw["mr"] > alone["mr"]
 
 
 def test_dropout_and_normalisers_are_part_of_the_vectors() -> None:

@@ -90,10 +90,14 @@ def test_the_definition(drawn: Alignment) -> None:
 
 def test_warnings_name_what_they_found() -> None:
     options: dict[str, Any] = {"left": LEFT, "right": RIGHT, "known": {"train": TRAIN}}
-    with pytest.warns(UserWarning, match=r"^test: 1 \(a x\) pairs repeat an earlier") as caught:
+    with pytest.warns(
+        UserWarning, match=r"^test: 1 \(a x\) of 4 pairs repeat an earlier"
+    ) as caught:
         Task(TWICE, **options)
     assert caught[0].filename == __file__
-    with pytest.warns(UserWarning, match=r"^test: 1 \(c w\) pairs are in a known split, too; they"):
+    with pytest.warns(
+        UserWarning, match=r"^test: 1 \(c w\) of 4 pairs are in a known split, too; they"
+    ):
         task = Task(LEAKED, **options)
     assert "leaks: in train 1 (c w), kept" in map(str, task.audit)
 

@@ -267,11 +267,11 @@ REFUSED: list[tuple[str, list[Any]]] = [
 
 @pytest.mark.parametrize(("words", "scores"), REFUSED)
 def test_lists_whose_order_may_be_another_are_refused(words: str, scores: list[Any]) -> None:
-    """Both orders say which it is; what is named is taken."""
+    """The option is named, and what it says is taken."""
     ids = [list(range(len(each))) for each in scores]
     options: dict[str, Any] = {"candidates": 20, "dtype": "bfloat16" if scores[0] is BITS else None}
     arguments = ids, scores, [0] * len(ids)
-    words = f"^scores: .*{words}.*order='ascending' .*order='descending'"
+    words = f"^scores: .*{words}.*; order= says whether higher or lower scores are better$"
     refusal(ValueError, words, tr.rank_lists, *arguments, **options)
     scores_of_first = np.asarray(scores[0], float)
     for order, sign in (("ascending", 1), ("descending", -1)):

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,8 +79,9 @@ def lists_of_two(form: str, n_rising: int, n_lists: int) -> Any:
         return tr.TopK(np.tile([0, 1], (n_lists, 1)), scores)
     if form == "mapping":
         return {i: dict(zip("ab", row, strict=True)) for i, row in enumerate(scores.tolist())}
+    pandas = pytest.importorskip("pandas", reason="a frame of pandas")
     columns = {"query": np.repeat(np.arange(n_lists), 2), "document": list("ab") * n_lists}
-    return pd.DataFrame({**columns, "score": scores.ravel()})
+    return pandas.DataFrame({**columns, "score": scores.ravel()})
 
 
 @pytest.mark.parametrize("form", ["frame", "csv", "run", "topk", "mapping"])

@@ -25,7 +25,7 @@ from truerank.errors import InputError, UnknownKeyError
 # methods are asked.
 RESULTS = """CSLS Comparison Interval Intervals Triples Adjusted Metric Step
 InputError InputTypeError InputValueError InputWarning UnknownKeyError Progress TopK Preset
-Comparisons CompatReport CompatTable"""
+Comparisons CompatReport CompatTable Graphs Neighbours PairScores"""
 # What rooms of the package ask each other for, and nobody else.
 WITHIN = ("in_order", "units", "add_runs")
 # What messages call an argument: the split, as in files, and scores wherever they come from.

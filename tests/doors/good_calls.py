@@ -24,6 +24,14 @@ PAIRS = [(0, 0), (1, 1), (2, 2)]
 QRELS = {"q": ["a"], "r": ["b", "c"]}
 ENTITIES = ["a", "b", "c"]
 BOTH_SIDES = ("head", "tail")
+DATA_SET = {
+    "ent_ids_1": "0\ta\n1\tb\n2\tc\n",
+    "ent_ids_2": "3\tx\n4\ty\n5\tz\n",
+    "triples_1": "0\t0\t1\n",
+    "triples_2": "3\t0\t4\n",
+    "sup_ent_ids": "0\t3\n",
+    "ref_ent_ids": "1\t4\n2\t5\n",
+}
 
 
 def some_ranks() -> tr.Ranks:
@@ -145,11 +153,14 @@ def result_calls(folder: Path) -> list[Call]:
     presets = ["ogb", "pykeen"]
     compat = tr.compat.report(**scores, preset="ogb")
     figure = {"name": next(iter(compat))}
+    first = tr.alignment.neighbours(VECTORS, VECTORS[::-1], k=2)
     return [
         Call("Table", tr.Table, {"columns": ["model", "mrr"], "rows": [["a", 0.5]]}),
         Call("table", tr.table, {"reports": {"a": grouped}, "groups": True, "kinds": "auto"}),
         Call("page.save", tr.page.save, {"path": folder / "page.html", "reports": reports}),
         Call("plot.groups", tr.plot.groups, {"report": grouped}),
+        Call("overlap", tr.overlap, {"reports": {"a": ranks, "b": ranks}, "metric": "hits@3"}),
+        Call("plot.neighbours", tr.plot.neighbours, {"models": {"a": first}}),
         Call("plot.hits_curve", tr.plot.hits_curve, {"reports": reports}),
         Call("plot.rank_distribution", tr.plot.rank_distribution, {"reports": reports}),
         Call("adjust", tr.adjust, published),
@@ -232,7 +243,22 @@ def alignment_calls(folder: Path) -> list[Call]:
     directions = ("left_to_right", "right_to_left")
     matrices = dict.fromkeys(directions, partial(scores_of, SCORES))
     lists = {direction: {0: [0, 1], 1: [1], 2: [2]} for direction in directions}
+    data_set = folder / "data_set"
+    data_set.mkdir()
+    for file, text in DATA_SET.items():
+        (data_set / file).write_text(text)
+    graphs = alignment.read_folder(data_set)
+    found = {"found": PAIRS, "scores": [0.5, 0.25, 1.0]}
+    first = alignment.neighbours(**vectors)
+    both_graphs = [*VECTORS, *VECTORS]
     return [
+        Call(f"{name}.Graphs.split", graphs.split, {"embeddings": both_graphs}),
+        Call(f"{name}.Graphs.task", graphs.task, {}),
+        Call(f"{name}.Task.score_pairs", made.score_pairs, found),
+        Call(f"{name}.neighbours", alignment.neighbours, vectors | {"k": 2}),
+        Call(f"{name}.read_folder", alignment.read_folder, {"path": data_set}),
+        *table_calls(f"{name}.Neighbours", first, folder),
+        *table_calls(f"{name}.PairScores", made.score_pairs(**found), folder),
         Call(f"{name}.Task", alignment.Task, {"pairs": PAIRS, "left": 3, "right": 3}),
         Call(f"{name}.Task.evaluate", made.evaluate, matrices),
         Call(f"{name}.Task.evaluate_embeddings", made.evaluate_embeddings, vectors),

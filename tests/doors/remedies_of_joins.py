@@ -51,56 +51,11 @@ def ask_for_data_sets(case: Search, **options: Any) -> float:
 # -- folds, batches and runs -----------------------------------------------------------------------
 
 
-def tails_of(case: Facts, test: Any, known: Any) -> tr.Ranks:
-    """Rank some facts of a case."""
-    names = sorted({name for row in case.scores.values() for name in row})
-    relations = sorted({relation for _, relation in case.scores})
-    labels: dict[str, Any] = {"entities": names, "relations": relations}
-    task = link_prediction.Task(test, {"train": known}, sides=["tail"], **labels)
-    return task.evaluate_lists(tail=case.scores).ranks
-
-
-def ask_for_folds(shared: int) -> Any:
-    """Return what joins two folds, which share so many facts and know each other's answers."""
-
-    def ask(case: Facts, **options: Any) -> float:
-        half = len(case.test) // 2
-        first, second = case.test[: half + shared], case.test[half:]
-        parts = [
-            tails_of(case, first, [*case.known, *second[shared:]]),
-            tails_of(case, second, [*case.known, *case.test[:half]]),
-        ]
-        return float(tr.report(tr.concatenate(parts, **options))["mrr"])
-
-    return ask
-
-
 def mrr_of_all(case: Facts) -> float:
     """Return the mean over the facts of both folds, of which the shared one counts twice."""
     shared = case.test[len(case.test) // 2]
     return Facts.mrr(replace(case, test=[*case.test, shared]))
 
-
-def other_answers(case: Search) -> Search:
-    """Return the same queries with other right answers, as a fold of each user's items has them."""
-    qrels = {}
-    for query, row in case.hits_once().items():
-        if query in case.qrels:
-            qrels[query] = {name: 1 for name in row if not case.qrels[query].get(name)}
-    return replace(case, qrels=qrels)
-
-
-def ask_for_folds_of_users(case: Search, **options: Any) -> float:
-    """Each fold has some of the right answers of each query."""
-    folds = [ranks_of(case), ranks_of(other_answers(case))]
-    return float(tr.report(tr.concatenate(folds, **options))["mrr"])
-
-
-def mrr_of_both_folds(case: Search) -> float:
-    return (case.mrr() + other_answers(case).mrr()) / 2
-
-
-FOLDS = {name: case for name, case in GRAPHS.items() if len(case.test) > 1}
 
 # -- comparisons -----------------------------------------------------------------------------------
 
@@ -181,17 +136,6 @@ for name in ("other order", "several answers", "one row", "two tasks"):
     DIGITS[name] = GRAPHS[name].renamed(entities, {"r": "1", "s": "0"})
 
 
-def ask_for_unseen(case: Facts, **options: Any) -> float:
-    """A further known split has a name that the model lacks."""
-    _head, relation, tail = case.test[0]
-    names = sorted({name for row in case.scores.values() for name in row})
-    relations = sorted({relation for _, relation in case.scores})
-    labels: dict[str, Any] = {"entities": names, "relations": relations, "sides": ["tail"]}
-    known = {"train": [*case.known, *case.test], "later": [("other", relation, tail), case.test[0]]}
-    task = link_prediction.Task(case.test, known, **labels, **options)
-    return float(task.evaluate_lists(tail=case.scores)["mrr"])
-
-
 def ask_for_others(case: Any, **options: Any) -> float:
     """The exact lists of vectors are without the query itself, which its index leaves out, too."""
     vectors = np.random.default_rng(0).normal(size=(9, 3))
@@ -206,42 +150,6 @@ def ask_for_others(case: Any, **options: Any) -> float:
 ROWS = [
     Row(
         "ranks/joining.py", "parts", "two languages have names", ask_for_data_sets, named, SEARCHES
-    ),
-    Row(
-        "ranks/joining.py",
-        "repeats",
-        "folds share nothing",
-        ask_for_folds(0),
-        Facts.mrr,
-        FOLDS,
-        says="folds or chunks",
-    ),
-    Row(
-        "ranks/joining.py",
-        "repeats",
-        "folds share queries, not facts",
-        ask_for_folds_of_users,
-        mrr_of_both_folds,
-        SEARCHES,
-        says="count that query apart",
-    ),
-    Row(
-        "ranks/joining.py",
-        "repeats",
-        "folds share facts",
-        ask_for_folds(1),
-        Facts.mrr,
-        FOLDS,
-        says="share once",
-    ),
-    Row(
-        "ranks/joining.py",
-        "repeats",
-        "folds share facts, which count twice",
-        ask_for_folds(1),
-        mrr_of_all,
-        FOLDS,
-        says="each time",
     ),
     Row(
         "inference/pairing.py",
@@ -278,15 +186,7 @@ ROWS = [
         DIGITS,
     ),
     Row(
-        "records/splits.py",
-        "unseen",
-        "a further split has other names",
-        ask_for_unseen,
-        Facts.mrr,
-        GRAPHS,
-    ),
-    Row(
-        "tasks/topk_evaluation.py",
+        "recall/truth.py",
         "filter",
         "a query is no neighbour of itself",
         ask_for_others,

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from doors.remedies import GRAPHS, SEARCHES, Facts, Row, Search
-from truerank import read_run, retrieval
+from truerank import retrieval
 from truerank.link_prediction import Task
 
 # -- judgements and lists --------------------------------------------------------------------------
@@ -54,51 +54,6 @@ def mrr(qrels: Any, lists: Any, qrels_options: Any = None, **options: Any) -> fl
 def with_repeats(case: Search) -> Search:
     """Return a case whose lists have their first document again at the end, at a score of 0."""
     return Search(case.qrels, {q: [*row, (row[0][0], 0.0)] for q, row in case.hits.items()})
-
-
-def ask_for_file(case: Search, **options: Any) -> float:
-    write_search(with_repeats(case))
-    return float(retrieval.Task("qrels.txt").evaluate_lists("run.txt", **options)["mrr"])
-
-
-def ask_for_run(case: Search, **options: Any) -> float:
-    write_search(with_repeats(case))
-    return float(retrieval.Task("qrels.txt").evaluate_lists(read_run("run.txt", **options))["mrr"])
-
-
-def ask_for_names_alone(case: Search, **options: Any) -> float:
-    lists = {q: [d for d, _ in row] for q, row in with_repeats(case).hits.items()}
-    return float(retrieval.Task(case.qrels).evaluate_lists(lists, **options)["mrr"])
-
-
-def ask_for_frame(case: Search, **options: Any) -> float:
-    frame = pd.DataFrame(listed(with_repeats(case)), columns=LISTS)
-    return float(retrieval.Task(case.qrels).evaluate_lists(frame, **options)["mrr"])
-
-
-def line_of_lists(case: Search) -> str:
-    write_search(with_repeats(case))
-    return "retrieval --qrels qrels.txt --lists run.txt"
-
-
-PASSAGES: dict[str, Callable[..., float]] = {
-    "a file": ask_for_file,
-    "read_run": ask_for_run,
-    "names alone": ask_for_names_alone,
-    "a frame": ask_for_frame,
-}
-ROWS = [
-    Row(
-        "records/lists.py",
-        "duplicates",
-        f"a passage stands for its document: {form}",
-        ask,
-        Search.mrr,
-        SEARCHES,
-        line=line_of_lists if ask is ask_for_file else None,
-    )
-    for form, ask in PASSAGES.items()
-]
 
 
 def ask_for_other_names(case: Search, **options: Any) -> float:
@@ -157,7 +112,7 @@ def line_without_relevance(case: Search) -> str:
     return "retrieval --qrels qrels.txt --lists run.txt --columns query=0,document=2"
 
 
-ROWS += [
+ROWS = [
     Row(
         "records/columns.py",
         "columns",
@@ -193,6 +148,7 @@ ROWS += [
         ask_without_relevance,
         Search.mrr,
         SEARCHES,
+        fills={"columns": dict(zip(QRELS, QRELS, strict=True))},
     ),
     Row(
         "records/columns.py",
@@ -201,6 +157,7 @@ ROWS += [
         ask_without_relevance_of_trec,
         Search.mrr,
         SEARCHES,
+        fills={"columns": {"query": 0, "document": 2, "relevance": 3}},
         line=line_without_relevance,
     ),
     Row(
@@ -210,6 +167,7 @@ ROWS += [
         ask_without_score,
         Search.mrr,
         SEARCHES,
+        fills={"columns": dict(zip(LISTS, LISTS, strict=True))},
     ),
     Row(
         "records/columns.py",
@@ -220,61 +178,6 @@ ROWS += [
         SEARCHES,
         fills={"columns": {"query": "query", "document": "document", "score": "prediction"}},
     ),
-    Row(
-        "records/lists.py",
-        "columns",
-        "grades are fractions",
-        ask_for_fractions,
-        Search.mrr,
-        SEARCHES,
-    ),
-]
-
-# -- four columns that are not TREC's --------------------------------------------------------------
-
-
-def ask_for_four(rows_of: Callable[[Search], list[tuple[Any, ...]]]) -> Callable[..., float]:
-    """Return what evaluates judgements of four columns."""
-
-    def ask(case: Search, **options: Any) -> float:
-        write("four.txt", rows_of(case))
-        return mrr("four.txt", case.hits_once(), options)
-
-    return ask
-
-
-def with_own_numbers(case: Search) -> list[tuple[Any, ...]]:
-    return [(q, f"round{i}", d, grade) for i, (q, d, grade) in enumerate(judged(case))]
-
-
-def with_times(case: Search) -> list[tuple[Any, ...]]:
-    return [(q, d, grade, 881250949 + i) for i, (q, d, grade) in enumerate(judged(case))]
-
-
-def with_sessions(case: Search) -> list[tuple[Any, ...]]:
-    rows = [row for row in judged(case) if row[2]]
-    return [(q, f"s{i}", f"d{d}", 881250949 + i) for i, (q, d, _) in enumerate(rows)]
-
-
-def with_iteration_behind(case: Search) -> list[tuple[Any, ...]]:
-    return [(q, d, 0, grade) for q, d, grade in judged(case)]
-
-
-def ask_for_sessions(case: Search, **options: Any) -> float:
-    """Names of documents are no numbers here."""
-    write("four.txt", with_sessions(case))
-    lists = {q: {f"d{d}": score for d, score in row.items()} for q, row in case.hits_once().items()}
-    return mrr("four.txt", lists, options)
-
-
-ROWS += [
-    Row("records/lists.py", "columns", means, ask, Search.mrr, SEARCHES, says=says)
-    for means, says, ask in (
-        ("TREC's, of many rounds", "they are TREC's", ask_for_four(with_own_numbers)),
-        ("user, item, rating, time", "has grades", ask_for_four(with_times)),
-        ("user, session, item, time", "has documents", ask_for_sessions),
-        ("TREC's iteration behind", "third is left out", ask_for_four(with_iteration_behind)),
-    )
 ]
 
 # -- facts -----------------------------------------------------------------------------------------
@@ -334,43 +237,6 @@ LIKE_HEADERS = {
 }
 
 
-def with_times_of_facts(case: Facts) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """Return test and known facts with a year; the first known fact is of another one."""
-    known = [(*fact, "2015" if i == 0 else "2014") for i, fact in enumerate(case.known)]
-    return [(*fact, "2014") for fact in case.test], known
-
-
-def ask_for_times(case: Facts, **options: Any) -> float:
-    test, known = with_times_of_facts(case)
-    scores = case.scores
-    if options.get("keys"):
-        scores = {(*query, "2014"): row for query, row in scores.items()}
-    return rank_tails(replace(case, scores=scores), test, {"train": known}, **options)
-
-
-def ask_for_times_behind(case: Facts, **options: Any) -> float:
-    """A column of one value, which means nothing, stands before the year."""
-    tables = [[(*row[:3], "1.0", row[3]) for row in rows] for rows in with_times_of_facts(case)]
-    scores = case.scores
-    if options.get("keys"):
-        scores = {(*query, "2014"): row for query, row in scores.items()}
-    return rank_tails(replace(case, scores=scores), tables[0], {"train": tables[1]}, **options)
-
-
-def mrr_of_times(case: Facts) -> float:
-    return replace(case, known=case.known[1:]).mrr()
-
-
-def ask_for_weights(case: Facts, **options: Any) -> float:
-    test = [(*fact, f"0.{i}5") for i, fact in enumerate(case.test)]
-    known = [(*fact, f"0.{i}25") for i, fact in enumerate(case.known)]
-    return rank_tails(case, test, {"train": known}, **options)
-
-
-def ask_for_repeats(case: Facts, **options: Any) -> float:
-    return rank_tails(case, [*case.test, case.test[0]], {"train": case.known}, **options)
-
-
 def ask_for_leaks(case: Facts, **options: Any) -> float:
     return rank_tails(case, case.test, {"train": [*case.known, case.test[0]]}, **options)
 
@@ -378,21 +244,6 @@ def ask_for_leaks(case: Facts, **options: Any) -> float:
 def mrr_without_leaks(case: Facts) -> float:
     known = [*case.known, case.test[0]]
     return replace(case, test=case.test[1:], known=known).mrr()
-
-
-def ask_for_all_facts(case: Facts, **options: Any) -> float:
-    """All facts were given as known, without the names of splits."""
-    known = write("all.tsv", [*case.known, *case.test], "\t")
-    if options:
-        known = {"train": write("train.tsv", case.known, "\t")}
-    return rank_tails(case, case.test, known)
-
-
-def ask_for_validation(case: Facts, **options: Any) -> float:
-    """The number is that of the split only if it is called so."""
-    known = {"train": case.known, "valid": case.test}
-    number = rank_tails(case, case.test, known, **options)
-    return number if options.get("split") in known else 0.0
 
 
 def ask_for_ids(case: Facts, **options: Any) -> float:
@@ -439,73 +290,6 @@ ROWS += [
         says="that it is a row",
     ),
     Row(
-        "records/splits.py",
-        "keys",
-        "queries have a year",
-        ask_for_times,
-        mrr_of_times,
-        GRAPHS,
-        says="queries have it",
-    ),
-    Row(
-        "records/splits.py",
-        "keys",
-        "queries have a year, behind a column of one value",
-        ask_for_times_behind,
-        mrr_of_times,
-        GRAPHS,
-        says="queries have it",
-    ),
-    Row(
-        "records/splits.py",
-        "columns",
-        "years mean nothing",
-        ask_for_times,
-        Facts.mrr,
-        GRAPHS,
-        says="leaves it out",
-    ),
-    Row(
-        "records/splits.py",
-        "columns",
-        "weights mean nothing",
-        ask_for_weights,
-        Facts.mrr,
-        GRAPHS,
-    ),
-    Row(
-        "records/splits.py",
-        "duplicates",
-        "a fact was listed twice",
-        ask_for_repeats,
-        Facts.mrr,
-        GRAPHS,
-    ),
-    Row(
-        "records/splits.py",
-        "leaks",
-        "a fact of the test is known",
-        ask_for_leaks,
-        mrr_without_leaks,
-        {name: case for name, case in GRAPHS.items() if len(case.test) > 1},
-    ),
-    Row(
-        "records/splits.py",
-        "known",
-        "known are all facts",
-        ask_for_all_facts,
-        Facts.mrr,
-        GRAPHS,
-    ),
-    Row(
-        "records/splits.py",
-        "split",
-        "the known split is the one that is ranked",
-        ask_for_validation,
-        Facts.mrr,
-        GRAPHS,
-    ),
-    Row(
         "records/vocabularies.py",
         "ids",
         "files have the ids of labels",
@@ -514,3 +298,27 @@ ROWS += [
         GRAPHS,
     ),
 ]
+
+# -- places in an order ----------------------------------------------------------------------------
+
+
+def ask_for_places(case: Search, *, entities: bool = False) -> float:
+    """Evaluate lists of ints, which are the places of documents in the order of an index."""
+    names = sorted({name for _, name, _ in [*judged(case), *listed(case)]}, reverse=True)
+    place = {name: i for i, name in enumerate(names)}
+    lists = {q: {place[d]: x for d, x in row.items()} for q, row in case.hits_once().items()}
+    task = retrieval.Task(case.qrels, entities=names if entities else None)
+    return float(task.evaluate_lists(lists)["mrr"])
+
+
+ROWS.append(
+    Row(
+        "records/vocabularies.py",
+        "entities",
+        "lists have places of names",
+        ask_for_places,
+        Search.mrr,
+        SEARCHES,
+        fills={"entities": True},
+    )
+)

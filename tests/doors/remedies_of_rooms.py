@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -74,37 +72,12 @@ def save(scores: Any, targets: Any) -> str:
     return "evaluate scores.npy targets.npy"
 
 
-def as_ranks(case: Scored) -> Any:
-    """Return the rank of each candidate in its row, from 1 on; they are unsigned."""
-    return (12 - case.scores).astype(np.uint8)
-
-
-def as_points(case: Scored) -> Any:
-    return case.scores.astype(int)
-
-
-def as_rising_lists(case: Scored) -> tuple[Any, Any]:
-    """Return the candidates of each row and their scores, the best of which is last."""
-    ids = np.argsort(case.scores, axis=1)
-    return ids, np.take_along_axis(case.scores, ids, axis=1)
-
-
-def ask_for_distances(case: Scored, **options: Any) -> float:
-    """The distances of an index rise, of which the least is the best."""
-    ids, scores = as_rising_lists(case._replace(scores=-case.scores))
-    ranks = tr.rank_lists(ids, scores, case.targets, candidates=12, **options)
-    return float(tr.report(ranks)["mrr"])
-
-
-def mrr_of_distances(case: Scored) -> float:
-    """Return the number where the least is the best."""
-    return case.mrr()
-
-
-def ask_for_the_best_last(case: Scored, **options: Any) -> float:
-    ids, scores = as_rising_lists(case)
-    ranks = tr.rank_lists(ids, scores, case.targets, candidates=12, **options)
-    return float(tr.report(ranks)["mrr"])
+def ask_for_ids(case: Scored, *, lists: bool = False) -> float:
+    """Rank by the ids of candidates, the best first, as argsort gives them."""
+    ids = np.argsort(-case.scores, axis=1)
+    if not lists:
+        return mrr_of(ids, case.targets)
+    return float(tr.report(tr.rank_lists(ids, None, case.targets, candidates=12))["mrr"])
 
 
 def with_nan(case: Scored) -> Scored:
@@ -160,17 +133,6 @@ def mrr_of_cosine(case: Scored) -> float:
     return Scored(queries @ entities.T / lengths, case.targets).mrr()
 
 
-def ask_for_raw_numbers(case: Scored, **options: Any) -> float:
-    """Numbers of bfloat16 are the upper half of those of float32, in two raw bytes each."""
-    bits = (case.scores / 2).astype("<f4").view("<u2")[:, 1::2]
-    return mrr_of(np.ascontiguousarray(bits).view("V2"), case.targets, **options)
-
-
-def line_of_raw_numbers(case: Scored) -> str:
-    bits = (case.scores / 2).astype("<f4").view("<u2")[:, 1::2]
-    return save(np.ascontiguousarray(bits).view("V2"), case.targets)
-
-
 def complex_vectors(case: Scored) -> tuple[Any, Any]:
     rng = np.random.default_rng(len(case.targets))
     queries = rng.normal(size=(len(case.targets), 3)) + 1j * rng.normal(size=(len(case.targets), 3))
@@ -181,11 +143,6 @@ def mrr_of_complex(case: Scored) -> float:
     """Return the number of the negative sum of the absolute values of differences."""
     queries, entities = complex_vectors(case)
     return Scored(-np.abs(queries[:, None] - entities).sum(axis=2), case.targets).mrr()
-
-
-def ask_for_complex(case: Scored, **options: Any) -> float:
-    ranks = tr.rank_embeddings(*complex_vectors(case), case.targets, **options)
-    return float(tr.report(ranks)["mrr"])
 
 
 def ask_for_layout(layout: str) -> Callable[..., float]:
@@ -205,29 +162,8 @@ def ask_for_layout(layout: str) -> Callable[..., float]:
     return ask
 
 
-def lists_of_vectors(case: Scored) -> tuple[Any, Any]:
-    """Return queries and entities of one to three vectors each, as lists of matrices."""
-    rng = np.random.default_rng(len(case.targets))
-    sizes = np.arange(len(case.targets) + 12) % 3 + 1
-    lists = [rng.normal(size=(size, 4)) for size in sizes]
-    return lists[:-12], lists[-12:]
-
-
 def joined(lists: Any) -> tuple[Any, Any]:
     return np.concatenate(lists), np.cumsum([0, *map(len, lists)])
-
-
-def mrr_of_lists(case: Scored) -> float:
-    """Return the number of the sum over a query's vectors of the greatest product."""
-    queries, entities = lists_of_vectors(case)
-    scores = [[(q @ e.T).max(axis=1).sum() for e in entities] for q in queries]
-    return Scored(np.array(scores), case.targets).mrr()
-
-
-def ask_for_lists_of_vectors(case: Scored, **options: Any) -> float:
-    queries, entities = map(joined, lists_of_vectors(case))
-    ranks = tr.rank_embeddings(queries, entities, case.targets, **options)
-    return float(tr.report(ranks)["mrr"])
 
 
 def open_two(case: Scored) -> None:
@@ -260,28 +196,6 @@ def ask_for_columns(case: Scored, **options: Any) -> float:
 def line_of_columns(case: Scored) -> str:
     save_columns(case)
     return "evaluate part-*.npy targets.npy"
-
-
-def save_bytes(case: Scored, dtype: str) -> None:
-    """Save vectors of the cosine's case in the files of an index, as bytes."""
-    for name, vectors in zip(("queries", "entities"), vectors_of(case), strict=True):
-        numbers = np.round(3 * vectors + (99 if dtype == "uint8" else 0)).astype(dtype)
-        Path(f"{name}.bin").write_bytes(struct.pack("<II", *numbers.shape) + numbers.tobytes())
-
-
-def ask_for_bytes(dtype: str) -> Callable[..., float]:
-    def ask(case: Scored, **options: Any) -> float:
-        save_bytes(case, dtype)
-        files = "queries.bin", "entities.bin"
-        ranks = tr.rank_embeddings(*files, case.targets, similarity="sql2", **options)
-        return float(tr.report(ranks)["mrr"])
-
-    return ask
-
-
-def mrr_of_bytes(case: Scored) -> float:
-    queries, entities = (np.round(3 * vectors) for vectors in vectors_of(case))
-    return Scored(-((queries[:, None] - entities) ** 2).sum(axis=2), case.targets).mrr()
 
 
 def ask_for_filter(case: Scored, **options: Any) -> float:
@@ -337,51 +251,15 @@ def ask_for_unlike_reports(case: Scored, **options: Any) -> float:
     return float(table.to_dict()["mrr"][0])
 
 
-def ask_for_index(case: Scored, **options: Any) -> float:
-    """Return the share of the true neighbours that an index found, of which it lists one twice."""
-    queries, entities = vectors_of(case)
-    truth = tr.topk_embeddings(queries, entities, 3).ids
-    found = np.column_stack([truth[:, :2], truth[:, 0]])
-    given: dict[str, Any] = {"queries": queries, "entities": entities, "similarity": "dot"}
-    report = tr.evaluate_topk(ids=found, truth=truth, **given, **options)
-    return float(report["recall@3"])
-
-
-OF_ORDERS = ("counting/orders.py", "order")
 ROWS = [
     Row(
-        *OF_ORDERS,
-        "ranks of another tool",
-        lambda case, **options: mrr_of(as_ranks(case), case.targets, **options),
+        "counting/orders.py",
+        "lists",
+        "ids of argsort",
+        ask_for_ids,
         Scored.mrr,
         SCORED,
-        says="they are ranks",
-        line=lambda case: save(as_ranks(case), case.targets),
-    ),
-    Row(
-        *OF_ORDERS,
-        "Borda's points",
-        lambda case, **options: mrr_of(as_points(case), case.targets, **options),
-        Scored.mrr,
-        SCORED,
-        says="that they are points",
-        line=lambda case: save(as_points(case), case.targets),
-    ),
-    Row(
-        *OF_ORDERS,
-        "lists of distances",
-        ask_for_distances,
-        mrr_of_distances,
-        SCORED,
-        says="lower scores are better",
-    ),
-    Row(
-        *OF_ORDERS,
-        "lists whose best is last",
-        ask_for_the_best_last,
-        Scored.mrr,
-        SCORED,
-        says="the best is last",
+        fills={"lists": True},
     ),
     *(
         Row("inputs/checks.py", "order", word, ask_for_other_word(word), Scored.mrr, TIED)
@@ -410,16 +288,6 @@ ROWS = [
         line=lambda case: f"{save(*case)} --metrics amri",
         read=lambda result: float(result["metrics"]["amri"]),
     ),
-    Row(
-        "inputs/array_likes.py",
-        "dtype",
-        "raw numbers are bfloat16",
-        ask_for_raw_numbers,
-        Scored.mrr,
-        TIED,
-        line=line_of_raw_numbers,
-    ),
-    Row("embeddings/vectors.py", "similarity", "complex", ask_for_complex, mrr_of_complex, SCORED),
     *(
         Row(
             "embeddings/vectors.py",
@@ -431,14 +299,6 @@ ROWS = [
             says=says,
         )
         for layout, says in (("halves", "all real parts"), ("interleaved", "in turn"))
-    ),
-    Row(
-        "embeddings/vectors.py",
-        "similarity",
-        "lists of vectors",
-        ask_for_lists_of_vectors,
-        mrr_of_lists,
-        SCORED,
     ),
     Row(
         "stores/__init__.py",
@@ -459,18 +319,6 @@ ROWS = [
         TIED,
         line=line_of_columns,
     ),
-    *(
-        Row(
-            "stores/index_files.py",
-            "dtype",
-            dtype,
-            ask_for_bytes(dtype),
-            mrr_of_bytes,
-            SCORED,
-            says=says,
-        )
-        for dtype, says in (("int8", "have a sign"), ("uint8", "have none"))
-    ),
     Row(
         "ranks/container.py",
         "filter",
@@ -488,14 +336,6 @@ ROWS = [
         "a filtered report beside a raw one",
         ask_for_unlike_reports,
         Scored.mrr,
-        SCORED,
-    ),
-    Row(
-        "tasks/topk_evaluation.py",
-        "duplicates",
-        "an index lists one twice",
-        ask_for_index,
-        lambda case: 2 / 3,
         SCORED,
     ),
 ]
@@ -526,32 +366,6 @@ def right_documents(case: Search, query: str) -> set[str]:
     return {name for name, grade in case.qrels[query].items() if grade > 0}
 
 
-def auc_of(case: Search) -> float:
-    """Return auc where all N documents are candidates, of which those that are not listed tie."""
-    values = []
-    for query, row in case.hits_once().items():
-        right = right_documents(case, query)
-        order = [name in right for name in row]
-        order += [False] * (N - len(order) - len(right - row.keys())) + [True] * len(
-            right - row.keys()
-        )
-        places = np.flatnonzero(order)
-        wrong_above = places - np.arange(len(places))
-        n_wrong = N - len(right)
-        missed = len(right - row.keys())
-        share = (n_wrong - wrong_above) / n_wrong
-        share[len(share) - missed :] = 0  # Misses count as the last.
-        values.append(share.mean())
-    return float(np.mean(values))
-
-
-def ask_for_auc(case: Search, **options: Any) -> float:
-    """The remedy says with the number that all of them are candidates."""
-    if options:
-        options["candidates"] = "all"
-    return float(retrieval.Task(case.qrels, **options).evaluate_lists(case.hits_once())["auc"])
-
-
 def ask_for_bounds(case: Search, **options: Any) -> float:
     report = retrieval.Task(case.qrels, **options).evaluate_lists(case.hits_once(), misses="bounds")
     return float(report["optimistic.recall@4"])
@@ -571,12 +385,6 @@ def ask_for_tasks(case: Search, **options: Any) -> float:
     """The ranks of right answers are taken as those of tasks."""
     report = retrieval.Task(case.qrels, **options).evaluate_lists(case.hits_once())
     return tr.inference.interval(report.ranks, "mrr").value
-
-
-def ask_for_err(case: Search, **options: Any) -> float:
-    given: dict[str, Any] = options or {"misses": "expected"}
-    task = retrieval.Task(case.qrels, entities=N, candidates="all")
-    return float(task.evaluate_lists(case.hits_once(), **given)["optimistic.err@4"])
 
 
 def matrix_of(case: Search, names: list[str]) -> Any:
@@ -602,19 +410,6 @@ def ask_for_rows(case: Search, **options: Any) -> float:
     qrels = dict(reversed(case.qrels.items()))
     task = retrieval.Task(qrels, entities=names, **order)
     return float(task.evaluate_scores(matrix_of(case, names), **key)["mrr"])
-
-
-def ask_for_rows_of_ids(case: Search, **options: Any) -> float:
-    """Lists are rows of positions, of which the best one comes again at the end."""
-    names = names_of(case)
-    width = 1 + max(map(len, case.hits.values()))
-    ids = np.full((len(case.hits), width), -1)
-    scores = np.full(ids.shape, np.nan)
-    for i, hits in enumerate(case.hits.values()):
-        for j, (name, score) in enumerate([*hits, (hits[0][0], 0.0)]):
-            ids[i, j], scores[i, j] = names.index(name), score
-    task = retrieval.Task(case.qrels, entities=names, queries=list(case.hits))
-    return float(task.evaluate_lists(tr.TopK(ids, scores), **options)["mrr"])
 
 
 def mrr_of_all(case: Search) -> float:
@@ -661,30 +456,7 @@ def mrr_without_leaks(case: Search) -> float:
     return Search({q: row for q, row in qrels.items() if max(row.values()) > 0}, hits).mrr()
 
 
-WITH_MISSES = {
-    name: replace(case, hits={q: row[:2] for q, row in case.hits.items()})
-    for name, case in SEARCHES.items()
-}
 ROWS += [
-    Row(
-        "metrics/answers.py",
-        "entities",
-        "lists are the best of all",
-        ask_for_auc,
-        auc_of,
-        SEARCHES,
-        fills={"entities": N},
-        line=lambda case: f"{write_search(case)} --metrics auc",
-        read=lambda result: float(result["metrics"]["auc"]),
-    ),
-    Row(
-        "metrics/answers.py",
-        "misses",
-        "what lists miss ties with what they lack",
-        ask_for_err,
-        lambda case: ask_for_err(case, misses="bounds"),
-        WITH_MISSES,
-    ),
     Row(
         "ranks/container.py",
         "entities",
@@ -728,22 +500,6 @@ ROWS += [
         mrr_of_all,
         SEARCHES,
         says="in the order of the rows",
-    ),
-    Row(
-        "tasks/list_evaluation.py",
-        "duplicates",
-        "rows of ids have one twice",
-        ask_for_rows_of_ids,
-        Search.mrr,
-        SEARCHES,
-    ),
-    Row(
-        "retrieval/sets.py",
-        "leaks",
-        "known answers are no right ones",
-        ask_for_leaks,
-        mrr_without_leaks,
-        {name: case for name, case in SEARCHES.items() if name != "one row"},
     ),
 ]
 

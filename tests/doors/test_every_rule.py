@@ -37,7 +37,10 @@ KINDS = {
     # the door of `inference.interval`.
     "option": "Ranks.audit *.dtype *.device *.options *.path *.checkpoint "
     "Table.* Report.*.unit table.unit page.save.unit compare.unit write_run.top open_scores.source "
-    "RankCounter.ranks.counts retrieval.Task.columns retrieval.Task.evaluate_lists.columns",
+    "RankCounter.ranks.counts retrieval.Task.columns retrieval.Task.evaluate_lists.columns "
+    # Scores of pairs, one matrix of both graphs, results by name, and what `Task` takes.
+    "alignment.Graphs.task.known *.score_pairs.scores *.split.embeddings overlap.reports "
+    "plot.neighbours.models alignment.neighbours.labels *.exclusive",
     "scores": "*.evaluate_scores.scores *.evaluate_scores.tail *.evaluate_scores.head "
     "*.evaluate_scores.relation *.Task.evaluate.* rank.scores evaluate.scores compat.*.scores "
     "*.others RankCounter.update.block alignment.infer.left",
@@ -58,7 +61,7 @@ KINDS = {
     "*.evaluate_embeddings.relation alignment.*.left alignment.*.right",
     "keys": "*.row_queries",
     "facts": "link_prediction.Task.test link_prediction.Task.known *.triples *.pairs "
-    "alignment.Task.known",
+    "alignment.Task.known *.score_pairs.found",
     "qrels": "*.qrels retrieval.Task.known",
     "values of tasks": "*.true_scores *.targets *.rows *.bias *.weights *.side *.by *.relation "
     "*.queries *.unit *.query *.target *.above *.tied *.candidates *.ranks *.pessimistic "

@@ -275,6 +275,8 @@ def alignment_calls() -> list[Call]:
     graphs = {"left": [*LEFT, "x"], "right": [*RIGHT, "y"]}
     chosen = {"left_to_right": RIGHT, "right_to_left": LEFT}
     made = {"pairs": PAIRS, **graphs, "known": [("x", "y")], "candidates": chosen}
+    graphs["left"].append("w")
+    made["exclusive"] = ["w"]
     pairs = list(zip(range(WIDTH), range(WIDTH), strict=True))
     by_number: dict[str, Any] = {"pairs": pairs, "left": WIDTH, "right": WIDTH}
     by_number["candidates"] = dict.fromkeys(DIRECTIONS, PLACES.tolist())
@@ -296,6 +298,8 @@ def alignment_calls() -> list[Call]:
     vectors = {"left": VECTORS, "right": OTHERS}
     name = "alignment"
     return [
+        Call(f"{name}.Task.score_pairs", task.score_pairs, {"found": PAIRS}),
+        Call(f"{name}.neighbours", alignment.neighbours, vectors),
         Call(f"{name}.Task", alignment.Task, made),
         Call(f"{name}.Task", alignment.Task, by_number),
         Call(f"{name}.Task.evaluate_embeddings", larger.evaluate_embeddings, both),

@@ -171,7 +171,7 @@ def test_messages_say_how_to_validate() -> None:
     words += r"whose known triples lack 2 \(a likes c, b knows a\)$"
     refusal(ValueError, words, Task, TEST, {"train": TRAIN, "test": TEST[1:2]})
     words = (
-        r"\(all are in valid\); .*; split='valid' says that it is the evaluated split, or the whole"
+        r"\(all are in valid\); .*; split= names this one, and the whole of which it is a sample"
     )
     with pytest.warns(UserWarning, match=words):
         Task(TEST, {"train": TRAIN, "valid": TEST + TRAIN[:1]})
@@ -182,10 +182,10 @@ def test_messages_say_how_to_validate() -> None:
 def test_audit_in_words() -> None:
     test = TEST + TEST[:1] + TRAIN[:1]
     test += [("e", "hates", "a")]
-    with pytest.warns(UserWarning, match=r"^test: 1 \(a likes b\) triples are in a") as caught:
+    with pytest.warns(UserWarning, match=r"^test: 1 \(a likes b\) of 6 triples are in a") as caught:
         task = Task(test, {"train": TRAIN, "valid": TRAIN[:2]}, duplicates="drop")
     assert caught[0].filename == __file__
-    with pytest.warns(UserWarning, match=r"^test: 1 \(a likes c\) triples repeat"):
+    with pytest.warns(UserWarning, match=r"^test: 1 \(a likes c\) of 4 triples repeat"):
         Task(REPEATED, {"train": TRAIN})
     assert list(map(str, task.audit)) == [
         "test: 6 triples, 5 ranked; known: train 4, valid 2",

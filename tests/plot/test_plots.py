@@ -57,7 +57,8 @@ THOUSANDS = tr.report(
 )
 
 NAMED = {"one": ONE, "tied": TIED, "four": FOUR, "tiny": TINY, "empty": EMPTY, "alone": ALONE}
-PLOTS = [getattr(plot, name) for name in plot.__all__]
+# All but that of neighbours, which draws no reports.
+PLOTS = [getattr(plot, name) for name in plot.__all__ if name != "neighbours"]
 Case = tuple[Callable[..., Any], Any, dict[str, Any]]
 DRAW: dict[str, Case] = {
     **{f"distribution, {name}": (plot.rank_distribution, what, {}) for name, what in NAMED.items()},
@@ -156,7 +157,7 @@ def settings():  # to look at the backend is to choose one
     return {name: matplotlib.rcParams[name] for name in matplotlib.rcParams if name != "backend"}
 before = settings()
 measured = tr.report(tr.Ranks([0, 3, 1], [1, 2, 1], 10), by=["a", "b", "b"])
-for draw in map(plot.__dict__.get, plot.__all__):
+for draw in (plot.groups, plot.hits_curve, plot.rank_distribution):
     draw(measured)
 assert "matplotlib.pyplot" not in sys.modules
 assert settings() == before
@@ -420,3 +421,35 @@ def test_labels_of_many_ranks_do_not_overlap() -> None:
         assert len(boxes) > 3
         assert all(one.x1 < two.x0 for one, two in itertools.pairwise(boxes))
     pyplot.close(figure)
+
+
+def test_neighbours_are_three_shares_of_each_model() -> None:
+    rng = np.random.default_rng(0)
+    models = {
+        name: tr.alignment.neighbours(rng.normal(size=(9, 2)), rng.normal(size=(8, 2)), k=1)
+        for name in ("A", LONG)
+    }
+    for side, entities in (("left_to_right", 8), ("right_to_left", 9)):
+        ax = plot.neighbours(models, side)
+        widths = [float(bar.get_width()) for bar in ax.patches]
+        cells = itertools.product(("none", "one", "more"), models.values())
+        shares = [model.shares[side][times] for times, model in cells]
+        np.testing.assert_allclose(widths, shares)
+        ends = [bar.get_x() + bar.get_width() for bar in ax.patches[-2:]]
+        np.testing.assert_allclose(ends, 1)
+        assert all((share * entities).is_integer() for share in shares)
+    refused(TypeError, "models", plot.neighbours, {"A": ONE})
+    refused(TypeError, "models", plot.neighbours, {})
+    refused(ValueError, "side", plot.neighbours, models, "left")
+
+
+@pytest.mark.parametrize("function", [plot.hits_curve, plot.rank_distribution])
+def test_hits_of_an_index_have_no_places(function: Any, tmp_path: Any) -> None:
+    """They were drawn as a flat line to the number of entities; the page has no picture of them."""
+    vectors = np.arange(40.0)[:, None]
+    top = tr.topk_embeddings(vectors[:9], vectors, 5, similarity="l2")
+    recall = tr.evaluate_topk(vectors[:9], vectors, top, top, similarity="l2")
+    for reports in (recall, {"a": recall}):
+        refused(ValueError, "reports", function, reports)
+    tr.page.save(tmp_path / "page.html", recall)
+    assert "<svg" not in (tmp_path / "page.html").read_text(encoding="utf-8")

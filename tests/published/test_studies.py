@@ -168,3 +168,45 @@ def test_the_script_makes_the_table(data: Path, tmp_path: Path, data_sets: Modul
     data_sets.main(data, tmp_path)
     made = json.loads((tmp_path / "datasets.json").read_text(encoding="utf-8"))
     assert made == data_sets.data_sets()
+
+
+def test_a_small_cell_of_the_size_of_the_test(
+    studies: Callable[[str], ModuleType], data: Path
+) -> None:
+    """A model of two epochs: as in the figure, the mean rank grows with the test, and not AMRI."""
+    study = studies("test_size")
+    graphs = study.read_data(data)
+    order = np.random.default_rng(0).permutation(graphs.pairs)
+    vectors = study.train(graphs, order[:1500], seed=0, epochs=2)
+    small, large = (
+        study.evaluate(graphs, vectors, order[1500 : 1500 + size], order[:1500])
+        for size in (500, 4000)
+    )
+    assert 6 < large["mr"] / small["mr"] < 10
+    assert large["hits@1"] < small["hits@1"]
+    assert abs(large["amri"] - small["amri"]) < 0.05
+    untrained = study.evaluate(graphs, study.draw_vectors(graphs, 0), order[:4000], order[:0])
+    assert abs(untrained["amri"]) < 0.02
+    # What scipy adds up is what np.add.at does.
+    outputs = study.add_neighbours(graphs, vectors)
+    rng = np.random.default_rng(1)
+    sums = study.gradient(graphs, order[:50], outputs, rng)
+    np.testing.assert_allclose(sums, plain_gradient(study, graphs, order[:50], outputs), atol=1e-6)
+
+
+def plain_gradient(study: ModuleType, graphs: Any, pairs: Any, outputs: Any) -> Any:
+    """Return the gradient of the margin loss pair by pair, with the same negatives."""
+    rng = np.random.default_rng(1)
+    sums = np.zeros_like(outputs)
+    for column, pool in ((0, graphs.pools[1]), (1, graphs.pools[0])):
+        for _ in range(study.NEGATIVES):
+            negatives = rng.choice(pool, len(pairs))
+            for pair, negative in zip(pairs.tolist(), negatives.tolist(), strict=True):
+                query, answer = pair[column], pair[1 - column]
+                near = outputs[query] - outputs[answer]
+                away = outputs[query] - outputs[negative]
+                if np.abs(near).sum() - np.abs(away).sum() + study.MARGIN > 0:
+                    sums[query] += np.sign(near) - np.sign(away)
+                    sums[answer] -= np.sign(near)
+                    sums[negative] += np.sign(away)
+    return sums / (len(pairs) * study.NEGATIVES * 2)

@@ -119,8 +119,10 @@ def test_elements_name_what_each_of_them_names(
                 "ids", column, vocabulary, "at {}".format, looked_up=known
             ).tolist()
         except (InputTypeError, InputValueError) as error:
-            row = int(str(error.got).rpartition(" at ")[2])
-            shown = error.got == f"{elements[row]!r} at {row}"
+            got, _, more = str(error.got).partition(" (all ")
+            assert more in ("", f"{len(elements):,} are int)")
+            row = int(got.rpartition(" at ")[2])
+            shown = got == f"{elements[row]!r} at {row}"
             outcome = type(error), row if shown else str(error)
         assert outcome == expected
     if expected[:1] != (InputTypeError,):

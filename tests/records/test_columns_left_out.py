@@ -23,6 +23,7 @@ def frame(rows: list[list[Any]], names: str) -> Any:
 
 
 QRELS = frame([["q", "d1", 0], ["q", "d2", 2]], "query_id doc_id relevance")
+WHAT_IT_IS = "; columns= says what it is"
 RUN = frame([["q", "d2", 0.2], ["q", "d1", 0.9]], "query_id doc_id score")
 
 
@@ -31,19 +32,21 @@ RUN = frame([["q", "d2", 0.2], ["q", "d1", 0.9]], "query_id doc_id score")
 
 def test_numbers_of_a_table_are_named_or_refused() -> None:
     message = refusal_message(Task, QRELS, entities=DOCUMENTS, columns=NAMES)
-    task = Task(QRELS, entities=DOCUMENTS, columns=proposed_columns(message))
+    assert message.endswith("without column 'relevance', got one that is left out" + WHAT_IT_IS)
+    task = Task(QRELS, entities=DOCUMENTS, columns={**NAMES, "relevance": "relevance"})
     message = refusal_message(task.evaluate_lists, RUN, columns=NAMES)
-    assert task.evaluate_lists(RUN, columns=proposed_columns(message))["mrr"] == 0.5
+    assert message.endswith("without column 'score', got one that is left out" + WHAT_IT_IS)
+    assert task.evaluate_lists(RUN, columns={**NAMES, "score": "score"})["mrr"] == 0.5
     assert not task.audit
 
 
 def test_what_the_first_refusal_proposes_has_the_numbers() -> None:
     message = refusal_message(Task, QRELS, entities=DOCUMENTS)
-    assert list(proposed_columns(message)) == ["query", "document", "relevance"]
+    assert message.endswith("'document': '...'} says which are meant, and perhaps relevance")
     message = refusal_message(
         Task(QRELS, entities=2, columns={**NAMES, "relevance": 2}).evaluate_lists, RUN
     )
-    assert list(proposed_columns(message)) == ["query", "document", "score"]
+    assert message.endswith("'document': '...'} says which are meant, and perhaps score or rank")
     message = refusal_message(Task, QRELS[["query_id", "doc_id"]], entities=DOCUMENTS)
     assert list(proposed_columns(message)) == ["query", "document"]
 
@@ -61,12 +64,12 @@ def test_a_named_number_leaves_the_others_out() -> None:
     assert task.evaluate_lists(both, columns={**NAMES, "score": "score"})["mrr"] == 0.5
     assert task.evaluate_lists(both, columns={**NAMES, "rank": "rank"})["mrr"] == 1.0
     message = refusal_message(task.evaluate_lists, both, columns=NAMES)
-    assert proposed_columns(message) == {**NAMES, "score": "score"}
+    assert message.endswith("without column 'score', got one that is left out" + WHAT_IT_IS)
     one_table = QRELS.merge(both)
     task = Task(one_table, entities=DOCUMENTS, columns={**NAMES, "relevance": "relevance"})
     assert task.evaluate_lists(one_table, columns={**NAMES, "score": "score"})["mrr"] == 0.5
     message = refusal_message(Task, one_table, entities=DOCUMENTS, columns=NAMES)
-    assert proposed_columns(message) == {**NAMES, "relevance": "relevance"}
+    assert message.endswith("without column 'relevance', got one that is left out" + WHAT_IT_IS)
 
 
 def test_numbers_of_another_table_are_no_order_and_no_grades() -> None:
@@ -91,10 +94,11 @@ def test_places_of_trec_are_named_or_refused(is_file: bool, tmp_path: Path) -> N
     if not is_file:
         qrels, run = (pd.read_csv(path, sep=" ", header=None) for path in (qrels, run))
     message = refusal_message(Task, qrels, entities=DOCUMENTS, columns=places)
-    task = Task(qrels, entities=DOCUMENTS, columns=proposed_columns(message))
+    assert message.endswith("without column 3, got one that is left out" + WHAT_IT_IS)
+    task = Task(qrels, entities=DOCUMENTS, columns={**places, "relevance": 3})
     message = refusal_message(task.evaluate_lists, run, columns=places)
-    assert task.evaluate_lists(run, columns=proposed_columns(message))["mrr"] == 0.5
-    assert proposed_columns(message) == {**places, "score": 4}
+    assert message.endswith("without column 4, got one that is left out" + WHAT_IT_IS)
+    assert task.evaluate_lists(run, columns={**places, "score": 4})["mrr"] == 0.5
 
 
 def test_ratings_at_other_places_may_be_left_out(tmp_path: Path) -> None:
@@ -293,7 +297,7 @@ def test_fractions_of_lists_are_named_or_refused(form: str, tmp_path: Path) -> N
     lists, columns = as_forms(table, tmp_path)[form]
     task = Task({"q": ["d"]}, entities=list("abcde"))
     message = refusal_message(task.evaluate_lists, lists, columns=columns)
-    assert message.endswith("got one that is left out, of fractions, like scores")
+    assert message.endswith("got one that is left out, of fractions, like scores" + WHAT_IT_IS)
     named = with_role(columns, "score", "sim")
     assert task.evaluate_lists(lists, columns=named)["mrr"] == 1.0
     for values in ([7, 7, 9, 1, 2], [1.0, 2.0, 3.0, 4.0, 5.0], list("vwxyz")):
@@ -320,7 +324,9 @@ def test_fractions_under_the_name_of_scores_are_no_grades(is_file: bool, tmp_pat
     path = tmp_path / "qrels.tsv"
     run.to_csv(path, sep="\t", index=False)
     message = refusal_message(Task, path if is_file else run, entities=DOCUMENTS)
-    task = Task(run, entities=DOCUMENTS, columns=proposed_columns(message))
+    assert message.endswith("fractions, up to 0.9; columns= says which are meant")
+    columns = {"query": "query-id", "document": "corpus-id", "relevance": "score"}
+    task = Task(run, entities=DOCUMENTS, columns=columns)
     assert task.gains is not None
     assert task.gains.tolist() == [0.9, 0.5]
     assert refusal_message(Task, {"q": ["d1"]}, entities=DOCUMENTS, known={"train": run})

@@ -28,7 +28,7 @@ ROWS = [
 ]
 BOTH = pd.DataFrame(ROWS, columns=["algorithm", "user", "item", "score"])
 TELLS = "column {} tells them apart: each of 2 values has its own list"
-FIRST = "duplicates='first' counts each at its best score"
+FIRST = "duplicates= says what a repeat is"
 # The lists of two models that have no item in common, in each.
 APART = BOTH.assign(item=list("abbccdda"))
 
@@ -63,7 +63,7 @@ def test_the_message_names_the_column_that_tells_lists_apart(rows: pd.DataFrame)
 
 
 def test_whatever_has_rows_of_several_models_is_told_so(tmp_path: Path) -> None:
-    """Ranks without scores, too; structured arrays; and runs of TREC by their tags."""
+    """Ranks without scores, too; structured arrays; and runs of TREC, whose tags are systems."""
     tells = TELLS.format("'algorithm'")
     assert tells in refusal(BOTH.to_records(index=False))
     ranked = APART.assign(score=[1, 2] * 4).rename(columns={"score": "rank"})
@@ -76,7 +76,12 @@ def test_whatever_has_rows_of_several_models_is_told_so(tmp_path: Path) -> None:
     lines = [f"{user} Q0 {item} 1 {score} {name}\n" for name, user, item, score in ROWS]
     path.write_text("".join(lines))
     message = refusal(path, columns=None)
-    assert message.endswith(TELLS.format("5"))
+    assert message.endswith("in the last column, got 2: 'SVD' in 4, 'KNN' in 4 of 8 lines")
+    assert "expected one tag, the name of the system" in message
+    with pytest.raises(tr.InputValueError, match="expected one tag"):
+        tr.read_run(path)
+    named = {"query": 0, "document": 2, "score": 4}
+    assert len(tr.read_run(path, columns=named, duplicates="first")) == 2
     path.write_text("".join(lines[:4]))
     assert evaluate(path, columns=None)["mrr"] == 1
 
@@ -93,7 +98,7 @@ def test_files_and_the_terminal_are_told_so(
         tells = TELLS.format("'algorithm'")
         assert refusal(name).endswith(tells)
         outcome = run_here(capsys, *line.split(), name)
-        outcome.refuses(1, f"{name}: the list of '1' has 'a' twice, with 0.9 and 2.0; column 'alg")
+        outcome.refuses(1, f"{name}: the list of '1' has 'a' twice, with 0.9 and 2.0; 2 of 2 l")
         assert outcome.err.endswith(f"{tells}\n")
         rows = Path(name).read_text().splitlines(keepends=True)
         Path(f"one-{name}").write_text("".join([rows[0], *filter(re.compile("SVD").match, rows)]))
@@ -140,7 +145,7 @@ TWINS = {
 
 @pytest.mark.parametrize("name", TWINS)
 def test_other_columns_are_no_models(tmp_path: Path, name: str) -> None:
-    """They stay silent; and where an item comes twice, the way out is what it was."""
+    """They stay silent; and where an item comes twice, the option for repeats is named."""
     rows = ONE.assign(**{name: TWINS[name]})
     report = evaluate(rows)
     assert (report["mrr"], pooled(report)) == (0.75, [])

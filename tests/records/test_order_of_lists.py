@@ -75,7 +75,7 @@ def test_a_column_of_distances_is_refused_in_any_order(
         lists = tmp_path / "hits.csv"
     task = retrieval.Task({"q": ["a"]})
     options = {"columns": {"query": "query", "document": "document", "score": name}}
-    words = f"scores are of a column '{name}'; order='ascending' says that lower scores are better"
+    words = f"scores are of a column '{name}'; order= says whether higher or lower scores"
     with pytest.raises(tr.InputValueError, match=words):
         task.evaluate_lists(lists, **options)
     assert task.evaluate_lists(lists, order="ascending", **options)["mr"] == 1
@@ -114,10 +114,10 @@ COLUMNS = ["query", "document", "score"]
 
 # What is refused, what its message says of it, and the same in a form that is taken.
 SHAPES = [
-    ({"q": PAIRS_OF_Q}, "a pair; a table has a row for each", {"q": dict(PAIRS_OF_Q)}),
+    ({"q": PAIRS_OF_Q}, "an id and a number; a table has a row for each", {"q": dict(PAIRS_OF_Q)}),
     (
         {"q": [*map(list, PAIRS_OF_Q)]},
-        "a pair; a table has a row for each",
+        "an id and a number; a table has a row for each",
         {"q": dict(PAIRS_OF_Q)},
     ),
     (
@@ -153,7 +153,7 @@ def test_other_shapes_are_said_to_be_so(shape: Any, words: str, right: Any) -> N
 def test_other_shapes_of_lists_by_key_are_said_to_be_so(tmp_path: Path) -> None:
     task = link_prediction.Task([("a", "r", "b")], {}, entities=["a", "b", "c"], sides=["tail"])
     pairs = {("a", "r"): [("c", 0.9), ("b", 0.5)]}
-    with pytest.raises(tr.InputTypeError, match="a pair; a table has a row for each"):
+    with pytest.raises(tr.InputTypeError, match="an id and a number; a table has a row for each"):
         task.evaluate_lists(pairs)
     right = {key: dict(value) for key, value in pairs.items()}
     assert task.evaluate_lists(right)["mrr"] == 0.5

@@ -149,10 +149,10 @@ def test_grades_of_known_items_say_nothing(grade: int, tmp_path: Path) -> None:
 def test_leaks() -> None:
     options: dict[str, Any] = {"entities": ITEMS, "known": {"train": {"u": ["b", "c"]}}}
     qrels = {"u": {"b": 1, "d": 2}}
-    with pytest.warns(UserWarning, match="qrels: 1 right answers are in a known split, too .*'b'"):
+    with pytest.warns(UserWarning, match="qrels: 1 of 2 right answers are in a known split, .*'b'"):
         task = Task(qrels, **options)
     assert task.answers.filter[1].tolist() == [2]  # type: ignore[index]
-    words = "leaks: 1 right answers are in a known split, too (the first: 'b' of query 'u'), "
+    words = "leaks: 1 of 2 right answers are in a known split, too (the first: 'b' of query 'u'), "
     dropped = Task(qrels, leaks="drop", **options)
     assert [*map(str, task.audit), *map(str, dropped.audit)] == [f"{words}kept", f"{words}dropped"]
     assert (dropped.answers.targets.tolist(), list(dropped.gains)) == ([3], [2])

@@ -60,6 +60,9 @@ def test_rows_of_grade_0_may_name_any_document(entities: Any) -> None:
     assert task.evaluate_lists({"q1": ["b", "a"]})["mrr"] == 1.0
 
 
+WHAT_IT_IS = "columns= says what it is"
+
+
 @pytest.mark.parametrize("names", ["h rel tail score", "h rel tail rank"])
 def test_numbers_of_lists_by_key_are_named_or_refused(names: str) -> None:
     task = tr.link_prediction.Task([("a", "r", "b")], {}, entities=["a", "b", "x"], sides=["tail"])
@@ -67,11 +70,13 @@ def test_numbers_of_lists_by_key_are_named_or_refused(names: str) -> None:
     lists = frame(rows, names.replace("h", "source", 1))
     order = "ascending" if "score" in names else "descending"
     message = refusal_message(task.evaluate_lists, tail=lists)
-    assert list(proposed_columns(message)) == ["head", "relation", "tail", "score"]
+    assert list(proposed_columns(message)) == ["head", "relation", "tail"]
     columns = {"head": "source", "relation": "rel", "tail": "tail"}
     message = refusal_message(task.evaluate_lists, tail=lists, columns=columns)
-    proposed = proposed_columns(message)
-    assert task.evaluate_lists(tail=lists, columns=proposed, order=order)["mrr"] == 1.0
+    number = names.split()[-1]
+    assert message.endswith(f"without column '{number}', got one that is left out; {WHAT_IT_IS}")
+    named = {**columns, number: number}
+    assert task.evaluate_lists(tail=lists, columns=named, order=order)["mrr"] == 1.0
     in_order = lists.iloc[:, :3]
     assert task.evaluate_lists(tail=in_order, columns=columns)["mrr"] == 0.5
 
@@ -82,8 +87,9 @@ def test_numbers_of_lists_in_alignment_are_named_or_refused() -> None:
     columns = {"left": "source", "right": "right"}
     of_sides = {"left_to_right": lists, "right_to_left": lists[1:]}
     message = refusal_message(task.evaluate_lists, **of_sides, columns=columns)
-    proposed = proposed_columns(message)
-    assert task.evaluate_lists(**of_sides, columns=proposed)["mrr"] == 1.0
+    assert message.endswith(f"without column 'score', got one that is left out; {WHAT_IT_IS}")
+    named = {**columns, "score": "score"}
+    assert task.evaluate_lists(**of_sides, columns=named)["mrr"] == 1.0
 
 
 def test_scores_of_facts_may_be_left_out() -> None:
@@ -127,7 +133,7 @@ def test_a_query_that_is_its_only_answer_has_none() -> None:
 def test_leaks_of_other_splits_stay_leaks() -> None:
     qrels = {0: [0, 1], 1: [1, 2]}
     options: dict[str, Any] = {"entities": 3, "known": {"train": {0: [0, 1]}}, "exclude": "self"}
-    with pytest.warns(UserWarning, match="1 right answers are in a known split"):
+    with pytest.warns(UserWarning, match="1 of 4 right answers are in a known split"):
         task = Task(qrels, **options)
     assert task.leaked == 1
     assert len(task.answers) == 2

@@ -310,7 +310,7 @@ def test_several_runs_are_a_list() -> None:
     """Joined, two runs were one query of twice the answers."""
     runs = [ranks_of(*A), ranks_of(A[0], {"1": ["h", "a"], "2": ["g", "b"]})]
     words = (
-        r"repeats: expected .*\(runs of one model are a list, which compare and table take\), got"
+        "repeats: a query .* counts once .*; runs of one model are a list, which compare and table"
     )
     refusal(tr.InputValueError, words, join, *runs, repeats="keep")
     reports = [tr.report(run) for run in runs]

@@ -254,7 +254,7 @@ ARGUMENTS |= {"counter": "block", "negatives": "others"}
 @pytest.mark.parametrize("scores", [POINTS, POINTS.astype(np.uint8) + 1, POINTS.astype("f4") + 1])
 def test_ids_and_ranks_are_refused(door: str, scores: Any) -> None:
     """They are taken with the order: Borda's points, or ranks; and where two of them tie."""
-    words = "4 rows, each a permutation of .* order='ascending' .* order='descending'"
+    words = r"4 rows, each a permutation of .* order= says .*; task.evaluate_lists\(.*\) takes ids"
     message = refusal(ValueError, words, DOORS[door], scores)
     assert message.startswith(f"{ARGUMENTS.get(door, 'scores')}: ")
     points = DOORS[door](scores, order="descending")

@@ -500,7 +500,7 @@ def test_folds_that_share_facts(make: Any) -> None:
 
     # Of 180 units, 100 are of unlike facts.
     ranks = ranks_of((0, 60), (20, 80), (40, 100))
-    words = "parts: number 1: it belongs to another test .* joins data sets; repeats=.drop. counts"
+    words = "parts: number 1: it belongs to another test .* joins data sets; repeats= says what"
     refusal(tr.InputValueError, words, tr.concatenate, ranks)
     words = "tasks are there twice or more, the first at the positions"
     refusal(tr.InputValueError, words, tr.concatenate, ranks, repeats="refuse")
@@ -518,7 +518,7 @@ def test_runs_and_folds_of_one_test_are_told_no_way_that_is_wrong() -> None:
     """The interval of pooled runs is too narrow; queries without lists are no data set."""
     ranks = [labelled([(0, 1), (1, 2)], above) for above in ([0, 3], [1, 2])]
     words = "each is there as often, and runs of one model are not joined: they are a list, which "
-    words += "compare and table take$"
+    words += "compare and table take; repeats= says what a fact is that comes twice$"
     refusal(tr.InputValueError, words, tr.concatenate, ranks)
     qrels = {"q": {"a": 1}, "r": {"b": 1}}
     lists = {"q": ["b", "a"], "r": ["b", "c"]}
@@ -527,7 +527,7 @@ def test_runs_and_folds_of_one_test_are_told_no_way_that_is_wrong() -> None:
         some = {each: lists[each] for each in (query, *more)}
         return quietly(tr.retrieval.Task(qrels).evaluate_lists, some).ranks
 
-    words = r"\(query q, target a\); no answer is in the lists of two parts$"
+    words = r"\(query q, target a\); no answer is in the lists of two parts; repeats= says"
     refusal(tr.InputValueError, words, tr.concatenate, [fold("q"), fold("r")])
     words = "joins data sets"
     refusal(tr.InputValueError, words, tr.concatenate, [fold("q", "r"), fold("r")])
@@ -580,7 +580,9 @@ def test_a_saved_task_need_not_say_how_many_entities_there_are() -> None:
     for triples in ([(0, 0, 1), (1, 0, 2)], [(0, 0, 3), (2, 0, 1)]):
         task = tr.link_prediction.Task(triples, {}, entities=9, sides=["tail"])
         ranks = task.evaluate(partial(flat, 9)).ranks
-        parts.append(ranks._with(origins=[replace(ranks.origins[0], digests=("", ""))]))
+        parts.append(
+            ranks._with(origins=[replace(ranks.origins[0], digests=("", ""), n_entities=0)])
+        )
     assert not tr.report(tr.concatenate(parts, repeats="refuse")).audit("unfiltered")
 
 

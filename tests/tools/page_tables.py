@@ -1,19 +1,25 @@
 """Writes the tables of the documentation that are made from the package, into the pages themselves.
 
-`python tests/tools/page_tables.py` writes them anew; a test holds them equal.
+A test holds them equal; this line writes them anew:
+
+    PYTHONPATH=python:tests python tests/tools/page_tables.py
 """
 
 from __future__ import annotations
 
 import inspect
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import chdir
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 import truerank as tr
+from support.which_option import SECTIONS, Situation
 from truerank import compat
 from truerank.metrics import METRICS
 
@@ -132,6 +138,31 @@ def ends_of(tables: Sequence[compat.CompatTable], name: str) -> str:
     return " to ".join(dict.fromkeys((least, greatest)))
 
 
+# -- inputs with several meanings ----------------------------------------------------------------
+
+
+def ways_to_read() -> Iterator[str]:
+    """Yield tables of inputs, and for each meaning what to write, and the number."""
+    with TemporaryDirectory() as folder, chdir(folder), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Some meanings have one.
+        for title, situations in SECTIONS.items():
+            yield from ("", f"## {title}", "")
+            yield from heading("what came | what to write | right when | number", texts=3)
+            for situation in situations:
+                yield from rows_of_ways(situation)
+
+
+def rows_of_ways(situation: Situation) -> Iterator[str]:
+    """Yield a row for each meaning of an input, which the first one shows."""
+    came = situation.came.format(**situation.data)
+    if situation.metric != "mrr":
+        came += f" ({situation.metric})"
+    for way in situation.ways:
+        value = situation.ask({**situation.data, **way.changes}, **way.values)
+        yield as_row([came, way.says, way.right_when, f"{value:.3f}"])
+        came = ""
+
+
 def number(value: float) -> str:
     value = round(value, 12)  # What is 0 but for rounding is 0.
     return f"{value:,.4g}" if value < 1000 else f"{value:,.0f}"
@@ -149,6 +180,7 @@ def as_row(cells: Iterable[str]) -> str:
 TABLES = {
     "metrics.md": metric_rows,
     "reference/names.md": public_names,
+    "how-to/which-option.md": ways_to_read,
     "ties.md": exact_rows,
     "other-tools.md": toolkit_rows,
 }

@@ -350,6 +350,7 @@ def evaluate_model(
     sides: Collection[str] = ("head", "tail"),
     candidates: Any = None,
     split: str = "test",
+    filter: str = "query",
     fused: bool | None = None,
     batch_size: int | None = None,
     slice_size: int | None = None,
@@ -370,10 +371,10 @@ def evaluate_model(
         The triples to rank, without inverse ones, by which some models predict heads.
     known : mapping of str to triples, sequence of triples, or None
         Other known triples, ``{"train": dataset.training}``; like those in `triples`, they are left
-        out as answers of the same query. None: unfiltered.
+        out as answers of the same query. None: those in `triples` alone are left out.
     sides : sequence of {"head", "tail"}
         The predicted sides.
-    candidates, split : optional
+    candidates, split, filter : optional
         As in `truerank.link_prediction.Task`.
     fused : bool, optional
         True: the model's vectors are scored and counted without storing scores, on the processor,
@@ -408,7 +409,7 @@ def evaluate_model(
         raise tr.InputTypeError("model", expected="a pykeen Model", got=type(model).__name__)
     count = model.num_entities if mode is None else model._get_entity_len(mode=mode)
     names = read_vocabularies(triples, known, entities=count, relations=model.num_real_relations)
-    names |= {"sides": sides, "candidates": candidates, "split": split}
+    names |= {"sides": sides, "candidates": candidates, "split": split, "filter": filter}
     task = Task(read_ids(triples), read_ids(known), ids=True, **names)
     if "relation" in task.sides:  # PyKEEN's models differ in the candidates of relations.
         raise tr.InputValueError("sides", expected="heads and tails", got="'relation'")
@@ -637,6 +638,7 @@ class RankEvaluator(RankBasedEvaluator):
                 model,
                 triples,
                 known=known,
+                filter="query" if self.filtered else "none",
                 sides=targets,
                 candidates=candidates,
                 fused=self.fused,

@@ -1,11 +1,25 @@
 """Entity alignment: find for each entity of one graph its counterpart in the other.
 
-`Task` ranks in both directions, and `infer` finds pairs.
+`read_folder` reads a data set, `Task` ranks in both directions, `infer` finds pairs, and
+`neighbours` says why a model errs.
 """
 
 from ..embeddings.vectors import CSLS
+from .folders import Graphs, read_folder
+from .found_pairs import PairScores
 from .local_scaling import csls_means
 from .matching import infer
+from .neighbours import Neighbours, neighbours
 from .task import Task
 
-__all__ = ["CSLS", "Task", "csls_means", "infer"]
+__all__ = [
+    "CSLS",
+    "Graphs",
+    "Neighbours",
+    "PairScores",
+    "Task",
+    "csls_means",
+    "infer",
+    "neighbours",
+    "read_folder",
+]

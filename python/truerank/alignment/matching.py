@@ -11,9 +11,9 @@ import numpy as np
 from ..counting.job import refuse_places
 from ..embeddings.scoring import search_topk
 from ..embeddings.vectors import CSLS, VECTOR_SIMILARITIES, Embeddings, watching
-from ..errors import InputValueError, argument_names
-from ..inputs.array_likes import as_floats, default_arithmetic
-from ..inputs.checks import check_shape, choice, forbidden_nan, is_integer, number, positive_integer
+from ..errors import InputTypeError, InputValueError, argument_names, warn_user
+from ..inputs.array_likes import as_floats, check_shape, default_arithmetic
+from ..inputs.checks import choice, forbidden_nan, is_integer, number, positive_integer
 from ..inputs.progress_listeners import size_text, watch_part
 from ..inputs.rules import Rules, SimilarityOptions, read_rules, with_options
 from ..naming import public
@@ -49,7 +49,7 @@ _MAX_EXACT_INTEGER = 1 << 53  # Integers up to here are exact in float64.
 @default_arithmetic()
 def infer(
     left: Any,
-    right: Any,
+    right: Any = ...,
     *,
     method: MatchingMethod = "greedy",
     similarity: VectorSimilarity = "cosine",
@@ -67,7 +67,7 @@ def infer(
         mapped: floats, bfloat16, or integers up to 2**53. Scores are similarities, and higher ones
         are better; pass the negative of distances.
     right : array_like, shape (n2, d), path, or None
-        The embeddings of the right entities.
+        The embeddings of the right entities; None beside a matrix.
     method : {"greedy", "mutual", "stable", "optimal"}
         The method; see Notes.
     similarity : str
@@ -77,7 +77,8 @@ def infer(
         does: a number of neighbours among all entities, or means from `csls_means`. Only for
         embeddings.
     threshold : float, optional
-        Leave out pairs with lower scores after the matching; no entity is matched again.
+        Leave out pairs with lower scores after the matching; no entity is matched again. It is one
+        of the scores that are returned: with `csls`, of those of CSLS, and not of the similarities.
     nan : {"raise", "omit"}
         The rule for scores that are NaN: an error, or the pair is left out.
     dtype, layout, threads
@@ -100,14 +101,19 @@ def infer(
         For embeddings and scores that are not numbers, and options of another type.
     ValueError
         For shapes that do not fit, an unknown name, a NaN if the rule is "raise" (with its
-        entities), +inf for "optimal", options of embeddings beside a matrix, and damaged files. For
-        a matrix whose rows are ids or ranks, and where all vectors of one side stand in the other,
-        in their order, so that every entity is paired with itself.
+        entities), +inf for "optimal", options of embeddings beside a matrix, a matrix whose rows
+        are ids or ranks, and damaged files.
     OSError
         For files that are missing or cannot be read.
     MemoryError
         For "stable" and "optimal" of more scores than the memory at hand can hold, before any is
         read.
+
+    Warns
+    -----
+    UserWarning
+        If all vectors of one side stand in the other, in their order, so that every entity is most
+        similar to itself: a control.
 
     Notes
     -----
@@ -152,6 +158,9 @@ def infer(
     >>> infer([[3, 2], [3, 1]], None, method="optimal")[0].tolist()  # a matrix; 2 + 3
     [[0, 1], [1, 0]]
     """
+    if right is ...:
+        expected = "the vectors of the right entities, or None if left is a matrix of scores"
+        raise InputTypeError("right", expected=expected, got="nothing")
     choice("method", method, METHODS)
     least = -np.inf
     if threshold is not None:
@@ -183,7 +192,7 @@ def read_vectors(
     if vectors.single_row:
         raise InputValueError("left", expected="a matrix (entities, d)", got="a single vector")
     if copy_offset(vectors) is not None:
-        raise InputValueError("left, right", COPIES)
+        warn_user("left, right", COPIES)
     if is_integer(csls):
         positive_integer("csls", csls)
         return vectors

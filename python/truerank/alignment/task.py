@@ -45,6 +45,7 @@ from ..tasks.candidates import CandidateSet, name_sets
 from ..tasks.side import Side, make_job, make_side, read_sides
 from ..tasks.task import RowOrder
 from ..tasks.task import Task as SidedTask
+from .found_pairs import PairScores, score_found
 from .local_scaling import with_means
 from .matching import COPIES, copy_offset
 
@@ -106,6 +107,9 @@ class Task(SidedTask):
         known_1, ... An entity may have several counterparts: the other right answers of a query,
         the test's included, are left out of its candidates in both directions. The audit counts
         the test pairs that occur in these splits.
+    exclusive : sequence of labels or ids, optional
+        The left entities of the split that have no counterpart, in DBP2.0's words dangling ones;
+        `score_pairs` says whether they are told from the others. They change no rank.
     split : str
         The name of the evaluated split.
     duplicates, leaks : {"keep", "drop", "raise"}
@@ -134,13 +138,15 @@ class Task(SidedTask):
         The labels of the ids.
     candidates : (left ids, right ids), or None
         The candidates of both graphs, ascending and read-only; None for all.
+    exclusive : ndarray of int64, or None
+        The left entities without a counterpart, ascending and read-only; None where none are named.
 
     Raises
     ------
     TypeError, ValueError
         For anything but pairs, ids out of range, unknown labels, lists of candidates that lack an
-        entity of the test, "unaligned" without known splits, and no pairs at all; messages name the
-        split.
+        entity of the test, "unaligned" without known splits, exclusive entities that are in a pair,
+        and no pairs at all; messages name the split.
     OSError
         For files that are missing or damaged.
 
@@ -174,6 +180,7 @@ class Task(SidedTask):
     left: Names
     right: Names
     candidates: tuple[IntArray, IntArray] | None
+    exclusive: IntArray | None
 
     def __init__(
         self,
@@ -184,6 +191,7 @@ class Task(SidedTask):
         candidates: Any = "all",
         sides: Sequence[str] = ("left_to_right", "right_to_left"),
         known: Any = None,
+        exclusive: Any = None,
         split: str = "test",
         duplicates: str = "keep",
         leaks: str = "keep",
@@ -206,6 +214,8 @@ class Task(SidedTask):
         self.left, self.right = (graph.names for graph in splits.vocabularies.values())
         self.pairs = read_only(np.ascontiguousarray(splits.rows[ranked]))
         name_of_candidates, self.candidates = as_candidates(candidates, splits, self.pairs, sides)
+        self._known_pairs = splits.known_rows()
+        self.exclusive = _as_exclusive(exclusive, splits)
         # The evaluated split comes first, and the known ones follow.
         filtered_by = list(named_splits)[1:]
         filtered_by.append(split)
@@ -238,6 +248,9 @@ class Task(SidedTask):
     def _part(self, positions: IntArray) -> Self:
         part = super()._part(positions)
         part.pairs = read_only(self.pairs[positions])
+        # Those of other parts are right, and not asked for.
+        others = np.delete(self.pairs, positions, axis=0)
+        part._known_pairs = np.concatenate([self._known_pairs, others])
         return part
 
     def _are_candidates(self, ids: IntArray) -> bool:
@@ -417,6 +430,57 @@ class Task(SidedTask):
         reading = {"columns": columns, "duplicates": duplicates}
         return self._rank_lists(lists, rules, reading)
 
+    def score_pairs(self, found: Any, *, scores: Any = None) -> PairScores:
+        """Hold found pairs against the test: precision, recall and F1.
+
+        Parameters
+        ----------
+        found : what `infer` returns, or pairs
+            Pairs have the forms and the labels of those of the task. What `infer` returns, as it
+            is, has positions and scores: its pairs alone are read as labels where these are int.
+        scores : array_like of float, shape (n,), optional
+            A score for each pair, of which higher ones are better. Then there are the threshold
+            with the best F1 and the curve of all thresholds; choose it on validation pairs.
+
+        Returns
+        -------
+        PairScores
+
+        Raises
+        ------
+        TypeError, ValueError, OSError
+            For anything but pairs, unknown labels, scores that are NaN or of another number, and
+            OpenEA's ``alignment_results_12``, whose numbers are of two kinds.
+
+        Notes
+        -----
+        A repeated pair counts once, at its best score. Pairs of known splits count neither as found
+        nor as right, and no pair counts as found whose left or right entity stands in known pairs
+        alone: nobody asked for it. If an entity has several counterparts, each is a right pair. Of
+        a part, the pairs of other parts are known.
+
+        With `exclusive`, the left entities of the test and these are asked, as in DBP2.0's
+        evaluation: one in no found pair is said to have no counterpart, of which there are
+        precision, recall and F1. In a second step, left entities in a right pair are divided by
+        those in any pair, and by those with a counterpart. DBP2.0's candidates are those of
+        ``candidates="unaligned"``.
+
+        References
+        ----------
+        - Sun, Chen, Hu: Knowing the No-match: Entity Alignment with Dangling Cases. ACL 2021.
+
+        Examples
+        --------
+        >>> from truerank.alignment import Task
+        >>> task = Task([(0, 0), (1, 1)], left=4, right=3, exclusive=[2, 3])
+        >>> found = task.score_pairs([(0, 0), (1, 2), (2, 1)], scores=[0.9, 0.8, 0.4])
+        >>> found.precision, found.recall, found.f1
+        (0.3333333333333333, 0.5, 0.4)
+        >>> found.threshold, found.best.f1, found.exclusive.recall
+        (0.9, 0.6666666666666666, 0.5)
+        """
+        return score_found(self, found, scores)
+
     def __repr__(self) -> str:
         left_count = self.names["left"].size
         right_count = self.names["right"].size
@@ -473,6 +537,18 @@ def as_candidates(
             raise InputValueError(f"candidates: {side}", problem)
         lists.append(read_only(ids))
     return name_sets(list(map(CandidateSet, lists))), (lists[0], lists[1])
+
+
+def _as_exclusive(value: Any, splits: SplitTables) -> IntArray | None:
+    """Check the argument `exclusive`; return the ids, which are in no pair of any split."""
+    if value is None:
+        return None
+    ids = align_set("exclusive", value, splits.vocabularies["left"])
+    n_paired = int(np.count_nonzero(are_among(ids, splits.columns["left"])))
+    if n_paired:
+        got = f"{n_paired:,} of {len(ids):,} that have one"
+        raise InputValueError("exclusive", expected="entities without a counterpart", got=got)
+    return read_only(ids)
 
 
 def _have_names(left: Vocabulary, right: Vocabulary) -> bool:

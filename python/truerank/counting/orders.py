@@ -32,14 +32,11 @@ if TYPE_CHECKING:
     from ..stores import Store
     from .partial_counts import Flags
 
-# What is seen may be this; both orders say which it is.
+ORDER = Option("order", effect="says whether higher or lower scores are better")
+# What is seen may be ids, ranks, or points, as Borda's.
 PLACES = (
-    Option("order", "ascending", "says that they are ranks, the lowest the best"),
-    Option("order", "descending", "that they are points, as Borda's, the highest the best"),
-)
-RISE = (
-    Option("order", "ascending", "says that lower scores are better, as with distances"),
-    Option("order", "descending", "that the best is last"),
+    ORDER,
+    Option("lists", ..., "takes ids, the best first", call="task.evaluate_lists(TopK(ids))"),
 )
 _OF_PLACES = ", as ids (argsort) or ranks are, and not scores"
 
@@ -116,7 +113,7 @@ def refuse_doubtful_lists(
     scores say against them, as `describe_rising_ranks` says it, or the name of their column.
     """
     if contradiction:
-        raise InputValueError(argument, contradiction, remedies=RISE)
+        raise InputValueError(argument, contradiction, remedies=[ORDER])
     lengths = np.diff(indptr)
     is_long = lengths >= _LEAST_LENGTH
     entries = int(lengths[is_long].sum())
@@ -124,7 +121,7 @@ def refuse_doubtful_lists(
         return
     problem = _describe_rising_scores(indptr, scores, is_long)
     if problem:
-        raise InputValueError(argument, problem, remedies=RISE)
+        raise InputValueError(argument, problem, remedies=[ORDER])
     first_places = _first_places_of_lists(indptr, scores, is_long)
     if not first_places:
         return
@@ -134,7 +131,7 @@ def refuse_doubtful_lists(
         ranges = " or ".join(f"{first} to {last_places[first]}" for first in sorted(first_places))
         lists = format_count(int(is_long.sum()), "list")
         problem = f"scores of {lists}, each a permutation of {ranges}"
-        raise InputValueError(argument, problem + _OF_PLACES, remedies=PLACES)
+        raise InputValueError(argument, problem + _OF_PLACES, remedies=[ORDER])
 
 
 def _describe_rising_scores(indptr: IntArray, scores: Scores, is_long: Flags) -> str:

@@ -30,6 +30,7 @@ from ..inputs.array_likes import (
     array_shape,
     as_array,
     as_floats,
+    check_shape,
     default_arithmetic,
     device_name,
     dtype_name,
@@ -190,7 +191,7 @@ class Embeddings(Store):
         if left.dtype != right.dtype and not {left.dtype, right.dtype}.isdisjoint(QUANTISED):
             expected = f"{left.dtype}, as queries: floats in both, or both quantised by one scale"
             raise InputTypeError("entities", expected=expected, got=right.dtype)
-        checks.check_shape("entities", self.vector_shapes[1], 2, "a matrix (entities, d)")
+        check_shape("entities", self.vector_shapes[1], 2, "a matrix (entities, d)")
         check_layout(self.layout, self.similarity, [left.dtype, right.dtype])
         length, entity_length = (
             vectors.array.shape[-1] * (2 if vectors.dtype in PARTS else 1)
@@ -411,7 +412,7 @@ def refuse_lists(name: str, value: Any, similarity: str) -> None:
             got = "vectors and another array"
             if as_array(value[1], name)[-1:].tolist() == list(shape[:1]):
                 got = "vectors and an indptr"
-                ways = [Option("similarity", "maxsim", "compares lists of vectors")]
+                ways = [Option("similarity", effect="says how lists of vectors are compared")]
     if got:
         expected = f"only vectors with {similarity}"
         raise InputTypeError(name, expected=expected, got=got, remedies=ways)
@@ -434,7 +435,7 @@ def read_vector_lists(
     vectors, files, device = read_vectors(name, value, dtype)
     if indptr is None:
         return vectors, None, files, device
-    checks.check_shape(name, vectors.array.shape, 2, "vectors of shape (tokens, d)")
+    check_shape(name, vectors.array.shape, 2, "vectors of shape (tokens, d)")
     beginnings = indptr
     if isinstance(indptr, PATHS):
         numbers, files_of_indptr, _ = read_vectors(f"{name}: indptr", indptr, None, INTEGERS)
@@ -539,8 +540,8 @@ def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) 
         if dtype in PARTS and not compares_complex:
             expected = f"one of {', '.join(_REAL_DTYPES)}"
             are_complex = similarity != "maxsim" and PARTS.keys() >= {*dtypes}
-            effect = "adds the moduli of differences, as RotatE"
-            ways = [Option("similarity", "complex_l1", effect)] if are_complex else []
+            way = Option("similarity", effect="says how complex numbers are compared")
+            ways = [way] if are_complex else []
             raise InputTypeError(name, "", expected, f"dtype {dtype}", remedies=ways)
 
 
@@ -588,7 +589,7 @@ def read_bias(
         expected = f"{size} numbers, one for each entity"
         raise InputValueError("bias", expected=expected, got="one for all")
     bias, files, _ = read_vectors("bias", value, dtype, FLOATS)
-    checks.check_shape("bias", bias.array.shape, (size,), f"{size} numbers, one for each entity")
+    check_shape("bias", bias.array.shape, (size,), f"{size} numbers, one for each entity")
     return bias, files
 
 

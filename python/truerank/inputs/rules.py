@@ -206,6 +206,8 @@ def with_options(kind: type[Any], **defaults: Any) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         signature = inspect.signature(function)
         *parameters, _ = signature.parameters.values()  # The last one is **options.
+        # A default of ... is there for a better message: the parameter is required.
+        parameters = [x.replace(default=x.empty) if x.default is ... else x for x in parameters]
         decorated: Any = function
         decorated.__signature__ = signature.replace(parameters=[*parameters, *options])
         if description and function.__doc__:

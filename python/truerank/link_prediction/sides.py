@@ -386,8 +386,8 @@ def audit_triples(
         findings_unseen, has_unseen = _find_unseen(splits)
         cases[case] = (has_unseen, problem)
     elif rules["unseen"] != "keep":
-        got = f'"{rules["unseen"]}"'
-        raise InputValueError("unseen", expected='"keep" without known splits', got=got)
+        expected = "known splits, without which nothing is unseen"
+        raise InputValueError("unseen", expected=expected, got="none")
     rule_of_case = {**rules, case: rules["unseen"]}
     test_rows, findings = audit_split(
         splits, columns, rule_of_case, TRIPLES, cases, allows_whole=True

@@ -35,13 +35,6 @@ GAINS = ("linear", "exponential", "binary")  # what becomes of gains
 MISSES = ("zero", "bounds", "expected")  # what right answers count for that their lists miss
 ANSWERLESS = ("omit", "zero")  # what becomes of queries without a right answer
 HITS = "hits"  # Of lists of indexes is known how many right answers they have, and no order.
-# What retrieval has to be told of lists, for the metrics that depend on it.
-_ALL_ENTITIES = Option(
-    "entities",
-    ...,
-    "says that lists are the best of all n candidates",
-    call="Task(..., entities=n, candidates='all')",
-)
 _CHUNK = 1 << 15  # The ties of so many queries stay in the cache.
 _MOST_EXPONENT = 1000  # The sum of many exponential gains is finite up to here, too.
 
@@ -240,7 +233,7 @@ class Answers:
         are_named = self.ranks.protocol.candidates is not None and self.candidates.all()
         if metric.needs_candidates and not are_named:
             why = "it depends on the candidates, which lists do not name"
-            fail(str(key), why, [_ALL_ENTITIES])
+            fail(str(key), why, [Option("candidates", effect="says among what lists were made")])
         answers = self if metric.of_gains else self.right
         values = answers.values(key, key.kind)
         if self._counts_zeros(key):  # All queries have a place then, and those behind them.
@@ -296,10 +289,13 @@ class Answers:
             return self._values[memo_key]
         ties = self.ties(order)
         if key.row.needs_order and ((ties.size > 1) & (ties.above < BEYOND)).any():
-            why = "no closed form over ties"
+            bounds = "optimistic.err@k and pessimistic.err@k"
             if self._stays_tied.any():
-                fail(str(key), why, [Option("misses", "bounds", "leaves none")])
-            fail(str(key), f"{why}: take optimistic.err@k and pessimistic.err@k")
+                missed = f"{np.count_nonzero(self._stays_tied):,} of {len(self._stays_tied):,}"
+                why = f"no closed form over right answers that lists miss ({missed}), which tie; "
+                why += f"its bounds have one, {bounds} where misses have bounds, too"
+                fail(str(key), why, [Option("misses", effect="says what these count")])
+            fail(str(key), f"no closed form over ties: take {bounds}")
         number = len(self.queries)
         values = np.empty(number)
         for start in range(0, number, _CHUNK):
@@ -489,6 +485,6 @@ def check_misses(misses: str, protocol: Protocol, has_number: object) -> None:
     """Check what right answers count for that their lists miss, of so many candidates or not."""
     choice("misses", misses, MISSES)
     if misses != "zero" and protocol.candidates == LISTED:
-        expected = f'"zero", as the candidates are {LISTED}: no other candidates tie with a miss'
+        expected = f"none, as the candidates are {LISTED}: no other candidates tie with a miss"
         raise InputValueError("misses", expected=expected, got=repr(misses))
     check_number(has_number or misses == MISSES[0], "misses", f"what {misses!r} counts")

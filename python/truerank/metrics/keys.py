@@ -50,6 +50,8 @@ class Key:
     side: str = ALL_SIDES
     macro: bool = False  # whether it is the mean over groups of the values within them
     grammar: Grammar = field(kw_only=True)
+    # The words that name a row as they were written, "expected." of a default kind among them.
+    row_words: str = field(default="", compare=False, repr=False, kw_only=True)
 
     @cached_property
     def row(self) -> metric_table.MetricRow:
@@ -100,6 +102,15 @@ class Key:
         MRR ↑, tail.MR ↓, std
         """
         return self.title + ARROWS[self.increasing]
+
+    @property
+    def full_heading(self) -> str:
+        """The same with all words that name its row, as they were written.
+
+        >>> print(parse("both.expected.amri").full_heading.rstrip(" \u2191"))
+        both.expected.AMRI
+        """
+        return self.row_words + self.column.heading
 
     @cached_property
     def decimals(self) -> int:
@@ -235,14 +246,18 @@ class Grammar:
             others = []
             for synonym, (_, metric) in self.synonyms.items():
                 others.append(synonym + self.metrics[metric].needed)
-            why = self.refused.get(name) or suggest(name, self._names(), others)
+            why = self.refused.get(name)
+            if name in _METRICS_ELSEWHERE:
+                why = "it is none of these: ir_measures and trec_eval have it"
+            why = why or suggest(name, self._names(), others)
             fail(key, f"no metric {quote(key.removeprefix(parts['words']))}; {why}")
         _, metric = meaning
         parameter: Parameter = 0
         if mark or self.metrics[metric].needed:
             parameter = self._read_parameter(key, meaning, mark, text)
         fields = self._read_fields(key, parts["words"].split(".")[:-1], meaning)
-        return Key(metric, parameter, grammar=self, **fields)
+        words = [word + "." for word in parts["words"].split(".")[:-1] if word not in ADJUSTED]
+        return Key(metric, parameter, grammar=self, row_words="".join(words), **fields)
 
     def _read_parameter(self, key: str, meaning: Meaning, mark: str, text: str) -> Parameter:
         """Read what stands behind the name of a metric and a mark."""
@@ -346,10 +361,18 @@ NEGATED = {
 OTHER_NAMES = {
     "mean_rank": ("none", "mr"),
     "mean_reciprocal_rank": ("none", "mrr"),
+    "adjusted_mean_rank": ("ratio", "mr"),
+    "adjusted_mean_rank_index": ("index", "mr"),
+    "adjusted_mean_reciprocal_rank": ("index", "mrr"),
+    "z_mean_rank": ("z", "mr"),
+    "z_mean_reciprocal_rank": ("z", "mrr"),
+    "hit": ("none", "hits"),
     "rr": ("none", "mrr"),
     "h": ("none", "hits"),
     "hr": ("none", "hits"),
 }
+# Metrics of other tools that are none of these, however alike their names are.
+_METRICS_ELSEWHERE = ("bpref", "gmap", "gm_map", "infap", "iprec", "iprec_at_recall", "judged")
 # Names of metrics of several right answers in ir_measures and in papers.
 SHORT_ANSWER_NAMES = {"ap": "map", "p": "precision", "r": "recall"}
 # Tables print these names, which the literature gives adjusted metrics.

@@ -1,6 +1,7 @@
 """Plots of reports, drawn by matplotlib: ``pip install '.[plot]'`` in the checkout.
 
-`rank_distribution` and `hits_curve` show where the ranks lie, and `groups` a metric by relation.
+`rank_distribution` and `hits_curve` show where the ranks lie, `groups` a metric by relation, and
+`neighbours` how many entities are the nearest of none.
 
 Every function draws into the given axes, or into those of a new ``matplotlib.figure.Figure``, and
 returns them: ``hits_curve(report).figure.savefig("hits.svg")``. Axes of a new figure that end a
@@ -13,7 +14,7 @@ mapping of names to Reports; where their protocols differ, the legend says in wh
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,12 +25,13 @@ from ..errors import InputTypeError, InputValueError
 from ..inference.intervals import why_no_interval
 from ..inputs.checks import choice, confidence, flag, instance, positive_integer
 from ..metrics import METRICS, chance_model, metric_table
+from ..metrics.answers import HITS
 from ..metrics.keys import GROUPS, MACRO
 from ..metrics.values import Sample, values_of_tasks
 from ..naming import format_count, public
-from ..reporting.audit import describe_candidates
 from ..reporting.report_table import label_text
 from ..reporting.reports import NO_GROUPS, Report
+from ..reporting.summary import describe_candidates
 from . import drawing
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from .drawing import Axes
 
 
-__all__ = ["groups", "hits_curve", "rank_distribution"]
+__all__ = ["groups", "hits_curve", "neighbours", "rank_distribution"]
 
 
 def __dir__() -> list[str]:
@@ -48,6 +50,7 @@ def __dir__() -> list[str]:
 _ROW_HEIGHT = 0.27  # The unit is inches.
 DASHES = ("-", "--", "-.")  # They serve readers who see no colours.
 _MOST_MARKED = 32  # Curves of so many steps have a marker at each.
+_COLOURS_OF_SHARES = {"none": 6, "one": 5, "more": 3}
 _MIN_BAND = 1e-9  # Thinner bands are rounding and not drawn.
 
 
@@ -188,7 +191,8 @@ def rank_distribution(
     KeyError
         For a side that a report does not have.
     TypeError, ValueError
-        For anything but Reports, if there are none, and for an unknown kind.
+        For anything but Reports, if there are none, for an unknown kind, and for the recall of an
+        index, whose hits have no order.
 
     Examples
     --------
@@ -199,6 +203,7 @@ def rank_distribution(
     """
     models = drawing.read_runs(reports)
     every = [report for runs in models.values() for report in runs]
+    _refuse_without_order(every)
     choice("kind", kind, tuple(metric_table.KINDS))
     ax = drawing.axes_for("truerank.plot.rank_distribution", ax, height=3.5 + 0.17 * len(models))
     most = _most_candidates(every, side)
@@ -266,6 +271,7 @@ def hits_curve(
     """
     models = drawing.read_runs(reports)
     every = [report for runs in models.values() for report in runs]
+    _refuse_without_order(every)
     choice("kind", kind, tuple(metric_table.KINDS))
     ax = drawing.axes_for("truerank.plot.hits_curve", ax, height=3.5 + 0.17 * len(models))
     if any(report.model.answers is None for report in every):  # one right answer for each task
@@ -291,6 +297,15 @@ def hits_curve(
     ax.set_xlabel("k")
     ax.set_ylabel(y_label)
     return ax
+
+
+def _refuse_without_order(reports: Iterable[Report]) -> None:
+    """Refuse lists of an index, of which is known how many are right, and not at which places."""
+    for report in reports:
+        if report.protocol.lists == HITS:
+            expected = "reports whose answers have places"
+            got = f"recall@{report.protocol.depth} alone, of an index"
+            raise InputValueError("reports", expected=expected, got=got)
 
 
 def average_runs(runs: Sequence[Steps]) -> Steps:
@@ -518,6 +533,62 @@ def groups(
     if len(shown) < len(labels):
         title = f"{len(shown):,} of {title}"
     drawing.draw_legend(ax, handles, names, title)
+    return ax
+
+
+@public("truerank.plot")
+def neighbours(models: Any, side: str = "left_to_right", *, ax: Axes | None = None) -> Axes:
+    """Draw the shares of entities that are the first neighbour of none, of one and of more.
+
+    Parameters
+    ----------
+    models : mapping of str to Neighbours, or Neighbours
+        What `truerank.alignment.neighbours` returns, by the name of the model.
+    side : {"left_to_right", "right_to_left"}
+        The direction: from left to right, the entities are right ones.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw. Default: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Its patches are the bars: those of "none" by model, then those of "one" and of "more".
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    TypeError, ValueError
+        For anything but Neighbours, no models, and an unknown side.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from truerank import alignment
+    >>> left = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]])
+    >>> first = alignment.neighbours(left, np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]), k=1)
+    >>> [round(float(bar.get_width()), 2) for bar in neighbours({"A": first}).patches]
+    [0.33, 0.33, 0.33]
+    """
+    by_name = dict(models) if isinstance(models, Mapping) else {"": models}
+    shares: list[Any] = [getattr(model, "shares", None) for model in by_name.values()]
+    if not shares or not all(isinstance(each, dict) for each in shares):
+        got = type(models).__name__
+        raise InputTypeError("models", expected="Neighbours by the names of models", got=got)
+    choice("side", side, tuple(shares[0]))
+    height = 1.5 + _ROW_HEIGHT * max(len(by_name), 2)
+    ax = drawing.axes_for("truerank.plot.neighbours", ax, height)
+    starts = np.zeros(len(shares))
+    bars = {}
+    for times, colour in _COLOURS_OF_SHARES.items():
+        widths = np.array([each[side][times] for each in shares])
+        rows = range(len(shares))
+        bars[times] = ax.barh(rows, widths, 0.68, starts, color=drawing.COLOURS[colour])
+        starts = starts + widths
+    tied = [f"{model.tied[side]:,}" for model in by_name.values()]
+    _write_rows(ax, list(map(str, by_name)), tied, "tied")
+    ax.set_xlabel(f"share of entities, {side}")
+    drawing.draw_legend(ax, list(bars.values()), list(bars), "first neighbour of")
     return ax
 
 

@@ -28,20 +28,20 @@ def group_codes(
 ) -> tuple[IntArray, list[Hashable]]:
     """Return the group of each task as a code, and what the codes stand for.
 
-    Groups are by the name of a label of the tasks, or by labels of theirs, which messages call
-    `argument`. Queries of different sides are different groups, even with equal ids. So are
-    targets, except those of heads and tails, which are entities of one graph; and queries of tasks
-    of retrieval that were joined. Where data sets have names, queries, relations, targets and rows
-    of tasks are by data set. Codes are 0 .. len(names) - 1, each of which occurs; a name is a str
-    or an int, or (side, label) where it differs by side, or (task, label) where several tasks have
-    one: the number of the task, in the order of their first ranks; or, by data set, a tuple that
-    begins with its name. Names are in the order of their vocabulary, ids ascend.
+    Groups are by the name of a label of the tasks, or by labels of theirs or of their units, which
+    messages call `argument`. Queries of different sides are different groups, even with equal ids.
+    So are targets, except those of heads and tails, which are entities of one graph; and queries of
+    tasks of retrieval that were joined. Where data sets have names, queries, relations, targets and
+    rows of tasks are by data set. Codes are 0 .. len(names) - 1, each of which occurs; a name is a
+    str or an int, or (side, label) where it differs by side, or (task, label) where several tasks
+    have one: the number of the task, in the order of their first ranks; or, by data set, a tuple
+    that begins with its name. Names are in the order of their vocabulary, ids ascend.
 
     >>> group_codes(Ranks([0, 3, 1], [1, 1, 1], 10), [7, 7, 2])
     (array([1, 1, 0]), [2, 7])
     """
     if not isinstance(by, str):
-        return _used_labels(as_labels(argument, by, len(ranks)))
+        return _used_labels(as_labels(argument, by, len(ranks), ranks.unit))
     labels = _find_labels(ranks, argument, by)
     label = LABEL_ALIASES.get(by)
     columns = [*_data_sets(ranks, label), labels]

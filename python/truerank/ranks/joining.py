@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
 # Two tasks that agree in all of these labels are one fact, ranked twice.
 FACT = ("unit", "side", "relation", "queries", "targets")
 _NAMES = Option("parts", ..., "joins data sets", call='concatenate({"en": a, "de": b})')
+_REPEATS = Option("repeats", effect="says what a fact is that comes twice")
 # Tasks may have these arrays. Those of parts that do not say theirs have these values where they
 # are joined with others that do.
 DEFAULTS = {"listed": True, "gains": 1.0, "without_answers": 0, "masked": False}
@@ -140,9 +140,9 @@ def concatenate(
     parts = several("parts", parts, "Ranks")
     ranks = join_ranks(parts)
     if repeats == "keep" and ranks.answers is not None:
-        expected = "'refuse' or 'drop', as a query of retrieval counts once in each run (runs of "
-        expected += "one model are a list, which compare and table take)"
-        raise InputValueError("repeats", "", expected, "'keep'", remedies=[_NAMES])
+        problem = "a query of retrieval counts once in each run, and is not kept twice; runs of "
+        problem += "one model are a list, which compare and table take"
+        raise InputValueError("repeats", problem, remedies=[_NAMES])
     if are_named:
         repeats = repeats or "keep"
     elif repeats is None:
@@ -252,15 +252,11 @@ def _refuse_tasks_apart(parts: Sequence[Ranks], ranks: Ranks) -> None:
                 test = "test" if name is None else f"test of {name}"
                 problem = f"it belongs to another {test} than the parts before, and a fact may "
                 problem += "come twice"
-                shared = _describe_shared_query(ranks)
-                effect = "joins folds or chunks of one test"
-                if shared:  # A chunk has whole queries.
-                    problem += f"; {shared}"
-                    effect = "joins folds, which count that query apart"
-                way = Option("repeats", "refuse", effect)
                 again = _find_repeats(ranks, _identity(ranks))
-                ways = [way] if again is None else _ways_with_repeats(ranks, again)
-                ways.insert(0, _NAMES)
+                if again is not None:
+                    problem += f"; {np.count_nonzero(again[2]):,} of {len(ranks):,} tasks do"
+                problem += _describe_shared_queries(ranks)
+                ways = [_NAMES, _REPEATS]
                 unfiltered = _describe_unfiltered(ranks)
                 if unfiltered:  # They would be as wrong under names.
                     problem += f"; {unfiltered}; the parts p::n of one Task do"
@@ -268,8 +264,8 @@ def _refuse_tasks_apart(parts: Sequence[Ranks], ranks: Ranks) -> None:
                 raise InputValueError(f"parts: number {i}", problem, remedies=ways)
 
 
-def _describe_shared_query(ranks: Ranks) -> str:
-    """Name a query of retrieval that has right answers in several tasks; nothing if none has."""
+def _describe_shared_queries(ranks: Ranks) -> str:
+    """Count queries of retrieval that have right answers in several tasks; nothing if none has."""
     if ranks.answers is None:
         return ""
     queries = ranks._labels["queries"]
@@ -280,7 +276,10 @@ def _describe_shared_query(ranks: Ranks) -> str:
         return ""
     query = query_of_task[int(is_again.argmax())]
     task = describe_task({"queries": queries}, int((queries.codes == query).argmax()))
-    return f"several tasks have right answers of {task}"
+    n_shared = len(distinct_rows([set_of_task[1:][is_again], query_of_task[1:][is_again]])[0])
+    n_queries = len(distinct_rows([set_of_task, query_of_task])[0])
+    words = f"; several tasks have right answers of {n_shared:,} of {n_queries:,} queries"
+    return f"{words}, the first: {task}"
 
 
 def _warn_of_unfiltered(ranks: Ranks) -> None:
@@ -307,11 +306,9 @@ def count_unfiltered(ranks: Ranks) -> int:
     """
     protocol = ranks.protocol
     has_all = protocol.candidates == "all" and not protocol.filter_rule and protocol.nan != "omit"
-    orders = {origin.digests[0] for origin in ranks.origins}
-    order = min(orders, default="")
-    n_entities = order.partition(" ")[0].replace(",", "")  # "": nobody said how many there are.
-    are_same = DATASET not in ranks._labels or "by name" in order
-    are_same &= len(orders) == 1 and n_entities.isdecimal()
+    orders = {(origin.n_entities, origin.names) for origin in ranks.origins}
+    n_entities, names = min(orders, default=(0, ""))
+    are_same = len(orders) == 1 and n_entities > 0 and (DATASET not in ranks._labels or names != "")
     side = ranks.side
     is_of_triples = side is not None and not {"head", "tail"}.isdisjoint(side.vocabulary or ())
     if len(ranks.origins) < 2 or not (is_of_triples and has_all and protocol.filter and are_same):
@@ -319,7 +316,7 @@ def count_unfiltered(ranks: Ranks) -> int:
     codes = [ranks._labels[name].codes for name in ("side", "queries", "targets")]
     queries = factorize(*codes[:2]).codes
     most_known = np.bincount(distinct_rows([queries, codes[2]])[0])
-    known = int(n_entities) - ranks.candidates + 1
+    known = n_entities - ranks.candidates + 1
     np.maximum.at(most_known, queries, known)
     return int(np.count_nonzero(known < most_known[queries]))
 
@@ -354,7 +351,8 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule, *, are_apart: bool) -> Rank
         number = f"{len(again):,} of {len(ranks):,} tasks are there twice or more"
         positions = f"the first at the positions {first[again[0]]} and {again[0]}"
         problem = f"{number}, {positions} ({describe_task(identity, again[0])})"
-        if _are_runs(ranks, first):
+        times = np.bincount(first)
+        if ranks.answers is None and len(distinct(times[times > 0])) == 1:
             problem += "; each is there as often, and runs of one model are not joined: they are a "
             problem += "list, which compare and table take"
         listed = ranks._arrays.get("listed")
@@ -364,8 +362,7 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule, *, are_apart: bool) -> Rank
             names = [_NAMES]
         elif ranks.answers is not None:  # These are folds with the qrels of all, and no data sets.
             problem += "; no answer is in the lists of two parts"
-        ways = [*names, *_ways_with_repeats(ranks, repeats)]
-        raise InputValueError("parts", problem, remedies=ways)
+        raise InputValueError("parts", problem, remedies=[*names, _REPEATS])
     _refuse_to_drop(ranks, repeats)
     kept = ranks[~is_again]
     if len(ranks.origins) < 2:
@@ -385,23 +382,6 @@ def _find_repeats(ranks: Ranks, identity: dict[str, Labels]) -> Repeats | None:
     first = _first_positions(ranks, identity)
     is_again = first != np.arange(len(ranks))
     return (identity, first, is_again) if is_again.any() else None
-
-
-def _ways_with_repeats(ranks: Ranks, repeats: Repeats) -> list[Option]:
-    """Return how tasks that come again can be joined."""
-    ways = []
-    with suppress(InputValueError):
-        _refuse_to_drop(ranks, repeats)
-        ways.append(Option("repeats", "drop", "counts what folds or batches share once"))
-    if ranks.answers is None and not _are_runs(ranks, repeats[1]):
-        ways.append(Option("repeats", "keep", "counts it each time"))
-    return ways
-
-
-def _are_runs(ranks: Ranks, first: IntArray) -> bool:
-    """Return whether all tasks come again, each as often, so that an interval would be of runs."""
-    times = np.bincount(first)
-    return ranks.answers is None and len(distinct(times[times > 0])) == 1
 
 
 def _refuse_to_drop(ranks: Ranks, repeats: Repeats) -> None:
@@ -458,7 +438,7 @@ def _first_positions(ranks: Ranks, identity: Mapping[str, Labels]) -> IntArray:
     fact = {name: codes for name, codes in columns.items() if name != "unit"}
     digests = [origin.digests[0] for origin in ranks.origins]
     are_numbers = any(identity[name].vocabulary is None for name in ("queries", "targets"))
-    are_named = all("by name" in digest for digest in digests)
+    are_named = all(origin.names for origin in ranks.origins)
     if len(set(digests)) > 1 and are_named and "fact" in ranks._labels:
         fact = {name: codes for name, codes in fact.items() if name in ("side", DATASET)}
         fact["fact"] = ranks._labels["fact"].codes
@@ -544,8 +524,13 @@ def join_origins(
                     raise InputValueError("parts", f"{problem}: {advice}", remedies=remedies)
             sizes = ("rows", "units", "queries", "part_of")
             largest = {name: max(getattr(other, name), getattr(origin, name)) for name in sizes}
-            entities = other.digests[0] or origin.digests[0]
-            by_key[key] = replace(origin, **largest, digests=(entities, origin.digests[1]))
+            said = other if other.digests[0] else origin
+            by_key[key] = replace(
+                said,
+                fingerprint=origin.fingerprint,
+                **largest,
+                digests=(said.digests[0], origin.digests[1]),
+            )
     return tuple(by_key.values())
 
 

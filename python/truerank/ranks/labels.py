@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from .. import _core
-from ..arrays.row_keys import count_values
+from ..arrays.row_keys import count_values, factorize
 from ..errors import InputTypeError, InputValueError
 from ..inputs import checks
-from ..inputs.array_likes import as_array, index_array, integers
+from ..inputs.array_likes import as_array, check_range, index_array, integers
 from ..naming import printable, public
 
 if TYPE_CHECKING:
@@ -228,10 +228,11 @@ class Labels(Immutable):
         return printable(f"Labels({text})")
 
 
-def as_labels(name: str, value: Any, length: int) -> Labels:
+def as_labels(name: str, value: Any, length: int, units: Labels | None = None) -> Labels:
     """Read the labels of `length` tasks in any form that `Ranks` takes; messages call them `name`.
 
-    One str stands for all tasks. Names are kept in the order in which they first occur.
+    One str stands for all tasks. Names are kept in the order in which they first occur. If there
+    are as many labels as `units`, each goes to all tasks of its unit.
     """
     if isinstance(value, str):
         return labels_of_codes(np.zeros(length, dtype=np.int64), (value,))
@@ -241,9 +242,15 @@ def as_labels(name: str, value: Any, length: int) -> Labels:
         labels = _read_codes(name, *value)
     else:
         labels = _read_values(name, checks.by_position(name, value))
-    if len(labels) != length:
-        raise InputValueError(name, expected=f"{length} labels, one for each task", got=len(labels))
-    return labels
+    if len(labels) == length:
+        return labels
+    expected = f"{length} labels, one for each task"
+    if units is not None:
+        places = factorize(units.codes)
+        if len(labels) == len(places.distinct):
+            return labels[places.codes]
+        expected += f", or {len(places.distinct)}, one for each unit"
+    raise InputValueError(name, expected=expected, got=len(labels))
 
 
 def labels_of_codes(codes: IntArray, vocabulary: tuple[str, ...] | None = None) -> Labels:
@@ -345,7 +352,7 @@ def _read_codes(name: str, codes: object, vocabulary: object) -> Labels:
     if vocabulary is None:
         return labels_of_codes(array, None)
     words = checks.distinct_names(f"{name}: vocabulary", vocabulary)
-    checks.check_range(f"{name}: codes", array, len(words), "names in the vocabulary")
+    check_range(f"{name}: codes", array, len(words), "names in the vocabulary")
     return labels_of_codes(array, words)
 
 

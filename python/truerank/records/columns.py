@@ -20,7 +20,7 @@ import numpy as np
 from .. import _core
 from ..errors import InputTypeError, InputValueError, Option
 from ..inputs import checks
-from ..inputs.array_likes import as_array, device_name, index_array, refuse_mask
+from ..inputs.array_likes import as_array, check_shape, device_name, index_array, refuse_mask
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -93,10 +93,11 @@ class Door:
 
     def ways_to_name(self, width: int) -> list[Option]:
         """Return the option that says which of so many columns are meant, if there is one."""
-        roles = list(self.needed_roles)
-        if self.needed < width:
-            roles += [role for role in NUMBERS if role in self.roles][:1]
-        way = Option("columns", dict.fromkeys(roles, "..."), "says which are meant")
+        effect = "says which are meant"
+        numbers = [role for role in NUMBERS if role in self.roles]
+        if self.needed < width and numbers:
+            effect += f", and perhaps {' or '.join(numbers)}"
+        way = Option("columns", dict.fromkeys(self.needed_roles, "..."), effect)
         return [way] if self.has_option else []
 
     def fits(self, width: int, are_placed: bool) -> bool:
@@ -348,18 +349,12 @@ def refuse_left_out_numbers(
     left_out = sorted(with_name, key=lambda name: name not in door.roles) + fractions
     if not left_out:
         return
-    number = left_out[0]
-    role: str | None = "score" if door.is_of_lists else "relevance"
-    if number in NUMBERS:
-        role = number if number in door.roles else None  # In qrels a score may be a run's.
-    ways = []
-    if with_name and role is not None:
-        ways = [Option("columns", {**form.columns, role: number}, "reads it")]
+    way = Option("columns", effect="says what it is")
     got = "one that is left out"
     if not with_name:
         got += ", of fractions, like scores"
-    expected = f"a table without column {number!r}"
-    raise InputValueError(argument, expected=expected, got=got, remedies=ways)
+    expected = f"a table without column {left_out[0]!r}"
+    raise InputValueError(argument, expected=expected, got=got, remedies=[way])
 
 
 def _distinct_numbers(elements: Any) -> set[Any]:
@@ -528,8 +523,9 @@ def _describe_element(value: Any) -> str:
     is_float = isinstance(value, (float, np.floating, np.datetime64))
     if isinstance(value, Mapping):  # a hit of a search
         return f"a dict with keys {first_names(list(value), 8)}; a table has a row for each hit"
-    if isinstance(value, (list, tuple)) and len(value) == 2 and checks.is_number(value[1]):
-        return "a pair; a table has a row for each, a mapping has each id once"
+    is_pair = isinstance(value, (list, tuple)) and len(value) == 2 and checks.is_number(value[1])
+    if is_pair and not all(map(checks.is_integer, value)):  # Two integers are a list of ids.
+        return "an id and a number; a table has a row for each, a mapping has each id once"
     if isinstance(value, (list, tuple, np.ndarray)):
         return f"a list of {len(value)}, where one id stands"
     if type(value).__name__ in _NONES or (is_float and value != value):
@@ -551,7 +547,7 @@ def _read_elements(name: str, values: Any, expected: str) -> Any:
     if not hasattr(values, "__array__") and not device_name(values):
         return list(values)
     array = as_array(checks.without_index(values), name, expected)
-    checks.check_shape(name, array.shape, 1, "a 1-D array")
+    check_shape(name, array.shape, 1, "a 1-D array")
     if array.dtype.kind in "iu":
         return array
     if array.dtype.kind in "mMV":  # `tolist` would make integers of dates.

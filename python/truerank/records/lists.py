@@ -20,17 +20,17 @@ from .. import _core
 from ..arrays.input_files import file_state, path_name
 from ..arrays.row_keys import distinct, factorize
 from ..arrays.saved_files import replace_text
-from ..counting.lists import PAD, TopK, as_lists, best_rows
+from ..counting.lists import PAD, REPEATS, TopK, as_lists, best_rows
 from ..counting.orders import begins_anew, describe_rising_ranks
 from ..errors import InputError, InputTypeError, InputValueError, Option, UnknownKeyError
 from ..inputs.array_likes import as_array, index_array, read_only, refuse_rounded, widen_bfloat16
 from ..inputs.checks import choice, distinct_names, instance, is_number, is_sparse, without_index
 from ..inputs.rules import PLAIN
 from ..inputs.selection import lengths_to_indptr
-from ..naming import public
-from .columns import JUDGEMENTS, LISTS, Column, check_columns, checked_names, list_door
+from ..naming import format_count, public
+from .columns import JUDGEMENTS, LISTS, TREC, Column, check_columns, checked_names, list_door
 from .id_tables import NO_TABLE, IdTable, check_left_out_grades, read_table
-from .text import column_numbers, is_csv, is_path, parse_number, text_lines
+from .text import column_numbers, is_csv, is_path, text_lines
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from .columns import Form, Name, Names
 
 DUPLICATES = ("raise", "first")
+_WHICH_COLUMNS = Option("columns", effect="says which are meant")
+_TAG = 5  # the column of TREC's runs that has the name of the system
 _ROLES = ("query", "document")
 _DISTANCES = {"dist", "distance", "distances"}  # columns of which the lower ones are better
 _LARGEST_WHOLE = 2.0**53  # From here on not every whole number is a float64.
@@ -144,14 +146,12 @@ def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgement
     if "relevance" in table.values:
         grades = read_grades(table.title, table.values["relevance"])
         table = replace(table, values={"relevance": grades})
-        names = table.form.columns
-        if columns is None and names.get("relevance") == "score" and grades.dtype.kind == "f":
+        name = table.form.columns.get("relevance")
+        if columns is None and name == "score" and grades.dtype.kind == "f":
             highest = grades.max(initial=0)
-            are_of_run = highest > 1 or grades.min(initial=0) < 0
-            ways = [] if are_of_run else [Option("columns", names, "says that they are grades")]
             expected = "whole grades in column 'score', as BEIR has, no scores of a run"
             got = f"fractions, up to {highest:g}"
-            raise InputValueError(table.title, "", expected, got, remedies=ways)
+            raise InputValueError(table.title, "", expected, got, remedies=[_WHICH_COLUMNS])
     else:
         check_left_out_grades(table)
     if is_path(value):
@@ -178,6 +178,7 @@ def _read_judgement_matrix(argument: str, matrix: Any) -> Judgements:
 def _read_judgement_file(argument: str, table: IdTable) -> Judgements:
     """Return the judgements of a file, each once, with grades of 1 where it has none."""
     grades = table.values.get("relevance", np.ones(len(table), np.int64))
+    iterations: Sequence[str] = ()
     if "iteration" in table.columns:  # The file has four columns without names.
         # Each column lists its values once.
         iterations, documents = (table.columns[role].listed for role in ("iteration", "document"))
@@ -187,9 +188,10 @@ def _read_judgement_file(argument: str, table: IdTable) -> Judgements:
         else:
             is_of_trec = len(table) != 1 or iterations[0] in ("0", "Q0")
         if not is_of_trec:
-            ways = _four_column_ways(documents, has_years=has_years)
             problem = "four columns are TREC's (query, iteration, document, relevance) if the "
-            problem += "second has one value, or fewer than the third"
+            problem += f"second has one value, or fewer than the third; of {len(table):,} rows it "
+            problem += f"has {len(iterations):,} values, the third {len(documents):,}"
+            ways = [_WHICH_COLUMNS]
             raise InputValueError(argument, problem, place=table.path, remedies=ways)
     columns = {role: table.columns[role] for role in _ROLES}
     judgements = replace(table, columns=columns, values={"relevance": grades})
@@ -197,14 +199,18 @@ def _read_judgement_file(argument: str, table: IdTable) -> Judgements:
     has_repeats = not np.diff(np.sort(pairs)).all()  # This test is far faster than np.unique.
     if has_repeats:
         rows, unlike_rows = first_of_equal(pairs, grades)
-        if unlike_rows is not None:
-            first, second = unlike_rows
+        if len(unlike_rows):
+            second = unlike_rows[0]
+            first = (pairs == pairs[second]).argmax()
             query, document = (columns[role].entry(second) for role in _ROLES)
             # The file is read again for the message alone.
             lines = text_lines(table.path, table.path, has_comments=True)
             number, _ = next(islice(lines, second + (table.form.header > 0), None))
             problem = f"line {number}: {document!r} is judged twice for {query!r}, "
-            problem += f"as {grades[first]} and as {grades[second]}"
+            problem += f"as {grades[first]} and as {grades[second]}; expected one grade for each "
+            problem += f"pair, and {len(distinct(pairs[unlike_rows])):,} of {len(rows):,} have more"
+            if len(iterations) > 1:
+                problem += f" (the second column has {len(iterations):,} values, as subtopics do)"
             raise InputValueError(argument, problem, place=table.path)
         judgements = judgements.select_once(rows)
     return Judgements(**vars(replace(judgements, asked=judgements.columns["query"])))
@@ -215,26 +221,6 @@ def _pair_keys(table: IdTable) -> IntArray:
     queries, documents = (table.columns[role] for role in _ROLES)
     pairs: IntArray = queries.ids * np.int64(len(documents.listed)) + documents.ids
     return pairs
-
-
-def _four_column_ways(thirds: Sequence[str], *, has_years: bool) -> list[Option]:
-    """Return the options that say which of four columns are meant, by what the last two hold."""
-
-    def place_columns(effect: str, **places: int) -> Option:
-        return Option("columns", {"query": 0, **places}, effect)
-
-    if thirds in (("0",), ("Q0",)):  # It is TREC's iteration.
-        return [place_columns("says that the third is left out", document=1, relevance=3)]
-    numbers = {parse_number(field) for field in thirds}
-    has_grades = None not in numbers
-    ways = []
-    if has_years and not numbers <= set(range(6)):
-        ways = [place_columns("says that the third has documents", document=2)]
-    elif not has_years:
-        ways = [place_columns("says that they are TREC's", document=2, relevance=3)]
-    if has_grades:
-        ways.append(place_columns("says that the third has grades", document=1, relevance=2))
-    return ways
 
 
 def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
@@ -280,24 +266,18 @@ def _column_to_array(argument: str, values: Any, expected: str) -> npt.NDArray[A
     return as_array(array.tolist(), argument, expected) if array.dtype.kind == "O" else array
 
 
-def first_of_equal(
-    keys: IntArray, values: npt.NDArray[Any]
-) -> tuple[IntArray, tuple[int, int] | None]:
-    """Return the first row of each key, ascending, and two rows of one key with unlike values.
+def first_of_equal(keys: IntArray, values: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
+    """Return the first row of each key, and the rows with other values than that one, ascending.
 
     >>> first_of_equal(np.array([7, 8, 7]), np.array([1, 0, 2]))
-    (array([0, 1]), (0, 2))
+    (array([0, 1]), array([2]))
     """
     codes = factorize(keys)
     first = codes.first()
     first_of_row = first[codes.codes]
     is_unlike = values != values[first_of_row]
     is_unlike &= ~(np.isnan(values) & np.isnan(values[first_of_row]))
-    unlike = None
-    if is_unlike.any():
-        row = int(is_unlike.argmax())
-        unlike = int(first_of_row[row]), row
-    return np.sort(first), unlike
+    return np.sort(first), np.flatnonzero(is_unlike)
 
 
 # -- lists -----------------------------------------------------------------------------------------
@@ -485,6 +465,8 @@ def read_lists(
             _refuse_answers(argument, replace(answers, path=os.fsdecode(value)), answers)
         raise
     _refuse_answers(argument, table, answers)
+    if table.form.places == TREC[LISTS.kind].places and _TAG in table.others:
+        _refuse_tags(argument, table)
     # A mapping has its keys as one column.
     *key_roles, listed_role = _ROLES if "query" in table.columns else roles
     keys = [_number_names(table, role) for role in key_roles]
@@ -526,6 +508,21 @@ def _refuse_answers(argument: str, lists: IdTable | Lists, answers: IdTable) -> 
         problem += ", or one with relevance and score"
         ways = LISTS.ways_to_name(answers.form.width)
     raise InputValueError(argument, problem, place=lists.path, remedies=ways)
+
+
+def _refuse_tags(argument: str, table: IdTable) -> None:
+    """Refuse a run of several systems, whose lists would be merged to one of each query."""
+    tags = table.others[_TAG]
+    names = tags.listed
+    if len(names) < 2:
+        return
+    counts = np.bincount(tags.ids).tolist()
+    parts = [f"{name!r} in {n:,}" for name, n in zip(names[:3], counts, strict=False)]
+    if len(names) > len(parts):
+        parts.append("...")
+    expected = "one tag, the name of the system, in the last column"
+    got = f"{len(names):,}: {', '.join(parts)} of {len(table):,} lines"
+    raise InputValueError(argument, expected=expected, got=got, place=table.path)
 
 
 def _number_names(table: IdTable, role: str) -> Column:
@@ -595,18 +592,29 @@ def _group_by_query(
         rows_of_queries = entries.columns["query"].ids
         indptr = lengths_to_indptr(np.bincount(rows_of_queries, minlength=len(queries)))
     if ranks is not None:
-        sorted_queries, sorted_ranks = entries.columns["query"], entries.values["rank"]
-        is_repeat = (np.diff(sorted_queries.ids) == 0) & (np.diff(sorted_ranks) == 0)
-        if is_repeat.any():
-            i = int(is_repeat.argmax())
-            query = sorted_queries.entry(i)
-            problem = f"the list of {query!r} has the rank {sorted_ranks[i]} twice"
-            problem += _describe_other_lists(entries)
-            raise InputValueError(argument, problem, place=entries.path)
+        _refuse_equal_ranks(argument, table, entries, has_option=duplicates is not None)
     _refuse_left_out_orders(argument, table)
     documents, scores = entries.columns["document"].ids, entries.values.get("score")
     facts |= {"path": table.path, "source": entries.source, "file": table.file, "form": table.form}
     return Lists(queries, names, indptr, documents, scores, has_greatest=has_greatest, **facts)
+
+
+def _refuse_equal_ranks(
+    argument: str, table: IdTable, entries: IdTable, *, has_option: bool
+) -> None:
+    """Refuse a rank that a list has twice; the entries are in the order of lists and ranks."""
+    queries, ranks = entries.columns["query"], entries.values["rank"]
+    is_repeat = (np.diff(queries.ids) == 0) & (np.diff(ranks) == 0)
+    if not is_repeat.any():
+        return
+    i = int(is_repeat.argmax())
+    n_equal = len(distinct(queries.ids[1:][is_repeat]))
+    n_lists = format_count(len(distinct(queries.ids)), "list")
+    problem = f"the list of {queries.entry(i)!r} has the rank {ranks[i]} twice; in {n_equal:,} of "
+    problem += f"{n_lists} ranks are equal"
+    other_lists = _describe_other_lists(table, entries)
+    ways = [] if other_lists or not has_option else [_WHICH_COLUMNS]
+    raise InputValueError(argument, problem + other_lists, place=entries.path, remedies=ways)
 
 
 def _rows_once(
@@ -621,38 +629,38 @@ def _rows_once(
     row_numbers = np.arange(len(pairs))  # Without scores and ranks all rows are unlike.
     numbers = entries.values.get("rank", row_numbers) if scores is None else scores
     rows, unlike_rows = first_of_equal(pairs, numbers)
-    if unlike_rows is not None and duplicates != "first":
-        query, name = (entries.columns[role].entry(unlike_rows[0]) for role in _ROLES)
+    if len(unlike_rows) and duplicates != "first":
+        second = unlike_rows[0]
+        first = (pairs == pairs[second]).argmax()
+        query, name = (entries.columns[role].entry(second) for role in _ROLES)
         problem = f"the list of {query!r} has {name!r} twice"
         for each in entries.values.values():  # Lists have scores, or ranks, or neither.
-            one, other = each[list(unlike_rows)]
-            problem += f", with {one} and {other}"
-        other_lists = _describe_other_lists(entries)
-        # Two lists of each query, one behind the other, are no list with passages.
-        queries = table.columns["query"].ids
-        n_blocks = np.count_nonzero(np.diff(queries)) + 1
-        n_queries = len(distinct(queries))
-        are_joined = n_blocks > n_queries and n_blocks % n_queries == 0
-        if are_joined and not other_lists:
-            other_lists = "; rows of a query stand apart, as of lists that were joined"
+            problem += f", with {each[first]} and {each[second]}"
+        query_ids = entries.columns["query"].ids
+        n_repeating = len(distinct(query_ids[unlike_rows]))
+        n_lists = format_count(len(distinct(query_ids)), "list")
+        problem += f"; {n_repeating:,} of {n_lists} have repeats"
+        other_lists = _describe_other_lists(table, entries)
         ways = []
-        is_of_list = entries.columns["query"].ids == entries.columns["query"].ids[unlike_rows[0]]
+        is_of_list = query_ids == query_ids[second]
         last_two = entries.columns["document"].select(np.flatnonzero(is_of_list)[-2:]).entries()
         # Many pad with zeros.
         if name in (PAD, str(PAD), "") or (scores is None and set(last_two) <= {0, "0"}):
             problem += "; lists are of unlike lengths, without padding"
         elif duplicates is not None and not other_lists:
-            place = "where it stands first" if scores is None else "at its best score"
-            ways = [Option("duplicates", "first", f"counts each {place}")]
+            ways = [REPEATS]
         problem += other_lists
         raise InputValueError(argument, problem, place=entries.path, remedies=ways)
     if scores is not None:
         rows = best_rows(pairs, scores, rules)
-    return rows, unlike_rows is not None
+    return rows, len(unlike_rows) > 0
 
 
-def _describe_other_lists(entries: IdTable) -> str:
-    """Say which column without a role tells lists of one query apart, which are to be one."""
+def _describe_other_lists(table: IdTable, entries: IdTable) -> str:
+    """Say what tells lists of one query apart, which are to be one: a column, or where they stand.
+
+    The entries are the rows of the table, in the order of their lists.
+    """
     queries = entries.columns["query"]
     document_ids = entries.columns["document"].ids.astype(np.int64)
     for name, column in sorted(entries.others.items(), key=lambda item: len(item[1].listed)):
@@ -666,6 +674,11 @@ def _describe_other_lists(entries: IdTable) -> str:
         n_documents = len(factorize(lists.codes, document_ids).distinct)
         if have_most_queries and have_two_rows and n_documents == len(entries):
             return f"; column {name!r} tells them apart: each of {n_values} values has its own list"
+    # Two lists of each query, one behind the other, are no list with passages.
+    n_blocks = np.count_nonzero(np.diff(table.columns["query"].ids)) + 1
+    n_queries = len(distinct(queries.ids))
+    if n_blocks > n_queries and n_blocks % n_queries == 0:
+        return "; rows of a query stand apart, as of lists that were joined"
     return ""
 
 

@@ -14,15 +14,21 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
-from ..arrays.row_keys import RowKeys, count_values, factorize, first_equals, look_up, without
+from ..arrays.row_keys import (
+    RowKeys,
+    count_values,
+    factorize,
+    first_equals,
+    look_up,
+)
 from ..errors import InputTypeError, InputValueError, Option, warn_user
 from ..inputs.checks import choice, class_if_imported, flag, is_frame
 from ..inputs.rules import LISTED
 from ..naming import format_count, printable
-from .columns import FIRST_ROWS, Column, Door, check_columns
+from .columns import Column, Door, check_columns
 from .id_tables import NO_TABLE, IdTable, align_columns, make_vocabulary, read_table
-from .text import is_integer_text, is_path, parse_number, refuse_unsaid_headers, unsaid_header
-from .vocabularies import NO_NUMBER, Vocabulary
+from .text import is_integer_text, is_path, refuse_unsaid_headers, unsaid_header
+from .vocabularies import Vocabulary
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -45,6 +51,11 @@ RULES = ("keep", "drop", "raise")
 MAX_EXAMPLES = 3
 NOTHING = "none"  # Findings of nothing say so.
 _OUTCOMES = {"keep": ", kept", "drop": ", dropped"}
+# A further column belongs to queries, or is left out; another one may be the tail.
+_FURTHER = (
+    Option("columns", effect="says which are meant"),
+    Option("keys", effect="says which others queries have"),
+)
 _LEAST_KNOWN = 100  # Of fewer known facts, none may well have a query of the test.
 _LEAST_LINES = 3  # Shorter files are not asked whether their first line is a header.
 
@@ -251,32 +262,12 @@ def _find_known(
     if is_known.all() or (may_leave_out and unseen == "drop"):
         return is_known
     ways = []
-    if may_leave_out and not _lacks_train_names(splits, vocabularies, ids):
-        ways.append(Option("unseen", "drop", "leaves such facts out"))
+    if may_leave_out:
+        ways.append(Option("unseen", effect="says what becomes of such facts"))
     for role in named:
         column, where = table.columns[role], partial(table.where, role)
         vocabularies[role].refuse_strangers(table.title, column, ids[role][i], where, ways)
     return is_known
-
-
-def _lacks_train_names(
-    splits: Sequence[str],
-    vocabularies: Mapping[str, Vocabulary],
-    ids: Mapping[str, Sequence[IntArray]],
-) -> bool:
-    """Return whether train lacks names of the test, whose facts are then left out as unseen.
-
-    Names that stand for nothing do not count. Without a split "train", all known splits are meant.
-    """
-    seen = [i for i, split in enumerate(splits) if i and split != WHOLE]
-    if TRAIN in splits:
-        seen = [splits.index(TRAIN)]
-    for role, vocabulary in vocabularies.items():
-        of_roles = [ids[other] for other, each in vocabularies.items() if each is vocabulary]
-        ids_of_train = np.concatenate([of_role[i] for of_role in of_roles for i in seen])
-        if len(without(ids[role][0], np.append(ids_of_train, [-1, NO_NUMBER]))):
-            return True
-    return False
 
 
 def _read_splits(splits: Splits, door: Door, **options: Any) -> list[IdTable]:
@@ -373,18 +364,11 @@ def _leave_out_column(tables: Sequence[IdTable], role: str) -> FindingParts:
     values = {column.entry(0) for column in columns}
     are_constant = all((column.ids == column.ids[0]).all() for column in columns)
     if len(values) > 1 or not are_constant:
-        ways = []
-        if all(form.columns == forms[0].columns for form in forms):  # The option is of all.
-            without = {x: column for x, column in forms[0].columns.items() if not x.isdecimal()}
-            ways = [Option("columns", without, "leaves it out")]
-        numbers = [parse_number(str(entry)) for entry in columns[0].entries()[:FIRST_ROWS]]
-        has_fractions = any(number is not None and number % 1 for number in numbers)
-        # Fractions would be weights; queries may have a column behind this one, too.
-        if not has_fractions and role == list(forms[0].columns)[-1]:
-            ways.append(Option("keys", [int(role)], "says that queries have it"))
+        listed = {x for column in columns for x in column.entries()}
         expected = "3 columns (head, relation, tail)"
-        got = f"{name}, as {columns[0].entry(0)!r} and others"
-        raise InputValueError(filled[0].title, expected=expected, got=got, remedies=ways)
+        got = f"{name}, with {format_count(len(listed), 'value')} in {sum(map(len, columns)):,} "
+        got += f"rows, as {columns[0].entry(0)!r}"
+        raise InputValueError(filled[0].title, "", expected, got, remedies=_FURTHER)
     return "left out of all splits", 1, f"{name}, which has one value"
 
 
@@ -522,15 +506,15 @@ def audit_split(
             findings.append((name, 0, NOTHING))
             continue
         words = in_words(mask)
-        problem = f"{words} {noun} {description}"
+        problem = f"{words} of {splits.tested:,} {noun} {description}"
         ways = list(ways_of_leaks) if name == "leaks" else []
         if rules[name] == "raise":
             raise InputValueError(split, problem, remedies=ways)
         if rules[name] == "drop":
             is_dropped |= mask
         elif name in ("duplicates", "leaks"):
-            if not mask.all():  # To drop all rows would leave no test.
-                ways.append(Option(name, "drop", "leaves them out"))
+            if not mask.all():  # One rule would leave no test.
+                ways.append(Option(name, effect="says what becomes of these"))
             warnings.append((f"{problem}; they are ranked like the others", ways))
         if name == "leaks":
             words = "; ".join(f"in {known} {in_words(rows)}" for known, rows in leaks.items())
@@ -619,19 +603,20 @@ def find_leaks(
 def _describe_leaks(
     leaks: Mapping[str, Mask], split: str, *, allows_whole: bool
 ) -> tuple[str, list[Option]]:
-    """Say that rows are in known splits, and if all are in one, that it may be the same split.
+    """Say that rows are in known splits; one that has most of them may be the same split.
 
     With `allows_whole`, it may also be the whole, of which the rows are a sample.
     """
     description = "are in a known split, too"
-    name = next((name for name, mask in leaks.items() if mask.all()), None)
-    if name is None:
+    counts = {name: np.count_nonzero(mask) for name, mask in leaks.items()}
+    name = max(counts, key=counts.__getitem__, default="")
+    if not name or 2 * counts[name] <= len(leaks[name]):
         return description, []
-    description += f" (all are in {name})"
+    number = "all" if leaks[name].all() else f"{counts[name]:,}"
+    description += f" ({number} are in {name})"
+    ways = []
     if name.startswith(UNNAMED):
-        effect = "gives the others by name"
-        if allows_whole:
-            effect += f", and {split} only if this is a sample of it"
-        return description, [Option("known", {"train": "...", "valid": "..."}, effect)]
-    effect = "says that it is the evaluated split, or the whole of it"
-    return description, [Option("split", name, effect)] if allows_whole else []
+        ways.append(Option("known", effect="names the other splits"))
+    if allows_whole:
+        ways.append(Option("split", effect="names this one, and the whole of which it is a sample"))
+    return description, ways

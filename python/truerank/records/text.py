@@ -70,7 +70,12 @@ _LINES = {
     JUDGEMENTS.kind: "query, iteration, document, a number as the relevance",
 }
 _FILES = {LISTS.kind: "a line of a run", JUDGEMENTS.kind: "a line of judgements"}
+_MARKS = {"\t": "tabs", ";": "semicolons", ",": "commas"}
 _WIDTH = "expected another number of fields"  # The core says it in the same words.
+_HEADERS = (
+    Option("header", True, "says that it is one"),
+    Option("header", False, "says that it is a row"),
+)
 _JSON_BEGINS = ('{"', '["', "[{", "[[")
 
 without_blanks: Callable[[str], str] = methodcaller("strip", BLANKS)
@@ -106,13 +111,16 @@ def find_form(
     between = find_separator(path, line, may_be_blanks=has_comments)
     fields = split_fields(line, between, title, number)
     # It may be JSON, too.
-    marks = [mark for mark in ";," if mark in fields[0] and not fields[0].startswith(("{", "["))]
+    marks = [mark for mark in "\t;," if mark in fields[0] and not fields[0].startswith(("{", "["))]
     if len(fields) == 1 and marks:
         expected = "tabs between columns, in .csv commas, in judgements and lists also blanks"
-        got = f"{marks[0]!r} in {shown(fields[0])}"
+        got = f"{_MARKS[marks[0]]} in {shown(fields[0])}"
         raise InputValueError(f"{title}: line {number}", expected=expected, got=got)
     if door.counted and len(fields) == 1 and is_integer_text(fields[0]):
         names = list(door.counted)
+        first_row = next(lines, None)
+        if first_row and len(split_fields(first_row[1], "blanks")) != len(names):
+            raise _wrong_row(title, door, "blanks", *first_row)
         form = find_columns(title, names, len(names), door, columns, has_further=has_further)
         description = f"the first line is a count, as OpenKE has: of {', '.join(names)}"
         return replace(form, description=description, header=number, count=int(fields[0]))
@@ -182,9 +190,7 @@ def unsaid_header(title: str, line: str, why: str, others: Sequence[str]) -> Inp
         path = others[0].partition(": ")[2]
         problem += f"; all files have a header, or none has, and {path} has none"
         return InputValueError(title, problem)
-    effects = {True: "says that it is one", False: "says that it is a row"}
-    ways = [Option("header", value, effect) for value, effect in effects.items()]
-    return InputValueError(title, problem, remedies=ways)
+    return InputValueError(title, problem, remedies=_HEADERS)
 
 
 def refuse_json(argument: str, path: str, number: int, line: str) -> None:
@@ -310,7 +316,8 @@ def _find_columns_to_check(title: str, path: str, door: Door, form: Form) -> lis
 
     They are the ranks beside scores, and columns without a role: if the form has no numbers, those
     whose first row has a number or a bool, and of judgements those of values that `may_be_grades`;
-    of lists also those that `have_few_values`, but for TREC's Q0, which is the same in all runs.
+    of lists also those that `have_few_values`, but for TREC's Q0, which is the same in all runs,
+    and TREC's tag.
     """
     places = [form.places["rank"]] if {"score", "rank"} <= form.places.keys() else []
     if not door.mappings or len(form.places) == form.width:
@@ -319,12 +326,14 @@ def _find_columns_to_check(title: str, path: str, door: Door, form: Form) -> lis
     first_lines = islice(lines, 1 if form.header else 0, FIRST_ROWS)
     rows = [split_fields(line, form.between, title, number) for number, line in first_lines]
     lacks_numbers = form.left_out and not form.number_role
+    is_trec = form.places == TREC[LISTS.kind].places  # Its last column is the tag.
     for place, fields in enumerate(zip(*rows, strict=False)):
         if place in form.places.values():
             continue
         may_be_numbers = lacks_numbers and parse_number(fields[0]) is not None
         may_be_words = lacks_numbers and not door.is_of_lists and may_be_grades(fields)
         may_name_lists = door.is_of_lists and fields[0] != "Q0" and have_few_values(fields)
+        may_name_lists |= is_trec and place == form.width - 1
         if may_be_numbers or may_be_words or may_name_lists:
             places.append(place)
     return places

@@ -454,7 +454,13 @@ def align(
         return np.zeros(0, dtype=np.int64)
     expected = vocabulary.expected_for(column)
     if expected:
-        raise InputTypeError(argument, expected=expected, got=f"{column.entry(0)!r} {where(0)}")
+        got = f"{column.entry(0)!r} {where(0)}"
+        ways = []
+        if vocabulary.words and not vocabulary.has_order:
+            got += f" (all {len(column):,} are int)"
+            call = f"Task(..., {vocabulary.of}=names)"
+            ways = [Option(vocabulary.of, ..., "gives the order, of which ints are places", call)]
+        raise InputTypeError(argument, expected=expected, got=got, remedies=ways)
     ids = column.ids
     if column.has_labels:
         looked_up = {} if looked_up is None else looked_up

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..errors import InputTypeError, InputValueError, Option, UnknownKeyError, argument_names
 from ..inference.comparing import (
     Comparison,
@@ -24,7 +26,7 @@ from ..inference.pairing import (
     read_models,
     refuse_parts,
 )
-from ..inputs.checks import choice, confidence, distinct_names, flag, several
+from ..inputs.checks import choice, confidence, distinct_names, flag, instance, several
 from ..metrics.contributions import COUNT, UNIT
 from ..metrics.keys import MACRO
 from ..naming import format_count, public
@@ -194,6 +196,73 @@ def table(
         deviation=f"deviation of {'folds' if are_folds else 'runs'}",
     )
     return models_table.table(notes=notes)
+
+
+@public("truerank")
+def overlap(reports: Mapping[str, Any], metric: str = "hits@1") -> Table:
+    """Count the tasks, or the queries of retrieval, that each set of models solves.
+
+    Parameters
+    ----------
+    reports : mapping of str to Report
+        The models, each of one run, on one test set. Ranks stand for their report.
+    metric : str
+        The key of a metric that is 0 or 1 for each task, as hits@k, or query, as success@k.
+
+    Returns
+    -------
+    Table
+        A row for each set of models that solves tasks which no other model solves, the largest
+        number first; then for the tasks that none solves, and for those that any does.
+
+    Raises
+    ------
+    KeyError
+        For an unknown metric.
+    TypeError, ValueError
+        For anything but models by name, models of other tasks or candidates, and a metric with
+        other values than 0 and 1, as of ranks that are tied in expectation.
+
+    Examples
+    --------
+    >>> from truerank import Ranks, overlap
+    >>> a, b = (Ranks(above, [1] * 4, 9) for above in ([0, 0, 1, 5], [0, 1, 0, 5]))
+    >>> print(overlap({"A": a, "B": b}))
+    solved by  tasks  share (%)
+    A + B          1       25.0
+    A              1       25.0
+    B              1       25.0
+    none           1       25.0
+    any            3       75.0
+    """
+    if not isinstance(reports, Mapping):
+        raise InputTypeError("reports", expected="Reports by names", got=type(reports).__name__)
+    distinct_names("reports", reports)
+    instance("metric", metric, str)
+    models = read_models(reports)
+    if not models or max(map(len, models.values())) > 1:
+        raise InputValueError("reports", expected="models of one run each, at least one")
+    names = list(models)
+    first = models[names[0]][0]
+    solved = []
+    for name, (model,) in models.items():
+        pair, _, unlike = align_models(first, model, (names[0], name))
+        if pair is None or unlike:
+            raise InputValueError(name, f"cannot be put beside {names[0]}: {'; '.join(unlike)}")
+        values, _ = pair[1].unit_values(first.grammar.parse(metric))
+        values = values[~np.isnan(values)]  # Queries without answers have none.
+        others = values[~np.isin(values, [0, 1])]
+        if len(others):
+            got = f"{len(others):,} of {len(values):,} {first.grammar.units} with others in {name}"
+            raise InputValueError("metric", expected="values 0 and 1", got=got)
+        solved.append(values.tolist())
+    sets = Counter(zip(*solved, strict=True))
+    n_none = sets.pop((0,) * len(names), 0)
+    n_tasks = n_none + sets.total()
+    rows = [(" + ".join(itertools.compress(names, hits)), n) for hits, n in sets.most_common()]
+    rows += [("none", n_none), ("any", n_tasks - n_none)]
+    columns: list[Any] = ["solved by", first.grammar.units, Column("share", decimals=1, unit="%")]
+    return Table(columns, [(*row, row[1] / n_tasks) for row in rows])
 
 
 def _read_models(reports: Any, allow_unlike: bool) -> Models:

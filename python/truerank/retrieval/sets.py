@@ -350,7 +350,9 @@ def _distinct_answers(
         query_id, entity_id = (int(ids[order[i]]) for ids in pairs)
         query = vocabularies["query"].label_of(query_id)
         entity = vocabularies["entity"].label_of(entity_id)
-        got = f"{gains[i]} and {gains[i + 1]} for {entity!r} of query {query!r}"
+        n_unlike = len(distinct(ascending[1:][has_other_gain]))
+        got = f"{gains[i]} and {gains[i + 1]} for {entity!r} of query {query!r}; of "
+        got += f"{np.count_nonzero(~is_repeat):,} pairs {n_unlike:,} have several"
         raise InputValueError("qrels", expected="one gain for each pair", got=got)
     is_right = ~is_repeat & (gains > 0)
     return order[is_right], gains[is_right], repeats
@@ -390,12 +392,13 @@ def find_right_answers(
     if len(leaked):
         query, entity = splits.labels_of(leaked[:1])[0]
         first = f"{entity!r} of query {query!r}"
-        text = f"{len(leaked):,} right answers are in a known split, too (the first: {first})"
+        text = f"{len(leaked):,} of {splits.tested:,} right answers are in a known split, too (the "
+        text += f"first: {first})"
         if rule == "raise":
             raise InputValueError("qrels", text)
         if rule == "keep":
-            way = Option("leaks", "drop", "leaves them out")
-            ways = [way] if len(leaked) < splits.tested else []  # It must leave something.
+            way = Option("leaks", effect="says what becomes of these")
+            ways = [way] if len(leaked) < splits.tested else []  # One rule would leave nothing.
             warn_user("qrels", f"{text}; they are ranked like the others", ways)
         outcome = "dropped" if rule == "drop" else "kept"
         findings.append(("leaks", len(leaked), f"{text}, {outcome}"))

@@ -620,7 +620,7 @@ def read_query_candidates(value: Any, splits: SplitTables) -> CandidateSet:
     """Read the argument `candidates`; a set is refused where not all entities have names."""
     entities = splits.vocabularies["entity"]
     if not entities.has_order and value is not None and not isinstance(value, str):
-        expected = "all, or a known split, as not all entities have names"
+        expected = "no list or sample, as not all entities have names"
         got = "a sample" if isinstance(value, Sampled) else "a list of them"
         ways = _ways_to_columns(entities)
         raise InputValueError("candidates", "", expected, got, remedies=ways)

@@ -11,8 +11,8 @@ import numpy as np
 from .._core import Selection
 from ..arrays.row_keys import are_among, distinct_rows, factorize, without
 from ..counting.job import Job
-from ..counting.lists import CandidateLists, TopK, as_lists, rank_checked_lists
-from ..errors import InputTypeError, InputValueError, Option, argument_names, warn_user
+from ..counting.lists import REPEATS, CandidateLists, TopK, as_lists, rank_checked_lists
+from ..errors import InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.array_likes import as_scores
 from ..inputs.checks import choice
 from ..inputs.selection import find_entries, is_in, join_ranges, lengths_to_indptr
@@ -49,8 +49,7 @@ def open_lists(
         lists = as_lists(value.ids, value.scores, rules.dtype)
     if is_once:
         return lists.once(rules)
-    way = Option("duplicates", "first", "counts each once, at its best score if they have scores")
-    return lists._replace(remedies=(way,))
+    return lists._replace(remedies=(REPEATS,))
 
 
 def choose_lists(
