@@ -54,7 +54,7 @@ _OUTCOMES = {"keep": ", kept", "drop": ", dropped"}
 # A further column belongs to queries, or is left out; another one may be the tail.
 _FURTHER = (
     Option("columns", effect="says which are meant"),
-    Option("keys", effect="says which others queries have"),
+    Option("keys", effect="says which others belong to queries"),
 )
 _LEAST_KNOWN = 100  # Of fewer known facts, none may well have a query of the test.
 _LEAST_LINES = 3  # Shorter files are not asked whether their first line is a header.
