@@ -404,10 +404,11 @@ def read_run(
     Raises
     ------
     ValueError
-        For columns that may not be left out; for a line that is not of the form of the first one,
-        or begins with a byte order mark although it is not the first, or with # although it has the
-        fields of a row; for a document that a query has twice with unlike scores or ranks; and for
-        a score that a float64 does not hold (see Notes). The error names the line, or the query.
+        For columns that may not be left out; for several tags, as lists of several systems are no
+        run; for a line that is not of the form of the first one, or begins with a byte order mark
+        although it is not the first, or with # although it has the fields of a row; for a document
+        that a query has twice with unlike scores or ranks; and for a score that a float64 does not
+        hold (see Notes). The error names the line, or the query.
     OSError
         For a file that is missing or damaged.
 
