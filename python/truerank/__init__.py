@@ -49,6 +49,7 @@ if _typing.TYPE_CHECKING:
     from .ranks import Ranks as Ranks
     from .ranks.joining import concatenate as concatenate
     from .ranks.storage import load as load
+    from .recall import evaluate_topk as evaluate_topk
     from .records.lists import read_qrels as read_qrels
     from .records.lists import read_run as read_run
     from .records.lists import write_run as write_run
@@ -59,7 +60,6 @@ if _typing.TYPE_CHECKING:
     from .stores import open_scores as open_scores
     from .tables import Table as Table
     from .tasks import evaluate as evaluate
-    from .tasks.topk_evaluation import evaluate_topk as evaluate_topk
 else:  # or a type checker would accept any name
     from .naming import names_when_used as _names_when_used
 
@@ -81,7 +81,7 @@ else:  # or a type checker would accept any name
         ".stores": ("open_scores",),
         ".tables": ("Table",),
         ".tasks": ("evaluate",),
-        ".tasks.topk_evaluation": ("evaluate_topk",),
+        ".recall": ("evaluate_topk",),
         ".records.lists": ("read_qrels", "read_run", "write_run"),
     }
     _MODULES = (

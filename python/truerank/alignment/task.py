@@ -476,7 +476,7 @@ class Task(SidedTask):
         >>> found = task.score_pairs([(0, 0), (1, 2), (2, 1)], scores=[0.9, 0.8, 0.4])
         >>> found.precision, found.recall, found.f1
         (0.3333333333333333, 0.5, 0.4)
-        >>> found.threshold, found.best_f1, found.exclusive.recall
+        >>> found.threshold, found.best.f1, found.exclusive.recall
         (0.9, 0.6666666666666666, 0.5)
         """
         return score_found(self, found, scores)

@@ -10,10 +10,21 @@ import numpy as np
 
 import truerank as tr
 
+from .. import recall
+from ..recall import files, truth
 from ..tables import Column
-from ..tasks import topk_evaluation
 from . import options
-from .options import POSITIVE, PRINTING, Values, called, command, files_read, option, take
+from .options import (
+    POSITIVE,
+    PRINTING,
+    Values,
+    called,
+    command,
+    files_read,
+    given_name,
+    option,
+    take,
+)
 from .output import bar, check_outputs, check_printing, lay_out, refuse_replaced, show, write_last
 
 if TYPE_CHECKING:
@@ -25,7 +36,6 @@ if TYPE_CHECKING:
 
 SEARCH = "similarity bias filter candidates nan dtype threads layout"
 SHOWN = (1, 10, 100, 1000)  # The recall at these is shown, too, where --top is larger.
-ROWS_AT_ONCE = 1 << 16
 
 
 # -- what both commands take -----------------------------------------------------------------------
@@ -52,26 +62,16 @@ def take_search(values: Values) -> Values:
         )
     values.pop("io", None)  # Vectors are open.
     search: Values = take(values, f"queries entities {SEARCH}")
+    if isinstance(search.get("candidates"), int):  # the first ones
+        search["candidates"] = np.arange(search["candidates"])
     if values.pop("exclude", False):
         if "filter" in search:
             problem = "--exclude-self, or --filter, whose lists may have the query's own row"
             raise click.UsageError(problem)
-        check_first_entities_are_queries(search["queries"], search["entities"])
+        recall.check_first_entities(search["queries"], search["entities"])
         count = len(search["queries"])
         search["filter"] = np.arange(count + 1), np.arange(count)
     return search
-
-
-def check_first_entities_are_queries(queries: Any, entities: Any) -> None:
-    """Refuse queries if one of them is not the entity of its number."""
-    if isinstance(queries, tuple) or np.ndim(queries) != 2 or len(queries) > len(entities):
-        raise click.UsageError("--exclude-self needs entities that begin with the queries")
-    for start in range(0, len(queries), ROWS_AT_ONCE):
-        block = queries[start : start + ROWS_AT_ONCE]
-        is_unlike = (block != entities[start : start + len(block)]).any(axis=1)
-        if is_unlike.any():
-            row = start + is_unlike.argmax()
-            raise click.UsageError(f"--exclude-self: query {row} is not the entity of this number")
 
 
 # -- topk ------------------------------------------------------------------------------------------
@@ -83,8 +83,8 @@ def check_first_entities_are_queries(queries: Any, entities: Any) -> None:
     "--output",
     options.OUTPUT,
     "Write the lists to a file. By its ending: .bin (ids and distances, as big-ann and DiskANN "
-    "have them), .ivecs, .ibin (ids), .fbin (distances), .npz, .run (of TREC). Default: text on "
-    "standard output, with tabs.",
+    "have them), .npy, .ivecs, .ibin (ids), .fbin (distances), .npz, .run (of TREC). Default: "
+    "text on standard output, with tabs.",
 )
 @option(
     "--save",
@@ -118,7 +118,7 @@ def find_top(values: Values) -> None:
     printing = take(values, "force")
     part = values.pop("part", slice(None))
     search = take_search(values)
-    embeddings, job = topk_evaluation.open_search(**search, progress=bar())
+    embeddings, job = recall.open_search(**search, progress=bar())
     count, entities = len(job.targets), embeddings.shape[-1]
     check_forms(outputs, printing, entities)
     rows = np.arange(count)[part]
@@ -126,12 +126,12 @@ def find_top(values: Values) -> None:
         raise click.UsageError(f"--part selects none of {count:,} queries")
     # One more says whether the last one ties with it.
     with called(k="--top"):
-        found = topk_evaluation.find_nearest(embeddings, job, top + 1, rows)
+        found = truth.find_nearest(embeddings, job, top + 1, rows)
     last, after = found.scores[:, top - 1], found.scores[:, top]
     is_tie = (found.ids[:, top] >= 0) & ((last == after) | np.isnan(last))  # NaN comes last.
     facts: Values = {"similarity": search["similarity"], "k": top, "ties": int(is_tie.sum())}
     if any(path.suffix.lower() == ".npz" for path in outputs.values()):
-        facts |= topk_evaluation.search_facts(embeddings, job)
+        facts |= files.search_facts(embeddings, job)
     write_top(tr.TopK(found.ids[:, :top], found.scores[:, :top]), rows, facts, outputs, printing)
 
 
@@ -139,14 +139,14 @@ def check_forms(outputs: Values, printing: Values, entities: int) -> None:
     """Refuse names of files that cannot be written, before anything is counted."""
     check_outputs(outputs, printing)
     for name, path in outputs.items():
-        topk_evaluation.check_form(f"--{name}", str(path), entities)
+        files.check_form(f"--{name}", str(path), entities)
 
 
 def write_top(top: tr.TopK, rows: Array, facts: Values, outputs: Values, printing: Values) -> None:
     """Write lists to each output, or to standard output; say how many end within a tie."""
     for name, path in outputs.items():
         refuse_replaced(name, path, printing)
-        topk_evaluation.save_lists(str(path), top, rows, facts)
+        files.save_lists(str(path), top, rows, facts)
     if not outputs:
         # `truerank retrieval --lists` reads these lines, too.
         is_listed = top.ids >= 0
@@ -165,7 +165,7 @@ def merge_lists(paths: Sequence[str], values: Values) -> None:
     outputs = take(values, "output save")
     printing = take(values, "force")
     options.refuse(values, "lists of the most similar entities")
-    facts, top = topk_evaluation.join_lists("parts", paths)
+    facts, top = files.join_lists("parts", paths)
     check_forms(outputs, printing, facts["entities"])
     write_top(top, np.arange(facts["queries"]), facts, outputs, printing)
 
@@ -227,7 +227,7 @@ def measure_recall(values: Values) -> None:
     search = take_search(values)
     options.refuse(values, "recall")
     style = check_printing(printing, save=save)
-    embeddings, job = topk_evaluation.open_search(**search, progress=bar())
+    embeddings, job = recall.open_search(**search, progress=bar())
     shape = len(job.targets), embeddings.shape[-1]
     lists = {}
     for path in paths:
@@ -236,24 +236,31 @@ def measure_recall(values: Values) -> None:
                 f"FOUND has rows of ids, in .npy, .ivecs or .hdf5:NAME, got {path}; lists of text "
                 "are measured by the right answers that you have: truerank retrieval QRELS RUN"
             )
-        lists[path] = topk_evaluation.read_lists("found", path, shape, top, **reading)
+        lists[path] = files.read_lists("found", path, shape, top, **reading)
     measuring["embeddings"], measuring["job"] = embeddings, job
     with called(truth="--truth", filter="--exclude-self"):
         if truth_file is None:
-            measuring["exact"] = topk_evaluation.find_nearest(embeddings, job, top)
+            measuring["exact"] = truth.find_nearest(embeddings, job, top)
         else:
-            looked_at = topk_evaluation.read_truth(embeddings, job, truth_file, top)
+            looked_at = truth.read_truth(embeddings, job, truth_file, top)
             measuring["exact"], measuring["on_trust"] = looked_at
     rows, notes, report = measure_files(lists, top, measuring)
     if save is not None:
         write_last("save", save, printing, report.ranks.with_protocol(files=files_read()).save)
-    names = ["recall", "low", "high", "to the first", "difference low", "difference high"]
-    headings = ["recall", "95 % from", "to", "to the first", "95 % from", "to"]
-    columns = ["file", "k", *map(partial(Column, decimals=4), names, headings)]
-    if len(paths) == 1:  # There is no other file to compare it with.
-        columns, rows = columns[:5], [row[:5] for row in rows]
     notes.insert(0, f"{shape[0]:,} queries, {shape[1]:,} entities, {search['similarity']}.")
-    show(lay_out(columns, rows, notes if style == "json" else ()), printing, lines=notes)
+    has_place = style in ("text", "json")  # Other forms have notes on standard error.
+    below = [] if has_place or not printing.get("notes", True) else notes
+    show(lay_out_recall(rows, notes if has_place else ()), printing, lines=below)
+
+
+def lay_out_recall(rows: list[list[Any]], notes: Sequence[str]) -> tr.Table:
+    """Make the table of `measure_files`; a single file has no other to compare it with."""
+    names = ["recall", "low", "high", "to the first", "difference low", "difference high"]
+    headings = ["recall", "95 % from", "to", "minus the first file's", "95 % from", "to"]
+    columns = ["file", "k", *map(partial(Column, decimals=4), names, headings)]
+    if len({row[0] for row in rows}) == 1:
+        columns, rows = columns[:5], [row[:5] for row in rows]
+    return lay_out(columns, rows, notes)
 
 
 def measure_files(
@@ -266,19 +273,19 @@ def measure_files(
     rows: list[list[Any]] = []
     notes: list[str] = []
     first_reports: dict[int, tr.Report] = {}
-    for path, ids in lists.items():
+    for path, ids in ((given_name(path), ids) for path, ids in lists.items()):
         for k in [*(k for k in SHOWN if k < top), top]:
             with called(truth="--truth", filter="--exclude-self"):
-                report = topk_evaluation.report_lists(lists=ids[:, :k], **measuring)
+                report = recall.report_lists(lists=ids[:, :k], **measuring)
             key = f"recall@{k}"
-            recall = report.interval(key)
+            interval = report.interval(key)
             to_the_first: list[float | None] = [None, None, None]
             first = first_reports.setdefault(k, report)
             if report is not first:
                 difference = tr.compare(report, first, metric=key)
                 to_the_first = [difference.estimate, difference.low, difference.high]
-            rows.append([path, k, recall.value, recall.low, recall.high, *to_the_first])
-            notes += [f"{path}: {note}" for note in recall.notes]
-        findings = report.audit(*topk_evaluation.FINDINGS)
+            rows.append([path, k, interval.value, interval.low, interval.high, *to_the_first])
+            notes += [f"{path}: {note}" for note in interval.notes]
+        findings = report.audit(*recall.FINDINGS)
         notes += [f"{path}: {finding.message}" for finding in findings]
     return rows, list(dict.fromkeys(notes)), report

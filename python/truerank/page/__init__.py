@@ -25,6 +25,7 @@ from ..arrays.saved_files import replace_file
 from ..inference.comparing import compare, gather_notes, why_incomparable
 from ..inference.intervals import FEW
 from ..inputs.checks import confidence, instance, several, unique_keys
+from ..metrics.answers import HITS
 from ..metrics.contributions import UNIT
 from ..metrics.keys import ALL_SIDES, MACRO
 from ..naming import import_extra, number, public
@@ -312,9 +313,11 @@ def _plots(models: Mapping[str, Any], keys: list[str] | None) -> str:
     drawn: Any = first if is_one else models
     pictures = []
     hits, ranks = partial(hits_curve, drawn), partial(rank_distribution, drawn)
-    if _have_tasks(models) and first.model.answers is not None:
+    has_places = all(model.protocol.lists != HITS for model in models.values())
+    is_drawn = _have_tasks(models) and has_places  # Hits of an index have no places.
+    if is_drawn and first.model.answers is not None:
         pictures.append(picture("hits", "Queries with a right answer among the first k", hits))
-    elif _have_tasks(models):
+    elif is_drawn:
         pictures.append(picture("hits", "Tasks whose rank is at most k", hits))
         pictures.append(picture("ranks", "How many tasks have which rank", ranks))
     if is_one and first.by is not None:

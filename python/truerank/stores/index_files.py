@@ -30,8 +30,7 @@ from .._core import Scores
 from ..arrays.input_files import NpyHeader, open_input, read_npy, report_damage
 from ..arrays.saved_files import checked_fields, open_archive, read_npz, replace_file, write_archive
 from ..errors import InputTypeError, InputValueError, Option, argument_names
-from ..inputs.array_likes import NARROW, dtype_name, named_dtype
-from ..inputs.checks import check_shape, signed_ids
+from ..inputs.array_likes import NARROW, check_shape, dtype_name, named_dtype, signed_ids
 from ..naming import import_extra
 from .store import ArrayStore, FileStore, Store, Tile, read_single_scores
 
@@ -237,6 +236,14 @@ def _row_layout(file: IO[bytes], size: int, dtype: np.dtype[Any]) -> NpyHeader:
 # -- lists -----------------------------------------------------------------------------------------
 
 
+def begins_as_npy(argument: str, path: str) -> bool:
+    """Return whether there is a file that has an array of numpy, whatever its name is."""
+    if not os.path.isfile(path):
+        return False
+    with open_input(argument, path) as file:
+        return file.read(6) == np.lib.format.MAGIC_PREFIX
+
+
 def read_ids(argument: str, path: str, entities: int | None = None) -> Array:
     """Read the ids that an index lists for each query, a row for each, in any dtype of integers.
 
@@ -255,6 +262,8 @@ def read_ids(argument: str, path: str, entities: int | None = None) -> Array:
         ids = arrays["ids"]
     elif ending in LISTS or DATASET.fullmatch(path):
         ids = map_matrix(argument, path)
+    elif begins_as_npy(argument, path):  # as what a shell wrote under a name of its own
+        ids = read_npy(argument, path, mapped=True)
     else:
         expected = f"a name that ends in .npy, {', '.join(LISTS)}, .hdf5:NAME"
         raise InputValueError(argument, expected=expected, got=path)
@@ -269,9 +278,13 @@ def read_ids(argument: str, path: str, entities: int | None = None) -> Array:
 def write_lists(path: str | os.PathLike[str], ids: Array, distances: Array) -> None:
     """Write lists in the form that the ending of a name says, whole or not at all.
 
-    `.ivecs` and `.ibin` have the ids alone, `.fbin` the distances, `.bin` both.
+    `.npy`, `.ivecs` and `.ibin` have the ids alone, `.fbin` the distances, `.bin` both.
     """
     ending = file_ending(os.fspath(path))
+    if ending == ".npy":
+        with replace_file(path) as file:
+            np.save(file, ids)
+        return
     shape = np.array(ids.shape, "<u4")
     table = ids.astype("<i4")
     if ending == ".ivecs":
