@@ -373,10 +373,11 @@ OTHER_NAMES = {
     "hr": ("none", "hits"),
 }
 # Metrics of other tools that are none of these, however alike their names are.
-_METRICS_ELSEWHERE = ("bpref", "gm_bpref", "gmap", "gm_map", "infap", "iprec", "iprec_at_recall")
-_METRICS_ELSEWHERE += ("judged", "set_map", "set_recall", "ndcg_rel", "rndcg", "sdcg", "ap_ia")
-_METRICS_ELSEWHERE += ("nrbp", "nnrbp", "nerr", "strec", "strecall", "mae", "mar", "minp", "aupr")
-_METRICS_ELSEWHERE += ("auprc", "prauc", "pr_auc", "geometric_mean_rank", "harmonic_mean_rank")
+_METRICS_ELSEWHERE: tuple[str, ...] = ("bpref", "gm_bpref", "gmap", "gm_map", "infap", "judged")
+_METRICS_ELSEWHERE += ("iprec", "iprec_at_recall", "set_map", "set_recall", "ndcg_rel", "rndcg")
+_METRICS_ELSEWHERE += ("sdcg", "ap_ia", "nrbp", "nnrbp", "nerr", "strec", "strecall", "mae", "mar")
+_METRICS_ELSEWHERE += ("minp", "aupr", "auprc", "prauc", "pr_auc")
+_METRICS_ELSEWHERE += ("geometric_mean_rank", "harmonic_mean_rank")
 # Names of metrics of several right answers in ir_measures and in papers.
 SHORT_ANSWER_NAMES = {"ap": "map", "p": "precision", "r": "recall"}
 # Tables print these names, which the literature gives adjusted metrics.

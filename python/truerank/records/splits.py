@@ -262,11 +262,15 @@ def _find_known(
     if is_known.all() or (may_leave_out and unseen == "drop"):
         return is_known
     ways = []
+    where = table.where
     if may_leave_out:
         ways.append(Option("unseen", effect="says what becomes of such facts"))
+        where = partial(table.where_and_how_often, int(np.count_nonzero(~is_known)))
     for role in named:
-        column, where = table.columns[role], partial(table.where, role)
-        vocabularies[role].refuse_strangers(table.title, column, ids[role][i], where, ways)
+        column = table.columns[role]
+        vocabularies[role].refuse_strangers(
+            table.title, column, ids[role][i], partial(where, role), ways
+        )
     return is_known
 
 
