@@ -59,6 +59,7 @@ if _typing.TYPE_CHECKING:
     from .stores import open_scores as open_scores
     from .tables import Table as Table
     from .tasks import evaluate as evaluate
+    from .tasks.ids_evaluation import evaluate_ids as evaluate_ids
     from .tasks.topk_evaluation import evaluate_topk as evaluate_topk
 else:  # or a type checker would accept any name
     from .naming import names_when_used as _names_when_used
@@ -81,6 +82,7 @@ else:  # or a type checker would accept any name
         ".stores": ("open_scores",),
         ".tables": ("Table",),
         ".tasks": ("evaluate",),
+        ".tasks.ids_evaluation": ("evaluate_ids",),
         ".tasks.topk_evaluation": ("evaluate_topk",),
         ".records.lists": ("read_qrels", "read_run", "write_run"),
     }

@@ -7,7 +7,7 @@ not imported it has no tensor of it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -175,6 +175,34 @@ def stack_lists(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         got = f"{unlike:,} of {len(rows):,} unlike the first"
         raise InputValueError(name, expected="lists of one length", got=got)
     return as_array(rows, name)
+
+
+def pad_lists(name: str, rows: Sequence[Any]) -> npt.NDArray[Any]:
+    """Return lists of ids as a matrix; behind shorter ones stands -1, or "" where ids are text.
+
+    >>> pad_lists("ids", [[7, 2], None, ["b"][:0]])
+    array([[ 7,  2],
+           [-1, -1],
+           [-1, -1]])
+    """
+    lists = []
+    for row in rows:
+        array = as_array([] if row is None else checks.without_index(row), name, "a list of ids")
+        checks.check_shape(name, array.shape, 1, "a list of ids for each query")
+        if array.dtype.kind == "O":  # Words of Arrow and pandas are such.
+            array = as_array(array.tolist(), name)
+        if array.dtype.kind in "iu":
+            array = index_array(name, checks.signed_ids(array))
+        lists.append(array)
+    filled = [array for array in lists if len(array)] or [np.empty(0, np.int64)]
+    if len({array.dtype.kind for array in filled}) > 1:
+        raise InputTypeError(name, expected="ids of one dtype", got="lists of unlike dtypes")
+    values = np.concatenate(filled)
+    lengths = np.array([len(array) for array in lists], np.int64)
+    has_id = np.arange(lengths.max(initial=0)) < lengths[:, None]
+    matrix = np.full(has_id.shape, "" if values.dtype.kind == "U" else -1, values.dtype)
+    matrix[has_id] = values
+    return matrix
 
 
 def index_array(name: str, value: object, *, copy: bool = True, what: str = "an array") -> IntArray:

@@ -6,11 +6,12 @@ How exact lists are searched, joined and read is here, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from .. import _core
 from ..arrays.input_files import path_name
 from ..arrays.row_keys import are_among
 from ..arrays.saved_files import read_npz
@@ -25,6 +26,8 @@ from ..inputs.rules import SimilarityOptions, read_rules, with_options
 from ..inputs.selection import find_entries, is_in, join_ranges, lengths_to_indptr, list_numbers
 from ..metrics.answers import HITS
 from ..naming import format_count, public
+from ..ranks.container import Ranks
+from ..ranks.protocol import Protocol
 from ..records.lists import DUPLICATES, write_run
 from ..reporting import Finding
 from ..reporting.audit import describe_rows
@@ -39,7 +42,6 @@ if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..counting.job import Job
     from ..inputs.rules import Similarity
-    from ..ranks.container import Ranks
     from ..records.vocabularies import Vocabulary
     from ..reporting import Report
 
@@ -54,8 +56,13 @@ FINDINGS = {
     "no candidates": "ids that are not candidates of their query: {:,}",
     "tied lists": "lists with right ids that the truth lacks: {:,}",
     "without candidates": "queries without candidates, which are left out: {:,}",
+    "without truth": "queries for which the truth has no ids, which are left out: {:,}",
     "taken on trust": "queries whose truth is taken on trust: {:,}",
     "ids from 1": "ids less 1 would have recall {:.2g} in the first 100 queries",
+    "unseen ties": "queries with ids that may tie unseen, as the truth has no distances: {:,} of "
+    "{:,}",
+    "lower bound": "queries whose recall is a lower bound, as the truth ends within a tie: {:,} of "
+    "{:,}",
 }
 # What a place of a list has: no id, one that is no candidate, a wrong one, a right one that the
 # truth lacks, one that it has. From NEAR on it is right.
@@ -213,16 +220,13 @@ def read_lists(
     lists[:, :width] = array[:, :k]
     expected = f"ids from 0 to {n_entities - 1:,}, or {PAD} for none"
     refuse_where((lists < PAD) | (lists >= n_entities), argument, lists, expected, place)
-    are_repeats = _find_repeats(lists)
     if choice("duplicates", duplicates, DUPLICATES) == "raise":
-        n_lists = np.count_nonzero(are_repeats.any(axis=1))
-        expected = f"each id once ({n_lists:,} of {n_queries:,} lists have one twice)"
-        refuse_where(are_repeats, argument, lists, expected, place, [REPEATS])
-    lists[are_repeats] = PAD
+        refuse_repeats(argument, lists, lists, place, [REPEATS])
+    lists[find_repeats(lists)] = PAD
     return lists
 
 
-def _find_repeats(ids: IntArray) -> Flags:
+def find_repeats(ids: IntArray) -> Flags:
     """Return where a list has an id that it has before."""
     in_order = np.sort(ids, axis=1)  # Ids are sorted many times faster than their places.
     are_equal = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] != PAD)
@@ -233,10 +237,20 @@ def _find_repeats(ids: IntArray) -> Flags:
     return are_repeats
 
 
+def refuse_repeats(
+    argument: str, numbers: IntArray, ids: Any, place: str = "", ways: Sequence[Option] = ()
+) -> None:
+    """Refuse lists that have an id twice; they are compared by numbers of their ids."""
+    are_repeats = find_repeats(numbers)
+    n_lists = np.count_nonzero(are_repeats.any(axis=1))
+    expected = f"each id once ({n_lists:,} of {len(ids):,} lists have one twice)"
+    refuse_where(are_repeats, argument, ids, expected, place, ways)
+
+
 def refuse_where(
     are_wrong: Flags,
     argument: str,
-    ids: IntArray,
+    ids: npt.NDArray[Any],
     expected: str,
     place: str = "",
     ways: Sequence[Option] = (),
@@ -245,7 +259,7 @@ def refuse_where(
     if are_wrong.any():
         row, column = np.argwhere(are_wrong)[0]
         where = f"{place}: row {row}".removeprefix(": ")
-        got = int(ids[row, column])
+        got = ids[row, column].item()
         raise InputValueError(argument, expected=expected, got=got, place=where, remedies=ways)
 
 
@@ -346,41 +360,54 @@ def report_lists(
     on_trust: int = 0,
 ) -> Report:
     """Report the recall of lists beside exact ones, some taken on trust, which may be longer."""
-    tolerance = number("tolerance", tolerance)
-    if not 0 <= tolerance < math.inf:
-        raise InputValueError("tolerance", expected="a number from 0 on", got=tolerance)
+    tolerance = check_tolerance(tolerance)
     k, size = lists.shape[1], embeddings.shape[-1]
     exact = take(exact, np.s_[:, :k])
     answers = mark_answers(embeddings, job, lists, exact, tolerance)
     n_right = count_ids(exact.ids)
-    hits = np.count_nonzero(answers >= NEAR, axis=1)
+
+    def count_hits(ids: IntArray) -> IntArray:
+        truth = take(exact, slice(len(ids)))
+        return count_right(mark_answers(embeddings, job, ids, truth, tolerance))
+
+    hits = count_right(answers)
     numbers: dict[str, Any] = {
         "missing ids": np.maximum(n_right - count_ids(lists), 0).sum(),
         "no candidates": np.count_nonzero(answers == STRANGER),
         "tied lists": np.count_nonzero((answers == NEAR).any(axis=1)),
         "without candidates": np.count_nonzero(n_right == 0),
+        "ids from 1": recall_of_less(lists, hits, n_right, count_hits),
+        "taken on trust": on_trust,
     }
-    if mean_recall(hits, n_right) < _LOW_RECALL:
-        less = np.where(lists > 0, lists - 1, PAD)[_FIRST]
-        answers_of_less = mark_answers(embeddings, job, less, take(exact, _FIRST), tolerance)
-        hits_of_less = np.count_nonzero(answers_of_less >= NEAR, axis=1)
-        recall_of_less = mean_recall(hits_of_less, n_right[_FIRST])
-        if recall_of_less - mean_recall(hits[_FIRST], n_right[_FIRST]) > _GAIN:
-            numbers["ids from 1"] = recall_of_less
-    numbers["taken on trust"] = on_trust
-    findings = [
-        Finding(name, math.ceil(number), FINDINGS[name].format(number))
-        for name, number in numbers.items()
-        if number
-    ]
     name = f"top {min(k, size)} by {embeddings.measure} in {embeddings.dtype}"
-    if tolerance:
-        name += f", tolerance {tolerance!r}"
+    name += describe_tolerance(tolerance)
     if job.candidates is not None:
         name += f", of a selection ({sha256_hex(job.candidates)[:8]})"
-    sizes = count_candidates(job, size)
-    ranks = rank_hits(embeddings, job, hits, exact.ids, sizes).with_protocol(candidates=name)
-    return report_task(ranks, findings, unit="query")
+    fields: dict[str, Any] = {"candidates": name, "nan": job.rules.nan, "dtype": embeddings.dtype}
+    fields |= {"similarity": embeddings.measure, "files": embeddings.files}
+    if job.filter is not None:
+        fields["filter"] = "unnamed"
+    ranks = rank_hits(hits, n_right, k, count_candidates(job, size), **fields)
+    return report_task(ranks, make_findings(numbers, len(lists)), unit="query")
+
+
+def check_tolerance(tolerance: float) -> float:
+    """Check how much less similar, or farther, a right id may be."""
+    tolerance = number("tolerance", tolerance)
+    if not 0 <= tolerance < math.inf:
+        raise InputValueError("tolerance", expected="a number from 0 on", got=tolerance)
+    return tolerance
+
+
+def describe_tolerance(tolerance: float) -> str:
+    """Return what the name of the candidates says of a tolerance."""
+    return f", tolerance {tolerance!r}" if tolerance else ""
+
+
+def count_right(answers: npt.NDArray[np.int8]) -> IntArray:
+    """Return how many right answers each list has."""
+    hits: IntArray = np.count_nonzero(answers >= NEAR, axis=1).astype(np.int64)
+    return hits
 
 
 def mean_recall(hits: IntArray, n_right: IntArray) -> float:
@@ -389,31 +416,47 @@ def mean_recall(hits: IntArray, n_right: IntArray) -> float:
     return float((hits / np.maximum(n_right, 1)).sum() / n_queries)
 
 
-def rank_hits(
-    embeddings: Embeddings, job: Job, hits: IntArray, nearest: IntArray, sizes: IntArray
-) -> Ranks:
+def recall_of_less(
+    lists: IntArray, hits: IntArray, n_right: IntArray, count_hits: Callable[[IntArray], IntArray]
+) -> float:
+    """Return the recall of ids less 1 in the first queries; 0 where it is not far higher."""
+    if mean_recall(hits, n_right) >= _LOW_RECALL:
+        return 0.0
+    hits_of_less = count_hits(np.where(lists > 0, lists - 1, PAD)[_FIRST])
+    recall = mean_recall(hits_of_less, n_right[_FIRST])
+    return recall if recall - mean_recall(hits[_FIRST], n_right[_FIRST]) > _GAIN else 0.0
+
+
+def make_findings(numbers: Mapping[str, float], n_queries: int) -> list[Finding]:
+    """Return what was found, by names of `FINDINGS`, in the lists of so many queries."""
+    return [
+        Finding(name, math.ceil(number), FINDINGS[name].format(number, n_queries))
+        for name, number in numbers.items()
+        if number
+    ]
+
+
+def rank_hits(hits: IntArray, n_right: IntArray, k: int, sizes: IntArray, **fields: Any) -> Ranks:
     """Rank the right answers of each query: those that were found, and then the others, which tie.
 
-    A query that finds nothing has a list all the same.
+    A query that finds nothing has a list all the same. The sizes are the numbers of candidates, 0
+    where nobody knows them; `fields` are of the protocol.
     """
-    n_right = count_ids(nearest)
     rows = np.repeat(np.arange(len(n_right)), n_right)
     places = join_ranges(np.zeros_like(n_right), n_right)  # 0, 1, ... in each query
     are_listed = places < hits[rows]
-    k = nearest.shape[1]
+    without_answers = np.zeros(len(rows), np.int64)
+    without_answers[:1] = np.count_nonzero(n_right == 0)
     counts = {
         "above": np.where(are_listed, places, hits[rows]),
-        "tied": np.where(are_listed, 1, (sizes - hits)[rows]),
+        "tied": np.where(are_listed, 1, np.maximum(sizes - hits, 0)[rows]),
         "candidates": sizes[rows],
         "listed": are_listed,
         "lengths": np.full(len(rows), k),
+        "without_answers": without_answers,
     }
-    fields = {"similarity": embeddings.measure, "lists": HITS, "depth": k}
-    ranks = job.ranks(counts, embeddings.dtype, embeddings.files, **fields)
-    without_answers = np.zeros(len(rows), np.int64)
-    without_answers[:1] = np.count_nonzero(n_right == 0)
-    ranks = ranks._with({"without_answers": without_answers})
-    return ranks.with_labels(queries=rows, targets=places)
+    protocol = Protocol(lists=HITS, depth=k, version=_core.__version__, **fields)
+    return Ranks._of(counts, {}, protocol).with_labels(queries=rows, targets=places)
 
 
 # -- the truth -------------------------------------------------------------------------------------
