@@ -53,7 +53,7 @@ DATASET = re.compile(r"(.+\.(?:hdf5|h5))(?::([^:\\]+))?", re.IGNORECASE | re.DOT
 TABLE = re.compile(r"(.+\.(?:parquet|arrow|feather))(?::([^:\\]+))?", re.IGNORECASE | re.DOTALL)
 FORMS = f"a name that ends in .npy, .npz, {', '.join(VECTORS)}, .hdf5:NAME"  # of vectors
 LISTS = (".npz", ".ivecs", ".ibin", ".bin")
-_TRUTHS = re.compile(r"(\.gt[0-9]*)?")  # endings of truths of big-ann, whose form is that of .bin
+_TRUTH = re.compile(r"\.gt[0-9]*")  # the ending of a truth of big-ann, whose form is that of .bin
 KIND = "truerank.topk"  # of lists that are saved with the numbers of their queries
 DIGESTS = ("queries", "entities", "candidates")  # of what was searched
 MOST_IDS = 2**31 - 1  # Ids of these files have 4 bytes.
@@ -264,7 +264,7 @@ def read_ids(
         ids = arrays["ids"]
     elif table := TABLE.fullmatch(path):
         ids = _read_column(argument, table[1], table[2], path)
-    elif ending in LISTS or DATASET.fullmatch(path) or _TRUTHS.fullmatch(ending):
+    elif ending in LISTS or DATASET.fullmatch(path) or _is_truth(path):
         ids = map_matrix(argument, path)
     else:
         expected = f"a name that ends in .npy, {', '.join(LISTS)}, .hdf5:NAME, .parquet:NAME"
@@ -277,6 +277,18 @@ def read_ids(
     with report_damage(argument, path):
         check_shape(argument, ids.shape, 2, "a list of ids in each row")
     return np.asarray(signed_ids(ids, entities))
+
+
+def _is_truth(path: str) -> bool:
+    """Return whether a file is a truth of big-ann, by its name, or its size if that ends nowhere."""
+    ending = file_ending(path)
+    if ending:
+        return _TRUTH.fullmatch(ending) is not None
+    with open_input("scores", path) as file:
+        header = np.frombuffer(file.read(_HEADER_BYTES).ljust(_HEADER_BYTES, b"\0"), "<u4")
+        n_bytes = ID.itemsize * math.prod(header.tolist())
+        size = os.fstat(file.fileno()).st_size - _HEADER_BYTES
+    return n_bytes > 0 and size in (n_bytes, 2 * n_bytes)
 
 
 def _read_column(argument: str, path: str, name: str | None, place: str) -> Array:
@@ -321,7 +333,7 @@ def read_distances(argument: str, path: str) -> Array | None:
                 return None
         return map_matrix(argument, f"{dataset[1]}:{beside}")
     ending = file_ending(path)
-    if ending not in (".ibin", ".bin") and not _TRUTHS.fullmatch(ending):
+    if ending not in (".ibin", ".bin") and not _is_truth(path):
         return None
     with open_input(argument, path) as file, argument_names(scores=argument):
         layout = find_layout(file, path, ID)
