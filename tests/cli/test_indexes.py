@@ -319,7 +319,7 @@ def test_repeated_ids(run: Run) -> None:
     ids[:, 9] = ids[:, 0]
     np.save("f.npy", ids)
     words = *RECALL.split(), *["f.npy", "--top", "10", "--similarity", "sql2"]
-    message = "f.npy: row 0: expected each id once (23 of 23 lists"
+    message = f"f.npy: row 0: expected each id once, got {ids[0, 0]} (so in 23 of 23 lists)"
     run(*words).refuses(1, message)
     rows = rows_of(run(*words, "--duplicates", "first", "--json").out)
     assert rows[1]["recall"] == pytest.approx(0.9)
@@ -789,7 +789,7 @@ def test_lists_of_keys_in_hdf5_and_of_unsigned_misses(run: Run) -> None:
         "signed.npy --labels entities=words.txt": "words.txt, as 'doc0', got",
         "found.hdf5:neighbors --labels entities=few.npy": "few.npy: expected a label for each of",
         "found.hdf5": "found.hdf5: expected the name of a dataset: neighbors, unsigned, got",
-        "named": "expected a name that ends in .npy, .npz, .ivecs, .ibin, .bin, .hdf5:NAME, got",
+        "named": "expected a name that ends in .npy, .npz, .ivecs, .ibin, .bin, .hdf5:NAME, .parquet:NAME, got",
     }
     np.save("few.npy", keys[:9])
     Path("named").write_text("entities")

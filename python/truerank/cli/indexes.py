@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,45 +13,41 @@ import numpy as np
 import truerank as tr
 
 from ..tables import Column
-from ..tasks import topk_evaluation
+from ..tasks import ids_evaluation, topk_evaluation
 from . import options
 from .options import POSITIVE, PRINTING, Values, called, command, files_read, option, take
 from .output import bar, check_outputs, check_printing, lay_out, refuse_replaced, show, write_last
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
+    Reports = Mapping[str, Callable[[int], tr.Report]]  # of each file at k
 
 SEARCH = "similarity bias filter candidates nan dtype threads layout"
 SHOWN = (1, 10, 100, 1000)  # The recall at these is shown, too, where --top is larger.
+SHARES = (1, 5, 50)  # percentiles of queries
 ROWS_AT_ONCE = 1 << 16
+
+
+NO_SIMILARITY = (
+    "Missing option '--similarity': give the index's. sql2 has the order of the distance l2, and "
+    "is the L2 of faiss; others are dot and cosine"
+)
 
 
 # -- what both commands take -----------------------------------------------------------------------
 
-
-def takes_queries_and_entities(function: Any) -> Any:
-    """Add the arguments QUERIES and ENTITIES to a command, and the options of its lists."""
-    for declare in (
-        option("--exclude-self exclude", None, "Query i is entity i: leave it out of its list."),
-        option("--top", POSITIVE, "How many entities a list has.", required=True),
-        click.argument("entities", type=options.VECTORS),
-        click.argument("queries", type=options.VECTORS),
-    ):
-        function = declare(function)
-    return function
+TOP = option("--top", POSITIVE, "How many entities a list has.", required=True)
+EXCLUDE = option("--exclude-self exclude", None, "Query i is entity i: leave it out of its list.")
 
 
 def take_search(values: Values) -> Values:
     """Take the vectors, how they are compared, and the candidates of each query."""
     if "similarity" not in values:
-        raise click.UsageError(
-            "Missing option '--similarity': give the index's. sql2 has the order of the distance "
-            "l2, and is the L2 of faiss; others are dot and cosine"
-        )
+        raise click.UsageError(NO_SIMILARITY)
     values.pop("io", None)  # Vectors are open.
     search: Values = take(values, f"queries entities {SEARCH}")
     if values.pop("exclude", False):
@@ -78,7 +76,10 @@ def check_first_entities_are_queries(queries: Any, entities: Any) -> None:
 
 
 @command("topk", SEARCH, "io part force")
-@takes_queries_and_entities
+@click.argument("queries", type=options.VECTORS)
+@click.argument("entities", type=options.VECTORS)
+@TOP
+@EXCLUDE
 @option(
     "--output",
     options.OUTPUT,
@@ -173,30 +174,49 @@ def merge_lists(paths: Sequence[str], values: Values) -> None:
 # -- recall ----------------------------------------------------------------------------------------
 
 
+def parse_truth(argument: str, text: str) -> Any:
+    """Return the file of a truth, or those of its ids and its distances."""
+    ids, comma, distances = text.partition(",")
+    if not comma or os.path.isfile(text):
+        return options.note_file(text)
+    return tr.TopK(*map(options.note_file, (ids, distances)))  # type: ignore[arg-type]
+
+
 @command("recall", SEARCH, "io duplicates save", PRINTING)
-@takes_queries_and_entities
+@click.argument(
+    "files", type=options.WORD, nargs=-1, required=True, metavar="[QUERIES ENTITIES] FOUND..."
+)
+@TOP
+@EXCLUDE
 @option(
     "--truth",
-    options.INPUT,
-    "Exact lists of these vectors, if you have them: from topk, or of another tool. Default: a "
-    "search.",
+    options.Value(parse_truth, "file[,file]"),
+    "Exact lists, from topk or of another tool. A second file has their distances, where there are "
+    "no vectors. Default: a search.",
 )
 @option(
     "--tolerance",
     click.FloatRange(min=0),
-    "How much less similar than the last exact id an id may be. Default: 0.",
+    "How much less similar than the last exact id an id may be, or farther in the truth's own "
+    "unit. Default: 0.",
+)
+@option(
+    "--below",
+    click.FloatRange(0, 1),
+    "Also show the share of queries whose recall is below this, the least recall, and that of the "
+    "1st, 5th and 50th of 100 queries.",
 )
 @option(
     "--labels",
     options.Value(options.read_vocabulary, "entities=file", ("entities",)),
     "Keys by which FOUND names entities: a line for each row of ENTITIES, or .npy. Default: rows.",
 )
-@click.argument("found", type=options.INPUT, nargs=-1, required=True)
 def measure_recall(values: Values) -> None:
-    """Measure the recall of an index by the lists that it returned; no ground truth is needed.
+    """Measure the recall of an index by the lists that it returned, by vectors or a truth alone.
 
     QUERIES and ENTITIES are as for `truerank topk`. FOUND has the ids of entities that the index
-    lists for each query, a row for each: .npy, .npz (ids), .ivecs, .ibin, .bin or FILE.hdf5:NAME;
+    lists for each query, a row for each: .npy, .npz (ids), .ivecs, .ibin, .bin, FILE.hdf5:NAME or
+    a column of lists, FILE.parquet:NAME (.arrow);
     several files take little longer than one, and are compared with the first. An id is right if
     fewer than --top entities are more similar: all ids that tie at the border are right. -1 is a
     miss, and so is an id that is not a candidate. If a query has fewer candidates than --top, a
@@ -210,75 +230,149 @@ def measure_recall(values: Values) -> None:
         --save hnsw.npz
     truerank recall Q.npy E.npy a.npy --truth truth.ibin --top 10 \\
         --similarity l2 --tolerance 1e-3
+    truerank recall a.npy b.ivecs --truth truth.bin --top 10 --below .9
+
+    Without --similarity all files are lists, whose ids may be any integers or text, as those of
+    --truth: its first --top ids are right, and what ties with the last by the distances that stand
+    behind the ids in .bin and .ibin, beside FILE.hdf5:neighbors, or in a second file.
 
     --save keeps what one index found; `truerank compare hnsw.npz ivf.npz --metrics recall@10`
     compares two such files.
     """
-    paths = list(dict.fromkeys(values.pop("found")))
-    top = values.pop("top")
-    measuring = take(values, "tolerance")
-    reading = take(values, "duplicates")
-    reading["keys"] = values.pop("labels", {}).get("entities")
-    truth_file = values.pop("truth", None)
-    save = values.pop("save", None)
-    if save is not None and len(paths) > 1:
-        raise click.UsageError(f"--save keeps what one index found, got {len(paths)} files")
+    files = values.pop("files")
+    top, below, save = values.pop("top"), values.pop("below", None), values.pop("save", None)
+    n_found = len({*(files[2:] if "similarity" in values else files)})
+    if save is not None and n_found > 1:
+        raise click.UsageError(f"--save keeps what one index found, got {n_found} files")
     printing = take(values, PRINTING)
-    search = take_search(values)
-    options.refuse(values, "recall")
+    if "similarity" in values:
+        reports, notes = open_recalls(files, top, values)
+    elif "truth" in values:
+        reports, notes = open_recalls_of_ids(files, top, values)
+    else:
+        raise click.UsageError(f"{NO_SIMILARITY}. Lists of ids alone need '--truth'")
     style = check_printing(printing, save=save)
-    embeddings, job = topk_evaluation.open_search(**search, progress=bar())
-    shape = len(job.targets), embeddings.shape[-1]
-    lists = {}
+    rows, more_notes, report = measure_files(reports, top, below)
+    if save is not None:
+        write_last("save", save, printing, report.ranks.with_protocol(files=files_read()).save)
+    headings = {"recall": "recall", "low": "95 % from", "high": "to"}
+    if len(reports) > 1:
+        headings |= {"to the first": "to the first", "difference low": "95 % from"}
+        headings |= {"difference high": "to"}
+    if below is not None:
+        headings |= {"below": f"below {below:g}", "least": "least"}
+        headings |= {f"percentile {share}": f"{share} %" for share in SHARES}
+    columns = ["file", "k", *(Column(*each, decimals=4) for each in headings.items())]
+    notes += more_notes
+    show(lay_out(columns, rows, notes if style == "json" else ()), printing, lines=notes)
+
+
+def note_lists(paths: Sequence[str]) -> list[str]:
+    """Return the files of an index's lists, each once."""
+    if not paths:
+        raise click.UsageError("Missing argument 'FOUND...'")
     for path in paths:
         if path.lower().endswith((".run", ".tsv", ".txt")):
             raise click.UsageError(
                 f"FOUND has rows of ids, in .npy, .ivecs or .hdf5:NAME, got {path}; lists of text "
                 "are measured by the right answers that you have: truerank retrieval QRELS RUN"
             )
-        lists[path] = topk_evaluation.read_lists("found", path, shape, top, **reading)
-    measuring["embeddings"], measuring["job"] = embeddings, job
-    with called(truth="--truth", filter="--exclude-self"):
-        if truth_file is None:
-            measuring["exact"] = topk_evaluation.find_nearest(embeddings, job, top)
-        else:
-            looked_at = topk_evaluation.read_truth(embeddings, job, truth_file, top)
-            measuring["exact"], measuring["on_trust"] = looked_at
-    rows, notes, report = measure_files(lists, top, measuring)
-    if save is not None:
-        write_last("save", save, printing, report.ranks.with_protocol(files=files_read()).save)
-    names = ["recall", "low", "high", "to the first", "difference low", "difference high"]
-    headings = ["recall", "95 % from", "to", "to the first", "95 % from", "to"]
-    columns = ["file", "k", *map(partial(Column, decimals=4), names, headings)]
-    if len(paths) == 1:  # There is no other file to compare it with.
-        columns, rows = columns[:5], [row[:5] for row in rows]
-    notes.insert(0, f"{shape[0]:,} queries, {shape[1]:,} entities, {search['similarity']}.")
-    show(lay_out(columns, rows, notes if style == "json" else ()), printing, lines=notes)
+    return list(dict.fromkeys(map(options.note_file, paths)))
+
+
+def open_recalls(files: Sequence[str], top: int, values: Values) -> tuple[Reports, list[str]]:
+    """Return what reports the recall at k of each file by vectors, and what to say first."""
+    for name, path in zip(("queries", "entities"), files, strict=False):
+        values[name] = options.read_vectors(name.upper(), path)
+    paths = note_lists(files[2:])
+    measuring = take(values, "tolerance")
+    reading = take(values, "duplicates")
+    reading["keys"] = values.pop("labels", {}).get("entities")
+    truth = values.pop("truth", None)
+    if isinstance(truth, tr.TopK):
+        raise click.UsageError("--truth has ids alone where vectors say how near they are")
+    search = take_search(values)
+    options.refuse(values, "recall")
+    embeddings, job = topk_evaluation.open_search(**search, progress=bar())
+    shape = len(job.targets), embeddings.shape[-1]
+    lists = {
+        path: topk_evaluation.read_lists("found", path, shape, top, **reading) for path in paths
+    }
+    if truth is None:
+        exact, on_trust = topk_evaluation.find_nearest(embeddings, job, top), 0
+    else:
+        with called(filter="--exclude-self"):
+            exact, on_trust = topk_evaluation.read_truth(embeddings, job, truth, top)
+    measuring |= {"embeddings": embeddings, "job": job, "exact": exact, "on_trust": on_trust}
+
+    def report_first(ids: Array, k: int) -> tr.Report:
+        return topk_evaluation.report_lists(lists=ids[:, :k], **measuring)
+
+    reports = {path: partial(report_first, ids) for path, ids in lists.items()}
+    return reports, [f"{shape[0]:,} queries, {shape[1]:,} entities, {search['similarity']}."]
+
+
+def open_recalls_of_ids(
+    files: Sequence[str], top: int, values: Values
+) -> tuple[Reports, list[str]]:
+    """Return what reports the recall at k of each file by its ids, and what to say first."""
+    paths = note_lists(files)
+    measuring = take(values, "tolerance")
+    duplicates = values.pop("duplicates", "raise")
+    exact, scores = ids_evaluation.read_exact("truth", values.pop("truth"))
+    options.refuse(values, "lists without --similarity")
+    reports = {}
+    for path in paths:
+        found, place = ids_evaluation.read_rows("found", path, top)
+        lists, known = ids_evaluation.number_ids(found, exact, duplicates, "found", place)
+
+        def report_first(lists: Array, known: Array, k: int) -> tr.Report:
+            return ids_evaluation.report_ids(lists[:, :k], known, exact, scores, **measuring)
+
+        reports[path] = partial(report_first, lists, known)
+    distances = "without" if scores is None else "with"
+    words = f"{len(exact):,} queries, {exact.shape[1]:,} exact ids of each, {distances} distances."
+    return reports, [words]
 
 
 def measure_files(
-    lists: dict[str, Array], top: int, measuring: Values
+    reports: Reports, top: int, below: float | None
 ) -> tuple[list[list[Any]], list[str], Any]:
     """Return a row for each file and k, notes, and the last report.
 
-    A row has the recall and how far it is from that of the first file, each with its bounds.
+    A row has the recall with its bounds; where there are several files, how far it is from that of
+    the first one, with bounds; and shares of queries, if asked for.
     """
     rows: list[list[Any]] = []
     notes: list[str] = []
     first_reports: dict[int, tr.Report] = {}
-    for path, ids in lists.items():
+    for path, report_first in reports.items():
         for k in [*(k for k in SHOWN if k < top), top]:
-            with called(truth="--truth", filter="--exclude-self"):
-                report = topk_evaluation.report_lists(lists=ids[:, :k], **measuring)
+            with called(filter="--exclude-self"):
+                report = report_first(k)
             key = f"recall@{k}"
             recall = report.interval(key)
+            row = [path, k, recall.value, recall.low, recall.high]
             to_the_first: list[float | None] = [None, None, None]
             first = first_reports.setdefault(k, report)
             if report is not first:
                 difference = tr.compare(report, first, metric=key)
                 to_the_first = [difference.estimate, difference.low, difference.high]
-            rows.append([path, k, recall.value, recall.low, recall.high, *to_the_first])
+            if len(reports) > 1:
+                row += to_the_first
+            if below is not None:
+                row += describe_queries(report.per_query(key), below)
+            rows.append(row)
             notes += [f"{path}: {note}" for note in recall.notes]
         findings = report.audit(*topk_evaluation.FINDINGS)
         notes += [f"{path}: {finding.message}" for finding in findings]
     return rows, list(dict.fromkeys(notes)), report
+
+
+def describe_queries(recalls: Array, below: float) -> list[float]:
+    """Return the share of queries below a recall, the least one, and those at `SHARES` of 100."""
+    if not len(recalls):
+        return [math.nan] * (2 + len(SHARES))
+    in_order = np.sort(recalls)
+    places = [max(math.ceil(len(recalls) * share / 100), 1) - 1 for share in (0, *SHARES)]
+    return [float((recalls < below).mean()), *in_order[places].tolist()]

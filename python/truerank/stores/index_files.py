@@ -31,7 +31,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Scores
-from ..arrays.input_files import NpyHeader, open_input, read_npy, report_damage
+from ..arrays.input_files import NpyHeader, is_npy, open_input, read_npy, report_damage
 from ..arrays.saved_files import checked_fields, open_archive, read_npz, replace_file, write_archive
 from ..errors import InputTypeError, InputValueError, Option, argument_names
 from ..inputs.array_likes import NARROW, dtype_name, named_dtype, pad_lists
@@ -280,9 +280,9 @@ def read_ids(
 
 
 def _is_truth(path: str) -> bool:
-    """Return whether a file is a truth of big-ann, by its name, or its size if that ends nowhere."""
+    """Return whether a file is a truth of big-ann, by its ending, or its size if it has none."""
     ending = file_ending(path)
-    if ending:
+    if ending or not os.path.isfile(path):
         return _TRUTH.fullmatch(ending) is not None
     with open_input("scores", path) as file:
         header = np.frombuffer(file.read(_HEADER_BYTES).ljust(_HEADER_BYTES, b"\0"), "<u4")
@@ -340,6 +340,15 @@ def read_distances(argument: str, path: str) -> Array | None:
         file.seek(_HEADER_BYTES + ID.itemsize * math.prod(layout.shape))
         distances = np.frombuffer(file.read(), "<f4")
     return distances.reshape(layout.shape) if len(distances) else None
+
+
+def read_floats(argument: str, path: str) -> Array:
+    """Read a matrix of numbers, of which `.bin` has floats."""
+    if is_npy(path):
+        return read_npy(argument, path)
+    if not has_vectors(path):
+        raise InputValueError(argument, expected=FORMS, got=path)
+    return map_matrix(argument, path, of_bin=np.dtype("<f4"))
 
 
 def write_lists(path: str | os.PathLike[str], ids: Array, distances: Array) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.input_files import path_name, read_npy
+from ..arrays.input_files import path_name
 from ..arrays.row_keys import are_among, row_keys
 from ..arrays.saved_files import read_npz
 from ..counting.job import sha256_hex
@@ -21,6 +21,7 @@ from ..stores import PATHS, index_files
 from .topk_evaluation import (
     check_tolerance,
     count_ids,
+    count_right,
     describe_tolerance,
     find_repeats,
     join_lists,
@@ -102,9 +103,9 @@ def evaluate_ids(
     1.0
     """
     found, place = read_rows("ids", ids)
-    exact = read_exact("truth", truth)
-    lists, known = number_ids(found, exact.ids, duplicates, "ids", place)
-    return report_ids(lists, known, exact, tolerance)
+    exact, scores = read_exact("truth", truth)
+    lists, known = number_ids(found, exact, duplicates, "ids", place)
+    return report_ids(lists, known, exact, scores, tolerance)
 
 
 # -- what is read ----------------------------------------------------------------------------------
@@ -145,15 +146,15 @@ def read_rows(argument: str, value: Any, k: int = 0) -> tuple[Array, str]:
         ways = [_WITH_VECTORS]
         raise InputTypeError(argument, "", "integers or text", got, place, ways)
     is_behind = ~is_pad & np.logical_or.accumulate(is_pad, axis=1)
-    refuse_where(is_behind, argument, rows, "an id only before all places without one", place)
+    refuse_where(is_behind, argument, rows, f"no id behind a place without one ({PAD})", place)
     return rows, place
 
 
-def read_exact(argument: str, value: Any, k: int = 0) -> TopK:
+def read_exact(argument: str, value: Any) -> tuple[Array, FloatArray | None]:
     """Read exact lists, as `read_rows` does, and scores, of which more is better; None without."""
+    ids: Any = value.ids if isinstance(value, TopK) else value
     scores: Any = value.scores if isinstance(value, TopK) else None
     are_scores = scores is not None and not isinstance(scores, PATHS)
-    ids: Any = value.ids if isinstance(value, TopK) else value
     if isinstance(ids, PATHS):
         path = path_name(argument, ids)
         if path.lower().endswith(".npz") and "truerank" in read_npz(argument, path, ())[0]:
@@ -163,22 +164,16 @@ def read_exact(argument: str, value: Any, k: int = 0) -> TopK:
     rows, place = read_rows(argument, ids)
     if isinstance(scores, PATHS):
         place = path_name(argument, scores)
-        is_npy = place.lower().endswith(".npy")
-        floats = np.dtype("<f4")
-        scores = (
-            read_npy(argument, place)
-            if is_npy
-            else index_files.map_matrix(argument, place, of_bin=floats)
-        )
+        scores = index_files.read_floats(argument, place)
     if scores is None:
-        return TopK(rows, None)
+        return rows, None
     refuse_mask(argument, scores)
-    scores = as_array(scores, argument, "a distance for each id")
-    expected = f"distances of shape {rows.shape}, as the ids"
-    check_shape(argument, scores.shape, rows.shape, expected)
-    if scores.dtype.kind not in "iuf":
-        raise InputTypeError(argument, "", "distances", f"dtype {scores.dtype}", place)
-    return TopK(rows, _turn(argument, rows, scores.astype(np.float64), place, are_scores))
+    distances = as_array(scores, argument, "a distance for each id")
+    if distances.shape != rows.shape or distances.dtype.kind not in "iuf":
+        expected = f"a number for each id, of shape {rows.shape}"
+        got = f"shape {distances.shape}, dtype {distances.dtype}"
+        raise InputValueError(argument, expected=expected, got=got, place=place)
+    return rows, _turn(argument, rows, distances.astype(np.float64), place, are_scores)
 
 
 def _turn(
@@ -217,10 +212,8 @@ def number_ids(
         every = np.concatenate([ids.ravel(), truth.ravel()])
         names, codes = np.unique(every, return_inverse=True)  # by numpy: words
         codes = np.where(names[codes] == "", PAD, codes)
-        numbers, known = (
-            codes[: ids.size].reshape(ids.shape),
-            codes[ids.size :].reshape(truth.shape),
-        )
+        numbers = codes[: ids.size].reshape(ids.shape)
+        known = codes[ids.size :].reshape(truth.shape)
     refuse_repeats("truth", known, truth)
     if choice("duplicates", duplicates, DUPLICATES) == "raise":
         refuse_repeats(argument, numbers, ids, place, [REPEATS])
@@ -230,50 +223,57 @@ def number_ids(
 # -- what is right ---------------------------------------------------------------------------------
 
 
-def report_ids(lists: IntArray, known: IntArray, exact: TopK, tolerance: float = 0.0) -> Report:
-    """Report the recall of lists beside exact ones, both by common numbers of their ids."""
+def report_ids(
+    lists: IntArray,
+    known: IntArray,
+    truth: Array,
+    scores: FloatArray | None = None,
+    tolerance: float = 0.0,
+) -> Report:
+    """Report the recall of lists beside exact ones, both by common numbers of ids; and as read."""
     tolerance = check_tolerance(tolerance)
-    if tolerance and exact.scores is None:
-        expected = "0, as the truth has no distances"
-        raise InputValueError("tolerance", expected=expected, got=tolerance)
-    n_queries, k = lists.shape
+    k = lists.shape[1]
     n_right = np.minimum(count_ids(known), k)
     are_first = (known != PAD) & (np.arange(known.shape[1]) < k)
     are_right = are_first
-    if exact.scores is not None:
-        last = exact.scores[np.arange(n_queries), n_right - 1]
-        are_near = exact.scores >= last[:, None] - tolerance
-        are_right = are_first | ((known != PAD) & are_near)
+    if scores is not None:
+        last = np.take_along_axis(scores, n_right[:, None] - 1, axis=1)
+        are_right = are_first | ((known != PAD) & (scores >= last - tolerance))
+    elif tolerance:
+        expected = "0, as the truth has no distances"
+        raise InputValueError("tolerance", expected=expected, got=tolerance)
     right = np.where(are_right, known, PAD)
 
     def count_hits(ids: IntArray) -> IntArray:
         rows = slice(len(ids))
-        return np.minimum(np.count_nonzero(are_in_rows(ids, right[rows]), axis=1), n_right[rows])
+        return np.minimum(count_right(are_in_rows(ids, right[rows])), n_right[rows])
 
     hits = count_hits(lists)
     are_ties = are_in_rows(lists, np.where(are_first, PAD, right))
-    strangers = (lists != PAD) & ~are_in_rows(lists, right if exact.scores is None else known)
-    # Of these, more may be right.
-    are_doubtful = (hits < n_right) & strangers.any(axis=1)
-    if exact.scores is not None:
-        are_doubtful &= are_right[:, -1]
-    are_integers = exact.ids.dtype.kind == "i"
+    # More ids may be right: without distances any, else those of a truth that ends within the tie.
+    ends_within_tie = np.bool_(scores is None) | are_right[:, -1]
+    are_unknown = (lists != PAD) & ~are_in_rows(lists, right if scores is None else known)
+    are_doubtful = are_unknown.any(axis=1) & ends_within_tie & (hits < n_right)
+    are_text = truth.dtype.kind == "U"
     numbers: dict[str, Any] = {
         "missing ids": np.maximum(n_right - count_ids(lists), 0).sum(),
         "tied lists": np.count_nonzero(are_ties.any(axis=1)),
         "without truth": np.count_nonzero(n_right == 0),
-        "ids from 1": recall_of_less(lists, hits, n_right, count_hits) if are_integers else 0,
-        "unseen ties" if exact.scores is None else "lower bound": np.count_nonzero(are_doubtful),
+        "ids from 1": 0 if are_text else recall_of_less(lists, hits, n_right, count_hits),
+        "unseen ties" if scores is None else "lower bound": np.count_nonzero(are_doubtful),
     }
-    shown = np.sort(np.where(are_right, exact.ids, PAD if are_integers else ""), axis=1)
-    digest = sha256_hex(shown if are_integers else shown.tolist())[:8]
+    width = int(are_right.sum(axis=1).max(initial=1))
+    shown = np.sort(np.where(are_right, truth, "" if are_text else PAD), axis=1)[:, -width:]
+    digest = sha256_hex(shown.tolist() if are_text else shown)[:8]
     name = f"top {k}{describe_tolerance(tolerance)}, of a truth ({digest})"
     ranks = rank_hits(hits, n_right, k, np.zeros_like(hits), candidates=name)
-    return report_task(ranks, make_findings(numbers, n_queries), unit="query")
+    return report_task(ranks, make_findings(numbers, len(lists)), unit="query")
 
 
 def are_in_rows(ids: IntArray, lists: IntArray) -> npt.NDArray[np.bool_]:
     """Return whether each id, whatever its size, is in the list of its row; PAD is in none."""
     rows = [np.repeat(np.arange(len(each)), each.shape[1]) for each in (ids, lists)]
     keys = row_keys([np.concatenate(rows), np.concatenate([ids.ravel(), lists.ravel()])])
-    return (ids != PAD) & are_among(keys[: ids.size], keys[ids.size :]).reshape(ids.shape)
+    are_in = are_among(keys[: ids.size], keys[ids.size :])
+    are_in[ids.ravel() == PAD] = False
+    return are_in.reshape(ids.shape)

@@ -241,10 +241,7 @@ def refuse_repeats(
     argument: str, numbers: IntArray, ids: Any, place: str = "", ways: Sequence[Option] = ()
 ) -> None:
     """Refuse lists that have an id twice; they are compared by numbers of their ids."""
-    are_repeats = find_repeats(numbers)
-    n_lists = np.count_nonzero(are_repeats.any(axis=1))
-    expected = f"each id once ({n_lists:,} of {len(ids):,} lists have one twice)"
-    refuse_where(are_repeats, argument, ids, expected, place, ways)
+    refuse_where(find_repeats(numbers), argument, ids, "each id once", place, ways)
 
 
 def refuse_where(
@@ -255,11 +252,12 @@ def refuse_where(
     place: str = "",
     ways: Sequence[Option] = (),
 ) -> None:
-    """Refuse lists if an id is wrong; the error names the first one."""
+    """Refuse lists if an id is wrong; the error names the first one and says how many are so."""
     if are_wrong.any():
         row, column = np.argwhere(are_wrong)[0]
         where = f"{place}: row {row}".removeprefix(": ")
-        got = ids[row, column].item()
+        n_lists = np.count_nonzero(are_wrong.any(axis=1))
+        got = f"{ids[row, column].item()} (so in {n_lists:,} of {len(ids):,} lists)"
         raise InputValueError(argument, expected=expected, got=got, place=where, remedies=ways)
 
 
@@ -368,9 +366,9 @@ def report_lists(
 
     def count_hits(ids: IntArray) -> IntArray:
         truth = take(exact, slice(len(ids)))
-        return count_right(mark_answers(embeddings, job, ids, truth, tolerance))
+        return count_right(mark_answers(embeddings, job, ids, truth, tolerance) >= NEAR)
 
-    hits = count_right(answers)
+    hits = count_right(answers >= NEAR)
     numbers: dict[str, Any] = {
         "missing ids": np.maximum(n_right - count_ids(lists), 0).sum(),
         "no candidates": np.count_nonzero(answers == STRANGER),
@@ -404,9 +402,9 @@ def describe_tolerance(tolerance: float) -> str:
     return f", tolerance {tolerance!r}" if tolerance else ""
 
 
-def count_right(answers: npt.NDArray[np.int8]) -> IntArray:
+def count_right(are_right: Flags) -> IntArray:
     """Return how many right answers each list has."""
-    hits: IntArray = np.count_nonzero(answers >= NEAR, axis=1).astype(np.int64)
+    hits: IntArray = np.count_nonzero(are_right, axis=1).astype(np.int64)
     return hits
 
 
