@@ -272,6 +272,8 @@ def read_ids(
     is_of_bytes = ids.dtype.itemsize == 1 and bool(ways)  # Vectors may be.
     if ids.dtype.kind not in ("iuU" if entities is None else "iu") or is_of_bytes:
         expected = "integers, the numbers of entities"
+        if ways:
+            expected = "ids, integers of 2 bytes or more, or text"
         got = f"dtype {ids.dtype}"
         raise InputTypeError(argument, expected=expected, got=got, place=path, remedies=ways)
     with report_damage(argument, path):

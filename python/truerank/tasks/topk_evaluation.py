@@ -24,10 +24,9 @@ from ..inputs.array_likes import as_array, refuse_mask, stack_lists
 from ..inputs.checks import choice, forbidden_nan, number, signed_ids
 from ..inputs.rules import SimilarityOptions, read_rules, with_options
 from ..inputs.selection import find_entries, is_in, join_ranges, lengths_to_indptr, list_numbers
-from ..metrics.answers import HITS
 from ..naming import format_count, public
 from ..ranks.container import Ranks
-from ..ranks.protocol import Protocol
+from ..ranks.protocol import HITS, Protocol
 from ..records.lists import DUPLICATES, write_run
 from ..reporting import Finding
 from ..reporting.audit import describe_rows
