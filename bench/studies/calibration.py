@@ -25,7 +25,7 @@ from pages import arguments, fill_page, machine, markdown_table
 
 import truerank as tr
 from truerank.inference import interval
-from truerank.inference.comparing import NO_WORSE, UNDECIDED, WORSE, gate
+from truerank.inference.gate import NO_WORSE, UNDECIDED, WORSE, gate
 from truerank.inference.intervals import FEW, paired_test, wilson
 from truerank.metrics.contributions import mean_and_influences
 

@@ -49,6 +49,8 @@ if _typing.TYPE_CHECKING:
     from .ranks import Ranks as Ranks
     from .ranks.joining import concatenate as concatenate
     from .ranks.storage import load as load
+    from .recall import evaluate_topk as evaluate_topk
+    from .recall.ids import evaluate_ids as evaluate_ids
     from .records.lists import read_qrels as read_qrels
     from .records.lists import read_run as read_run
     from .records.lists import write_run as write_run
@@ -59,8 +61,6 @@ if _typing.TYPE_CHECKING:
     from .stores import open_scores as open_scores
     from .tables import Table as Table
     from .tasks import evaluate as evaluate
-    from .tasks.ids_evaluation import evaluate_ids as evaluate_ids
-    from .tasks.topk_evaluation import evaluate_topk as evaluate_topk
 else:  # or a type checker would accept any name
     from .naming import names_when_used as _names_when_used
 
@@ -82,8 +82,8 @@ else:  # or a type checker would accept any name
         ".stores": ("open_scores",),
         ".tables": ("Table",),
         ".tasks": ("evaluate",),
-        ".tasks.ids_evaluation": ("evaluate_ids",),
-        ".tasks.topk_evaluation": ("evaluate_topk",),
+        ".recall": ("evaluate_topk",),
+        ".recall.ids": ("evaluate_ids",),
         ".records.lists": ("read_qrels", "read_run", "write_run"),
     }
     _MODULES = (

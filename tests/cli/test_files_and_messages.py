@@ -308,6 +308,29 @@ def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_arrays_come_by_pipes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing but what they begin with says so."""
+    rng = np.random.default_rng(3)
+    files = {"scores": rng.random((9, 5)), "targets": rng.integers(0, 5, 9)}
+    for name, array in files.items():
+        np.save(f"{name}.npy", array)
+    from_files = run("evaluate scores.npy targets.npy --save ranks.npz")
+    assert from_files.code == 0
+
+    def read(line: str, name: str) -> Outcome:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path(name).read_bytes())))
+        return run(line)
+
+    assert read("evaluate scores.npy -", "targets.npy") == from_files
+    assert read("evaluate - targets.npy", "scores.npy") == from_files
+    assert read("evaluate -", "ranks.npz").out == from_files.out
+    feed("pipe", Path("targets.npy").read_bytes())
+    assert run("evaluate scores.npy pipe") == from_files
+    Path("short").write_bytes(Path("targets.npy").read_bytes()[:-8])
+    read("evaluate scores.npy -", "short").refuses(1, "TARGETS: -: expected 200 bytes")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
 def test_errors_name_a_pipe_as_it_was_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     feed("pipe", gzip.compress(b"q1,a,1\nq2,b,1\n"))
     line = LINE.replace("--qrels qrels", "--qrels pipe")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import struct
@@ -19,7 +20,8 @@ import truerank as tr
 from oracles.index_recall import exact_list, recall_of_query
 from support.cli_files import Run
 from truerank.embeddings.vectors import Embeddings
-from truerank.tasks import topk_evaluation
+from truerank.recall import truth as truths
+from truerank.stores import index_files
 
 pytestmark = pytest.mark.python_only
 Array = NDArray[Any]
@@ -655,11 +657,14 @@ def test_columns_of_queries_are_observed_values(run: Run) -> None:
 REFUSED = {
     f"topk {FILES} --top 7": (2, "Missing option '--similarity': give the index's. sql2 has"),
     f"topk {FILES} --similarity sql2": (2, "Missing option '--top'"),
-    f"{TOP} --output t.txt": (1, "--output: expected a name that ends in one of .npz, .ivecs, .ib"),
+    f"{TOP} --output t.txt": (
+        1,
+        "--output: expected a name that ends in one of .npy, .npz, .ivecs",
+    ),
     f"{TOP} --output base.u8bin": (1, "base.u8bin is one of the other files of this line"),
     f"{TOP} --output E.npz --save E.npz": (1, "E.npz is one of the other files of this line"),
     f"{TOP} --output there.npz": (1, "there.npz is there already; --force replaces it"),
-    f"{TOP} --exclude-self": (2, "--exclude-self: query 0 is not the entity of this number"),
+    f"{TOP} --exclude-self": (1, "--exclude-self: query 0 is not the entity of this number"),
     f"topk {FILES} --top {2**62} --similarity l2": (1, "--top: expected at most 2**40 entries"),
     f"{TOP} --part 23:": (2, "--part selects none of 23 queries"),
     f"{TOP} --candidates there.npz": (1, "expected members indptr and indices"),
@@ -671,8 +676,8 @@ REFUSED = {
     "topk Q.npy lists.npz --top 1 --similarity l2": (1, "expected only vectors with l2"),
     "topk Q.npy E.npy --top 1 --similarity l3": (2, "'l3' is not one of"),
     "topk E.npy Q.npy --top 1 --similarity l2 --exclude-self": (
-        2,
-        "--exclude-self needs entities that",
+        1,
+        "--exclude-self: expected entities that",
     ),
     "merge p0.npz p0-again.npz": (1, "parts: expected each of 23 queries once, got 24 lists"),
     "merge p0.npz p1-some.npz": (1, "p1-some.npz: expected digest of candidates "),
@@ -934,7 +939,7 @@ def test_a_truth_is_scored_once_for_all_files(run: Run, monkeypatch: pytest.Monk
     for name in names:
         np.save(name, truth)
     pairs, searches = [], []
-    score, search = Embeddings.score, topk_evaluation.search_topk
+    score, search = Embeddings.score, truths.search_topk
 
     def count_pairs(self: Any, rows: Any, ids: Any, threads: int) -> Any:
         pairs.append(len(ids))
@@ -945,7 +950,7 @@ def test_a_truth_is_scored_once_for_all_files(run: Run, monkeypatch: pytest.Monk
         return search(embeddings, job, *arguments)
 
     monkeypatch.setattr(Embeddings, "score", count_pairs)
-    monkeypatch.setattr(topk_evaluation, "search_topk", count_searches)
+    monkeypatch.setattr(truths, "search_topk", count_searches)
     line = f"{RECALL} {' '.join(names)} --top 100 --similarity sql2 --json"
     rows = rows_of(run(*line.split(), "--truth", "t.npz").out)
     assert len(rows) == 30
@@ -982,3 +987,32 @@ def test_a_truth_without_the_query_itself(run: Run) -> None:
     refused = run(*line.split())
     refused.refuses(1, "less than single precision; --exclude-self leaves out each query itself")
     assert rows_of(run(*line.split(), "--exclude-self", "--json").out)[1]["recall"] == 1
+
+
+# -- small things ----------------------------------------------------------------------------------
+
+
+def test_lists_of_npy_and_the_first_candidates(run: Run) -> None:
+    """`topk --output x.npy` has the ids; a number of candidates means the first ones."""
+    line = "topk queries.u8bin base.u8bin --top 3 --similarity sql2"
+    assert run(*line.split(), "--output", "gt.npy").code == 0
+    assert run(*line.split(), "--output", "gt.ibin").code == 0
+    assert np.load("gt.npy").tolist() == index_files.read_ids("ids", "gt.ibin").tolist()
+    Path("gt").write_bytes(Path("gt.npy").read_bytes())  # It begins as .npy does.
+    found = run("recall", *line.split()[1:], "gt.npy", "--truth", "gt", "--json")
+    assert [row["recall"] for row in json.loads(found.out)["rows"]] == [1.0, 1.0]
+    few = run(*line.split(), "--candidates", "5", "--output", "few.npy")
+    assert few.code == 0
+    assert np.load("few.npy").max() == 4
+    run(*line.split(), "--candidates", 10**6).refuses(1, "--candidates: expected indices from 0 to")
+
+
+def test_notes_of_a_recall_can_be_left_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.save("f.npy", index(0))
+    line = [*RECALL.split(), "f.npy", "--top", "3", "--similarity", "sql2"]
+    assert "entities, sql2." in run(*line).out
+    without = run(*line, "--no-notes")
+    assert "entities, sql2." not in without.out + without.err
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path("f.npy").read_bytes())))
+    piped = run(*["-" if word == "f.npy" else word for word in line], "--json")
+    assert {row["file"] for row in json.loads(piped.out)["rows"]} == {"-"}

@@ -281,3 +281,8 @@ def test_info(run: Run) -> None:
     assert facts["bounds"].startswith(f"{_core.bounds()} (usable: off, int16")
     assert facts["threads"] == str(_core.default_threads())
     assert facts.get("devices", "none")  # where torch is installed
+
+
+def test_an_option_is_proposed_only_if_it_is_alike(run: Run) -> None:
+    assert "Did you mean" not in run("evaluate", "a.npz", "--caption", "x").err
+    assert "'--metrics'" in run("evaluate", "a.npz", "--metrik", "x").err

@@ -253,3 +253,11 @@ def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:
         counter.update(SCORES[:, 2:], start=2)
         counter.save(f"{name}.npz")
     run("merge", *line.split()).refuses(code, message)
+
+
+def test_a_single_data_set_has_a_name(run: Run) -> None:
+    """As ``concatenate({"en": a})`` has it; a file without a name has nothing to join."""
+    save_data_sets(run)
+    assert run("merge", "en=one.npz", "--save", "named.npz").code == 0
+    assert tr.load("named.npz").labels["dataset"].counts() == {"en": 2}
+    run("merge", "one.npz").refuses(2, "expected the saved counts of at least two jobs")

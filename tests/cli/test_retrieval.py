@@ -93,6 +93,32 @@ def test_reports_equal_those_of_the_task(
         assert "of the right answers are missed by their lists" in run(*words).out
 
 
+@pytest.mark.parametrize(
+    ("of_ranks", "of_tables"),
+    [
+        ("", "--interval --metrics map,mrr"),
+        ("--answerless zero", "--format csv"),
+        ("--by groups.tsv", "--by group --metrics map"),
+        ("--part 0::2", "--percent"),
+    ],
+)
+def test_several_runs_are_rows_of_one_table(run: Run, of_ranks: str, of_tables: str) -> None:
+    """They are models, as saved ranks are; a pattern has the runs of one model."""
+    worse = [line for line in Path("run.txt").read_text().splitlines() if " a " not in line]
+    for name in ("worse", "seed0", "seed1"):
+        Path(f"{name}.run").write_text("\n".join(worse) + "\n")
+    Path("groups.tsv").write_text("".join(f"{query}\t{query[-1]}\n" for query in QRELS))
+    for name in ("run.txt", "worse.run"):
+        run("retrieval", "qrels.txt", name, *of_ranks.split(), "--save", f"{Path(name).stem}.npz")
+    saved = run("evaluate", "run.npz", "worse.npz", *of_tables.split())
+    assert saved.out
+    words = [*of_ranks.split(), *of_tables.replace("--by group ", "").split()]
+    assert run("retrieval", "qrels.txt", "run.txt", "worse.run", *words).out == saved.out
+    rows = json.loads(run("retrieval", "qrels.txt", "run.txt", "seed*.run", "--json").out)["rows"]
+    assert [row["model"] for row in rows] == ["run", "seed*"]
+    assert rows[0]["map"] > rows[1]["map"]
+
+
 def test_two_files_in_the_order_of_trec_eval_need_no_number(run: Run) -> None:
     """They are --qrels and --lists, whose values are those among any number of candidates."""
     outcome = run("retrieval", "qrels.txt", "run.txt", "--save", "ranks.npz", "--format", "csv")

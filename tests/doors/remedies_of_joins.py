@@ -186,7 +186,7 @@ ROWS = [
         DIGITS,
     ),
     Row(
-        "tasks/topk_evaluation.py",
+        "recall/truth.py",
         "filter",
         "a query is no neighbour of itself",
         ask_for_others,

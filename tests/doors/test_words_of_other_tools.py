@@ -62,6 +62,10 @@ def test_no_order_is_proposed_where_there_is_none() -> None:
         ("euclidean", "l2"),
         ("sqeuclidean", "sql2"),
         ("cityblock", "l1"),
+        ("L2", "l2"),
+        ("IP", "dot"),
+        ("COSINE", "cosine"),
+        ("l2sq", "sql2"),
     ],
 )
 def test_similarities(typed: str, here: Any) -> None:
@@ -121,6 +125,7 @@ def test_files_of_results(tmp_path: Path) -> None:
         ("evaluate s.npy t.npy --metrics mr mrr", "--metrics mr,mrr"),
         ("retrieval --qrels q --lists l --metrics map recall@10", "--metrics map,recall@10"),
         ("topk a.npy b.npy --top 1 --similarity cos", "cosine is its name here"),
+        ("topk a.npy b.npy --top 1 --similarity L2", "l2 is its name here"),
     ],
 )
 def test_at_the_terminal(

@@ -27,7 +27,7 @@ from support.environment import ROOT
 from support.examples import examples
 from support.refusals import refusal
 from truerank.inference import Comparison, compare
-from truerank.inference.comparing import NO_WORSE, WORSE, gate, judge
+from truerank.inference.gate import NO_WORSE, WORSE, gate, judge
 
 pytestmark = pytest.mark.filterwarnings("error")
 pytest.importorskip("click")
@@ -932,3 +932,10 @@ def test_messages_of_the_command_line_have_its_options(run: Any) -> None:
     assert code == 1
     assert err.endswith("; --allow-unlike compares them anyway\n")
     assert run("base.npz new.npz --allow-unlike")[0] == 0
+
+
+def test_tasks_without_labels_are_named_by_their_number() -> None:
+    base = tr.Ranks([0, 0, 1], [1, 1, 1], 9)
+    new = tr.Ranks([0, 3, 1], [1, 1, 1], 9)
+    losses = gate(base, new, ["mrr"], 0.01)[2]
+    assert losses == {"mrr": [{"task": 1, "base": 1.0, "new": 0.25}]}

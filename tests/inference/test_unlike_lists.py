@@ -22,7 +22,8 @@ import truerank as tr
 from support.examples import examples
 from support.refusals import refusal, refused
 from truerank.inference import compare
-from truerank.inference.comparing import compare_pair, gate
+from truerank.inference.comparing import compare_pair
+from truerank.inference.gate import gate
 from truerank.inference.pairing import lacks_list, read_models
 from truerank.metrics.contributions import UNIT
 from truerank.metrics.keys import parse
@@ -752,6 +753,20 @@ def test_the_depth_is_joined_saved_and_no_part_of_what_was_counted(tmp_path: Pat
     refused(TypeError, "depth", tr.Protocol, depth="20")
 
 
+def test_many_models_have_one_note_of_their_depths() -> None:
+    models = {f"m{i}": deep(20) for i in range(7)} | {"far": deep(100), "farther": deep(300)}
+    [note] = [
+        line
+        for line in str(tr.compare(models, metric="map")).splitlines()
+        if "deep" in line or "lists of" in line
+    ]
+    names = ", ".join(f"m{i}" for i in range(7))
+    assert note.startswith(
+        f"lists of {names} have up to 20 entries, of far 100, of farther 300 (m0 - far,"
+    )
+    assert note.endswith(", and 10 more)")  # of 15 pairs
+
+
 def test_the_terminal_notes_unlike_depth(run: Any) -> None:
     for name, depth in (("base", 20), ("new", 100)):
         documents = ["b", "a", *(f"d{i}" for i in range(depth - 2))]
@@ -762,4 +777,4 @@ def test_the_terminal_notes_unlike_depth(run: Any) -> None:
     assert code == 0
     assert f"\n{words} (map, base - new, recall@100, base - new)\n" in f"{out}\n"
     assert "lists of" not in run(f"{line} ndcg@10")[1]
-    assert "lists of new have up to 100 entries, of base 20" in run(f"{line} map --margin 0.01")[1]
+    assert words in run(f"{line} map --margin 0.01")[1]

@@ -48,11 +48,18 @@ CANONICAL = {
         ("tail.hr@10", "tail.hits@10"),
         ("h.H@1", "h.hits@1"),
         ("RR@10", "mrr@10"),
+        ("hit@10", "hits@10"),
+        ("adjusted_mean_rank", "ratio.mr"),  # names of the papers
+        ("adjusted_mean_rank_index", "index.mr"),
+        ("Adjusted-Mean-Reciprocal-Rank", "index.mrr"),
+        ("tail.z_mean_rank", "tail.z.mr"),
+        ("z_mean_reciprocal_rank", "z.mrr"),
     ],
     "answers": [  # names of trec_eval and ranx
         ("recip_rank", "mrr"),
         ("P_10", "precision@10"),
         ("ndcg_cut_5", "ndcg@5"),
+        ("ndcg_at_5", "ndcg@5"),
         ("map_cut_100", "map@100"),
         ("Rprec", "r_precision"),
         ("R@10", "recall@10"),

@@ -54,7 +54,7 @@ def test_err_does_not_propose_what_has_no_value_either() -> None:
         ("gauc", "reports of truerank.retrieval have gauc"),
         ("mean_recip_rank", "did you mean mean_reciprocal_rank"),
         ("mean_ranks", "did you mean mean_rank"),
-        ("hit@10", "did you mean hits@k"),
+        ("hitts@10", "did you mean hits@k"),
         ("ndgc@10", "did you mean ndcg@k"),
     ],
 )

@@ -441,3 +441,15 @@ def test_neighbours_are_three_shares_of_each_model() -> None:
     refused(TypeError, "models", plot.neighbours, {"A": ONE})
     refused(TypeError, "models", plot.neighbours, {})
     refused(ValueError, "side", plot.neighbours, models, "left")
+
+
+@pytest.mark.parametrize("function", [plot.hits_curve, plot.rank_distribution])
+def test_hits_of_an_index_have_no_places(function: Any, tmp_path: Any) -> None:
+    """They were drawn as a flat line to the number of entities; the page has no picture of them."""
+    vectors = np.arange(40.0)[:, None]
+    top = tr.topk_embeddings(vectors[:9], vectors, 5, similarity="l2")
+    recall = tr.evaluate_topk(vectors[:9], vectors, top, top, similarity="l2")
+    for reports in (recall, {"a": recall}):
+        refused(ValueError, "reports", function, reports)
+    tr.page.save(tmp_path / "page.html", recall)
+    assert "<svg" not in (tmp_path / "page.html").read_text(encoding="utf-8")

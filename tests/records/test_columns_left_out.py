@@ -297,7 +297,7 @@ def test_fractions_of_lists_are_named_or_refused(form: str, tmp_path: Path) -> N
     lists, columns = as_forms(table, tmp_path)[form]
     task = Task({"q": ["d"]}, entities=list("abcde"))
     message = refusal_message(task.evaluate_lists, lists, columns=columns)
-    assert message.endswith("got one that is left out, of fractions, like scores")
+    assert message.endswith("got one that is left out, of fractions, like scores" + WHAT_IT_IS)
     named = with_role(columns, "score", "sim")
     assert task.evaluate_lists(lists, columns=named)["mrr"] == 1.0
     for values in ([7, 7, 9, 1, 2], [1.0, 2.0, 3.0, 4.0, 5.0], list("vwxyz")):

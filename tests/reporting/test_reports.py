@@ -54,8 +54,8 @@ REFUSALS: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: tr.evaluate([[0.1, 0.9]] * 2, [1, 1], side=["head"]), ValueError, "side"),
     (lambda: tr.adjust("mr", 10**5000, candidates=[3]), ValueError, "value"),
     # columns and rows of a table
-    (lambda: SIDED.table(["tail.mrr"]), ValueError, "metrics"),
-    (lambda: SIDED.table(["optimistic.mrr"]), ValueError, "metrics"),
+    (lambda: SIDED.table(["tail.mrr"], sides=["tail"]), ValueError, "sides"),
+    (lambda: SIDED.table(["optimistic.mrr"], kinds="all"), ValueError, "kinds"),
     (lambda: SIDED.table(sides=["left"]), KeyError, "'left'"),
     (lambda: SIDED.to_csv(kinds=["optimist"]), KeyError, "'optimist'"),
     # tables of models

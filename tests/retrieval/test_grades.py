@@ -16,7 +16,7 @@ from support.example_ranks import query_report as report
 from support.outcomes import quietly
 from support.refusals import refusal
 from truerank.inference import interval
-from truerank.inference.comparing import gate
+from truerank.inference.gate import gate
 from truerank.metrics.answers import GAINS, MISSES
 from truerank.retrieval import Task
 

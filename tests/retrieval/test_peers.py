@@ -193,3 +193,24 @@ def test_what_ranx_makes_comparable(ranx: Any) -> None:
     report = Task(qrels, entities=[f"d{i}" for i in range(1, 1001)]).evaluate_lists(run)
     values = [report["pessimistic.map"], report["pessimistic.mrr"]]
     assert list(found.values()) == values == pytest.approx([5 / 18, 1 / 3])
+
+
+def test_what_the_page_says_of_trec_eval() -> None:
+    """Of two that tie one is right: trec_eval goes by their names, and leaves out empty queries."""
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    run = {"q": {"a": 0.5, "b": 0.5}}
+    names = {"recip_rank", "map_cut_100", "ndcg_cut_10", "P_10", "Rprec", "success_10"}
+    for right, value in (("a", 0.5), ("b", 1.0)):
+        qrels = {"q": {right: 1}, "no list": {"a": 1}}
+        theirs = pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run)
+        assert list(theirs) == ["q"]
+        assert theirs["q"]["recip_rank"] == value
+        report = Task(qrels, entities=["a", "b"]).evaluate_lists(run)
+        assert report.per_query("recip_rank").tolist() == [0.75, 0.0]
+        assert report["recip_rank"] == 0.375
+    run["q"] = {"a": 0.5, "b": 0.25, "c": 0.75}
+    qrels = {"q": {"a": 1}}
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run)
+    report = Task(qrels, entities=list("abc")).evaluate_lists(run)
+    for name in names:  # Without ties they are equal.
+        assert report[name] == pytest.approx(theirs["q"][name]), name

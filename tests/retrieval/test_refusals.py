@@ -146,7 +146,7 @@ def joined(**rules: Any) -> Call:
 REPORTS: list[tuple[Call, type[Exception], str]] = [
     (partial(GROUPED.per_query, "macro.mrr"), KeyError, "'macro.mrr'"),
     (partial(report, LEVELLED_RANKS, by="group", answerless="zero"), ValueError, "by"),
-    (partial(GROUPED.to_text, "optimistic.map"), ValueError, "metrics"),
+    (partial(GROUPED.to_text, "optimistic.map", kinds="all"), ValueError, "kinds"),
     # comparisons
     (partial(tr.compare, GRADED, report(THREE[:3], [1, 2, 1]), metric="map"), ValueError, "b"),
     (partial(tr.compare, GRADED, THREE), TypeError, "b"),

@@ -22,7 +22,7 @@ import truerank as tr
 from support.examples import examples
 from support.outcomes import quietly
 from support.refusals import refusal
-from truerank.inference.comparing import gate
+from truerank.inference.gate import gate
 from truerank.metrics.answer_metrics import ANSWER_METRICS
 from truerank.retrieval import Sampled, Task
 

@@ -580,7 +580,9 @@ def test_a_saved_task_need_not_say_how_many_entities_there_are() -> None:
     for triples in ([(0, 0, 1), (1, 0, 2)], [(0, 0, 3), (2, 0, 1)]):
         task = tr.link_prediction.Task(triples, {}, entities=9, sides=["tail"])
         ranks = task.evaluate(partial(flat, 9)).ranks
-        parts.append(ranks._with(origins=[replace(ranks.origins[0], digests=("", ""))]))
+        parts.append(
+            ranks._with(origins=[replace(ranks.origins[0], digests=("", ""), n_entities=0)])
+        )
     assert not tr.report(tr.concatenate(parts, repeats="refuse")).audit("unfiltered")
 
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 import truerank as tr
 from oracles.index_recall import check_recalls, recall_of_query
 from support.examples import examples
-from truerank import InputValueError
-from truerank.tasks import topk_evaluation
+from truerank import InputValueError, recall
+from truerank.recall import truth as truths
 
 pytestmark = pytest.mark.python_only
 Array = NDArray[Any]
@@ -260,7 +260,7 @@ def test_what_is_taken_on_trust_is_said(tmp_path: Any, monkeypatch: pytest.Monke
     drawn = Drawn(0, "l2")
     top = tr.topk_embeddings(drawn.queries, drawn.entities, 3, similarity="dot")
     np.save(tmp_path / "base.npy", drawn.entities)
-    monkeypatch.setattr(topk_evaluation, "_MOST_BYTES", drawn.entities.nbytes - 1)
+    monkeypatch.setattr(truths, "_MOST_BYTES", drawn.entities.nbytes - 1)
     report = tr.evaluate_topk(drawn.queries, tmp_path / "base.npy", top, top, similarity="l2")
     assert (report["recall@3"], findings_of(report)) == (1, {"taken on trust": Q})
     with pytest.raises(InputValueError, match="the truth has another similarity"):
@@ -335,9 +335,9 @@ def test_single_precision_rounds_by_no_more(similarity: str) -> None:
                 vectors *= [1, 1, 1e4][seed]
         errors = np.abs(drawn.scores("float32").astype(np.float64) - drawn.scores())
         rows, ids = np.repeat(np.arange(Q), N), np.tile(np.arange(N), Q)
-        embeddings, _ = topk_evaluation.open_search(*drawn.pair(drawn.queries), similarity)
+        embeddings, _ = recall.open_search(*drawn.pair(drawn.queries), similarity)
         pairs = tr.TopK(ids, drawn.scores().ravel())
-        roundings = topk_evaluation.float_rounding(embeddings, rows, pairs)
+        roundings = truths.float_rounding(embeddings, rows, pairs)
         assert (errors.ravel() <= roundings).all()
         assert np.isfinite(roundings).all()
 

@@ -14,8 +14,8 @@ import numpy as np
 from ..arrays.input_files import path_name, read_npy
 from ..arrays.row_keys import first_equals
 from ..errors import InputTypeError, InputValueError, warn_user
-from ..inputs.array_likes import as_array
-from ..inputs.checks import check_shape, choice
+from ..inputs.array_likes import as_array, check_shape
+from ..inputs.checks import choice
 from ..naming import public
 from ..ranks.labels import labels_of_codes
 from ..records.columns import FACTS, PAIRS, Door

@@ -12,8 +12,7 @@ import numpy as np
 from ..arrays.row_keys import are_among, distinct, factorize, row_keys, without
 from ..errors import InputTypeError, InputValueError
 from ..inference.intervals import wilson
-from ..inputs.array_likes import as_array
-from ..inputs.checks import check_shape
+from ..inputs.array_likes import as_array, check_shape
 from ..naming import public
 from ..records.columns import PAIRS
 from ..records.splits import read_tables

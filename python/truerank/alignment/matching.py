@@ -12,8 +12,8 @@ from ..counting.job import refuse_places
 from ..embeddings.scoring import search_topk
 from ..embeddings.vectors import CSLS, VECTOR_SIMILARITIES, Embeddings, watching
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
-from ..inputs.array_likes import as_floats, default_arithmetic
-from ..inputs.checks import check_shape, choice, forbidden_nan, is_integer, number, positive_integer
+from ..inputs.array_likes import as_floats, check_shape, default_arithmetic
+from ..inputs.checks import choice, forbidden_nan, is_integer, number, positive_integer
 from ..inputs.progress_listeners import size_text, watch_part
 from ..inputs.rules import Rules, SimilarityOptions, read_rules, with_options
 from ..naming import public

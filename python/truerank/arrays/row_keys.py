@@ -112,8 +112,11 @@ class RowKeys:
 
     def all(self) -> IntArray:
         """Return the keys of all rows, which can only be compared with keys of the same object."""
+        first_block, *blocks = cut_blocks(len(self._columns[0]))
+        if not blocks:
+            return self.of(first_block)
         keys = np.empty(len(self._columns[0]), dtype=np.int64)
-        for block in cut_blocks(len(keys)):
+        for block in (first_block, *blocks):
             keys[block] = self.of(block)
         return keys
 

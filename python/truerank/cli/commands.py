@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import platform
 import warnings
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -24,6 +25,7 @@ from . import options
 from .options import PRINTING, Values, command, say, typed_name
 from .output import lay_out, show
 
+_ALIKE = 0.7  # by difflib: --io and --caption are not
 # Options of other tools, and what they are called here.
 OF_OTHER_TOOLS = {"--run": ["--lists"], "--runs": ["--lists"], "-k": ["--top"], "--k": ["--top"]}
 # The function of a command, whose module is loaded when the command is called, and what it does.
@@ -55,6 +57,9 @@ def describe(error: click.UsageError, words: list[str]) -> str:
     """Say what is wrong with a line, and how what was meant is written here."""
     text = error.format_message().rstrip(".")
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        near = get_close_matches(error.option_name, error.possibilities or (), cutoff=_ALIKE)
+        alike = click.NoSuchOption(error.option_name, possibilities=near)
+        text = alike.format_message().rstrip(".")
         flags = {flag for parameter in error.ctx.command.params for flag in parameter.opts}
         same_here = flags.intersection(OF_OTHER_TOOLS.get(error.option_name, ()))
         if same_here:

@@ -26,7 +26,7 @@ from . import options
 from .options import Values, command, option, take
 from .output import lay_out, show
 
-FOLDER = Path(__file__).parent / "data"
+FOLDER = Path(__file__).parents[1] / "data"
 METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10", "median", "amr", "amri")
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import truerank as tr
 from truerank import InputError, InputValueError
 
+from ..naming import format_count
 from ..stores import check_order
 from . import options, output
 from .options import SAVED, TEXT, Values, called, command, option, take
@@ -353,10 +354,10 @@ def compare_files(values: Values) -> None:
             pairs = tr.compare(models, metric=metrics, seed=seed, **values)
             show_result: Callable[[], None] = partial(output.show, pairs, printing)
         else:
-            from ..inference import comparing  # Other comparisons need none.
+            from ..inference import gate  # Other comparisons need none.
 
             base, new = models.values()
-            pairs, verdicts, losses = comparing.gate(
+            pairs, verdicts, losses = gate.gate(
                 base, new, metrics, margin or 0.0, seed=seed, **values
             )
             if margin is None:
@@ -379,16 +380,16 @@ def show_verdicts(
     by: str | None,
 ) -> NoReturn:
     """Print what a gate says below a table of text, and else as a column; by a label all losses."""
-    from ..inference import comparing
+    from ..inference import gate
 
     has_verdicts = output.check_printing(printing) != "text"
     if by is None:
-        table = comparing.gate_table(pairs, verdicts, has_verdicts=has_verdicts)
+        table = gate.gate_table(pairs, verdicts, has_verdicts=has_verdicts)
         content = json.loads(table.to_json())
         for row in content["rows"]:
             row["lost_most"] = losses.get(row["metric"], [])
     else:
-        table = comparing.losses_table(pairs, losses, by)
+        table = gate.losses_table(pairs, losses, by)
         content = json.loads(table.to_json()) | {"verdicts": verdicts}
     pairs_by_metric = {pair.metric: pair for pair in pairs}
     lines = []
@@ -490,7 +491,8 @@ def merge(values: Values) -> None:
     """
     words = values.pop("parts", ())
     paths = [path for _, path in words]
-    if len(paths) < 2 or is_one_file(*paths):
+    has_names = any(name for name, _ in words)
+    if len(paths) < 2 - has_names or is_one_file(*paths):
         raise click.UsageError("expected the saved counts of at least two jobs, each once")
     kinds = [options.find_kind("parts", path) for path in paths]
     for path, kind in zip(paths, kinds, strict=True):
@@ -521,7 +523,7 @@ def merge(values: Values) -> None:
             ranks = counter.ranks()
     output.show_report(lambda: ranks, values, SAVED, unit=output.counted_unit(ranks))
     if kinds[0] == "truerank.ranks" and not ranks.origins:
-        counted = f"{len(ranks):,} tasks of {len(paths)} files"
+        counted = f"{len(ranks):,} tasks of {format_count(len(paths), 'file')}"
         click.echo(f"Joined {counted}, which do not know of how many they are a part.", err=True)
 
 

@@ -51,6 +51,7 @@ FILES = {
 }
 SAVED, TEXT = FILES["truerank.ranks"][0], FILES["ranks"][0]
 PAGE = "docs/how-to/which-option.md"  # of options that messages name without a value
+_ENDINGS = {b"\x93NUM": ".npy", b"PK\3\4": ".npz"}  # by what a file begins with
 _SELECTION = ("indptr", "indices", "lists")
 _DIGITS = 20  # Any number of so many digits is beyond the largest that an array holds.
 
@@ -84,6 +85,10 @@ def note_file(path: object) -> str:
         path = os.path.join(folder, os.path.basename(name).replace("-", "stdin"))
         with click.open_file(name, "rb") as pipe, open(path, "wb") as copy:
             shutil.copyfileobj(pipe, copy)
+        with open(path, "rb") as copy:  # Files that have a name of their own are known by it.
+            ending = _ENDINGS.get(copy.read(4), "")
+        os.replace(path, path + ending)
+        path += ending
     opened_files[name] = path
     return path
 
@@ -91,6 +96,13 @@ def note_file(path: object) -> str:
 def is_pipe(name: str) -> bool:
     """Return whether this is a pipe that has a name, or standard input."""
     return name == "-" or Path(name).is_fifo()
+
+
+def given_name(path: str) -> str:
+    """Return how the line names a file: a copy of a pipe has another path."""
+    context = click.get_current_context(silent=True)
+    files: dict[str, str] = {} if context is None else context.meta.get(_FILES, {})
+    return next((name for name, copy in files.items() if copy == path), path)
 
 
 def files_read() -> list[str]:
@@ -203,8 +215,9 @@ def is_of_columns(text: str) -> bool:
 
 
 def is_npy(path: str) -> bool:
-    """Return whether a file has an array, by its name."""
-    return path.lower().endswith(".npy")
+    """Return whether a file has an array, by its name; a pipe has it by what it begins with."""
+    name = note_file(path) if is_pipe(path) else path
+    return name.lower().endswith(".npy")
 
 
 def read_columns(argument: str, text: str) -> int | NDArray[Any]:
@@ -462,7 +475,7 @@ OPTIONS: dict[str, tuple[Any, str]] = {
         "Default: those that differ, for groups one; all: each except random. In retrieval "
         "expected, optimistic, pessimistic.",
     ),
-    "--audit": (None, "Count NaN and saturated scores, and list suspect facts."),
+    "--audit": (None, "Count NaN and infinite scores, and list suspect facts."),
     "--save": (
         OUTPUT,
         "Save the ranks in an .npz file, from which `evaluate` computes any metric.",
@@ -586,7 +599,6 @@ def say(message: Exception) -> str:
     meta = {} if context is None else context.meta
     parameters = [] if context is None else context.command.params
     names: dict[str, str] = meta.get(_NAMES, {})
-    files = {copy: file for file, copy in meta.get(_FILES, {}).items()}
     # A message advises only options of the command; other names may be of its arguments.
     known = {str(each.name) for each in parameters} | {"entities"}  # Some options say these.
     flags = {name: names[name] for name in known & names.keys()}
@@ -595,7 +607,7 @@ def say(message: Exception) -> str:
         message,
         write=functools.partial(write_option, flags),
         name_argument=lambda name: name if is_of_key else names.get(name, name),
-        name_place=lambda place: files.get(place, place),
+        name_place=given_name,
     )
     are_alone = any(x.value is None and write_option(flags, x) for x in message.remedies)
     return f"{text} (see {PAGE})" if are_alone and isinstance(message, InputError) else text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import inspect
 import json
-import math
 import os
 import shlex
 import sys
@@ -18,13 +17,12 @@ import click
 import truerank as tr
 from truerank import InputValueError
 
+from .. import reporting
 from ..arrays.saved_files import replace_file, writable_place
 from ..inputs.progress_listeners import as_listener
 from ..naming import import_extra, printable, terminal_text
-from ..reporting.report_table import key_table
-from ..reporting.reports import report_task
 from ..stores import Store, open_scores
-from ..tables.forms import write_json
+from ..tables.forms import html_page, write_json
 from ..tables.table import Layout
 from .options import AXES, MEASURED, SAVED, STYLES, Values, files_read, note_file, refuse, take
 
@@ -109,7 +107,13 @@ def count_candidates(
 def show_task(
     task: Any, kind: str, model: Values, values: Values, protocol: str, **facts: Any
 ) -> None:
-    """Evaluate a model by a task, or by a part of it, and show the report by `show_report`.
+    """Evaluate a model by a task, or by a part of it, and show the report by `show_report`."""
+    evaluate = partial(take_method(task, kind, values), **model)
+    show_report(evaluate, values, kind, title=f"{protocol} of {task.protocol.split}", **facts)
+
+
+def take_method(task: Any, kind: str, values: Values) -> Callable[..., tr.Report]:
+    """Return what evaluates a kind of model by a task, or by a part of it, with its options.
 
     The method of the task takes the options that are its parameters.
     """
@@ -120,8 +124,7 @@ def show_task(
     rules = take(values, " ".join(name for name in parameters if name != "audit"))
     if "audit" in parameters:
         rules["audit"] = "audit" in values
-    evaluate = partial(method, **model, **rules, progress=bar())
-    show_report(evaluate, values, kind, title=f"{protocol} of {task.protocol.split}", **facts)
+    return partial(method, **rules, progress=bar())
 
 
 def bar() -> Callable[[tr.Progress], None]:
@@ -168,10 +171,8 @@ def show_report(
     rules = take(values, RULES[unit])
     refuse(values, what)
     keys: list[str] = [] if printing.get("metrics", "all") == "all" else printing["metrics"]
-    # Whether keys have rows of their own, as tail.mrr; unknown ones are refused before a count.
-    blank = tr.report(tr.Ranks([0], [1], 2, queries=[0]), unit=unit)
-    read_keys = [blank.read_key(key) for key in keys]
-    have_rows = any(key != key.column for key in read_keys)
+    # Unknown keys are refused before a count.
+    have_rows = reporting.report_table.name_rows(keys, unit)
     style = check_printing(printing, save=outputs.get("save"), html=outputs.get("html"))
     if "kinds" in printing and (style == "json" or have_rows):
         raise click.UsageError(
@@ -179,33 +180,32 @@ def show_report(
             "--metrics, as optimistic.mrr"
         )
     counted = evaluate()
-    ranks = counted if isinstance(counted, tr.Ranks) else counted.ranks
+    findings_of_task: Sequence[Finding] = ()
+    if isinstance(counted, tr.Report):
+        findings_of_task, counted = counted.task_findings, counted.ranks
+    ranks = counted
     if what != SAVED:
         rules["files"] = files_read()
     ranks = ranks.with_protocol(**rules)
     if "save" in outputs:
         write_last("save", outputs["save"], printing, ranks.save)
-    result = report_task(ranks, getattr(counted, "_task_findings", ()), **grouping)
+    result = reporting.reports.report_task(ranks, findings_of_task, **grouping)
     split_findings = list(map(str, split_audit))
     lines = list(told)
     if "audit" in outputs:
         findings = split_findings + list(map(str, result.audit()))
         if ranks.protocol.ties is not None:
-            lines.append("One rank of each task is known, not what ties with it.")
+            lines.append(reporting.audit.ONE_RANK)
         lines += findings or ["Nothing was found that makes these ranks suspect."]
     if "html" in outputs:
         page: Values = {"title": title, "command": command_line(), "notes": split_findings}
         page |= {"reports": result, "metrics": keys or None}
         write_last("html", outputs["html"], printing, partial(tr.page.save, **page))
     if style == "json":
-        content = report_json(result, keys, has_intervals="interval" in outputs)
+        content = json.loads(result.to_json(keys or None, interval="interval" in outputs))
         if "audit" in outputs and split_audit:
             content["split_audit"] = list(map(vars, split_audit))
         show(result, printing, content)
-    elif have_rows:
-        percent = take(printing, "metrics percent").get("percent", False)
-        table = key_table(result, keys, percent=percent, interval="interval" in outputs)
-        show(table, printing, lines=lines)
     else:
         show(result, {**printing, "interval": "interval" in outputs}, lines=lines)
 
@@ -218,29 +218,6 @@ def write_last(name: str, path: Path, printing: Values, save: Callable[[Path], o
         save(path)
 
     click.get_current_context().call_on_close(write)
-
-
-def report_json(result: tr.Report, keys: Sequence[str], *, has_intervals: bool) -> dict[str, Any]:
-    """Return the JSON object of a report, with the keys that were asked for or all it lists.
-
-    The intervals are those of the keys, or of the metrics that tables show; and of groups the same.
-    """
-    content: dict[str, Any] = json.loads(result.to_json(keys or None))
-    if not has_intervals:
-        return content
-    from ..inference.intervals import why_no_interval
-
-    all_keys = keys or result.grammar.few
-    shown = [key for key in all_keys if not why_no_interval(result.read_key(key))]
-    content["intervals"] = {key: result.interval(key).to_dict() for key in shown}
-    if result.by is not None:
-        of_groups: dict[str, list[Any]] = {key: [] for key in shown}
-        for key, intervals in of_groups.items():
-            for group in result.groups.values():
-                has_value = not math.isnan(group[key])
-                intervals.append(group.interval(key).to_dict() if has_value else None)
-        content["groups"]["intervals"] = of_groups
-    return content
 
 
 # -- printing --------------------------------------------------------------------------------------
@@ -317,6 +294,18 @@ def refuse_replaced(name: str, path: Path, printing: Values) -> None:
         raise InputValueError(f"--{name}", f"{path} is there already; --force replaces it")
 
 
+def _write_form(result: AsTable, style: str, options: Values, *, is_file: bool) -> str:
+    """Return the text of a result in a form."""
+    if style == "json":  # It has all digits, and takes no other options than metrics.
+        return result.to_json(**take(options, "metrics"))
+    if style == "spreadsheet":
+        return terminal_text(result.to_csv(**options, spreadsheet=True))
+    if style == "text" and not is_file:
+        return str(result.table(**options))  # It may be cut, as files are not.
+    text: str = terminal_text(getattr(result, f"to_{style}")(**options))
+    return html_page(type(result).__name__, text) if style == "html" else text
+
+
 def show(
     result: AsTable, printing: Values, content: object = None, lines: Sequence[str] = ()
 ) -> None:
@@ -330,14 +319,8 @@ def show(
     options = {name: value for name, value in printing.items() if name not in WRITING}
     if style == "json" and content is not None:
         text = write_json(content, 2)
-    elif style == "json":  # It has all digits, and takes no other options than metrics.
-        text = result.to_json(**take(options, "metrics"))
-    elif style == "spreadsheet":
-        text = terminal_text(result.to_csv(**options, spreadsheet=True))
-    elif style == "text" and output is None:
-        text = str(result.table(**options))  # It may be cut, as files are not.
     else:
-        text = terminal_text(getattr(result, f"to_{style}")(**options))
+        text = _write_form(result, style, options, is_file=output is not None)
     text = text.removesuffix("\n")
     if lines and style == "text":
         text = "\n".join([text, "", *map(printable, lines)])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,8 +13,13 @@ from truerank import InputValueError
 from ..records import text
 from ..retrieval import Task
 from . import options
+from .evaluate import match_models, show_models
 from .options import Values, called, command, option, take
-from .output import count_candidates, list_candidates, open_model, show_task
+from .output import count_candidates, list_candidates, open_model, show_task, take_method
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
 
 MISSES = ("zero", "bounds", "expected")
 ANSWERLESS = ("omit", "zero")
@@ -45,7 +52,7 @@ def read_groups(argument: str, word: str) -> str | dict[str, str]:
     "list_columns duplicates bias relevance_level gain exclude",
     options.REPORTED,
 )
-@click.argument("files", type=options.TEXT_FILE, nargs=-1, metavar="[QRELS RUN]")
+@click.argument("files", type=options.TEXT_FILE, nargs=-1, metavar="[QRELS RUN ...]")
 @option(
     "--qrels",
     options.TEXT_FILE,
@@ -97,8 +104,9 @@ def retrieve(values: Values) -> None:
     """Evaluate retrieval: rank all right answers of each query among all candidates.
 
     Give a model's lists, its scores, or its vectors of queries and of candidates, which
-    --similarity compares. QRELS RUN, in the order of trec_eval, are --qrels and --lists. Answers in
-    --known splits, in the form of --qrels, are left out of the candidates of their query.
+    --similarity compares. QRELS RUN, in the order of trec_eval, are --qrels and --lists; several
+    runs are models, each a row of one table, as of `truerank evaluate`. Answers in --known splits,
+    in the form of --qrels, are left out of the candidates of their query.
     --candidates names these in the order of columns and vectors; where --qrels has ids, their
     number is enough. `truerank evaluate` and `compare` read what --save stores. One file with a
     header of query, document, relevance and score, as a log of impressions, is --qrels and --lists.
@@ -106,6 +114,7 @@ def retrieve(values: Values) -> None:
 
     \b
     truerank retrieval qrels.txt run.txt.gz --save bm25.npz
+    truerank retrieval qrels.txt bm25.run dense.run --interval
     truerank retrieval --qrels qrels.txt --lists run.txt --misses bounds \\
         --candidates 8841823
     truerank retrieval --qrels u.data --columns query=0,document=1,relevance=2 \\
@@ -117,7 +126,7 @@ def retrieve(values: Values) -> None:
     truerank retrieval --qrels log.csv --lists log.csv --candidates listed \\
         --metrics auc,gauc
     """
-    name_files(values)
+    runs = name_files(values)
     facts = take(values, "qrels known columns split leaks gain relevance_level exclude")
     facts |= values.pop("labels", {})
     by = values.get("by")
@@ -157,16 +166,41 @@ def retrieve(values: Values) -> None:
         raise InputValueError("by", expected=f"a file, or one of {', '.join(labels)}", got=repr(by))
     # Vectors are options of these names.
     with called(columns="--list-columns", **({} if kind == "vectors" else names)):
-        show_task(task, kind, model, values, "Retrieval", unit="query")
+        if len(runs) > 1:
+            show_runs(task, match_models(runs), model, values)
+        else:
+            show_task(task, kind, model, values, "Retrieval", unit="query")
 
 
-def name_files(values: Values) -> None:
-    """Give the two files that stand without options, in trec_eval's order, the names of theirs."""
-    files = values.pop("files", ())
-    if files:
-        if len(files) != 2 or "qrels" in values or "lists" in values:
-            got = " ".join(files)
-            raise click.UsageError(f"expected QRELS RUN alone, or --qrels and --lists, got {got}")
-        values["qrels"], values["lists"] = files
+def name_files(values: Values) -> tuple[str, ...]:
+    """Give files that stand without options, in trec_eval's order, the names of theirs.
+
+    Returned are the runs, of which --lists is the first.
+    """
+    qrels, *runs = values.pop("files", ()) or ("",)
+    if qrels:
+        if not runs or "qrels" in values or "lists" in values:
+            got = " ".join([qrels, *runs])
+            raise click.UsageError(
+                f"expected QRELS RUN ... alone, or --qrels and --lists, got {got}"
+            )
+        values["qrels"], values["lists"] = qrels, runs[0]
     if "qrels" not in values:
         raise click.UsageError("Missing option '--qrels', or QRELS RUN")
+    return tuple(runs)
+
+
+def show_runs(
+    task: Task, runs: Mapping[str, Sequence[str]], reading: Values, values: Values
+) -> None:
+    """Rank the right answers in the runs of each model, and print the table of the models."""
+    shown = take(values, f"by interval kinds {options.MEASURED}")
+    protocol = take(values, "answerless")
+    evaluate = partial(take_method(task, "lists", values), **reading)
+    options.refuse(values, "several models")
+    models = {}
+    for name, paths in runs.items():
+        with called(ids=name):
+            ranks = [evaluate(ids=path).ranks for path in paths]
+        models[name] = [each.with_protocol(**protocol) for each in ranks]
+    show_models(models, shown)

@@ -18,8 +18,8 @@ from .._core import Scores, Selection
 from ..arrays.row_keys import look_up
 from ..arrays.saved_files import open_archive, write_archive
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
-from ..inputs.array_likes import index_array
-from ..inputs.checks import check_shape, forbidden_nan, instance, integer
+from ..inputs.array_likes import check_shape, index_array
+from ..inputs.checks import forbidden_nan, instance, integer
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..inputs.selection import selection_arrays

@@ -10,8 +10,8 @@ import numpy as np
 
 from .. import _core, counting
 from ..errors import InputTypeError, InputValueError, Option
-from ..inputs.array_likes import as_array, index_array
-from ..inputs.checks import check_range, check_shape, forbidden_nan, is_sparse
+from ..inputs.array_likes import as_array, check_range, check_shape, index_array
+from ..inputs.checks import forbidden_nan, is_sparse
 from ..inputs.rules import PLAIN
 from ..inputs.selection import Tasks, as_selection, selection_arrays
 from ..ranks.container import Audit, Ranks

@@ -11,8 +11,16 @@ import numpy as np
 from .. import _core
 from ..arrays.row_keys import cut_blocks, distinct, factorize, first_equals, row_keys
 from ..errors import InputTypeError, InputValueError, Option, argument_names
-from ..inputs.array_likes import array_shape, as_array, as_scores, native_indices, refuse_rounded
-from ..inputs.checks import check_shape, forbidden_nan, integer, signed_ids, without_index
+from ..inputs.array_likes import (
+    array_shape,
+    as_array,
+    as_scores,
+    check_shape,
+    native_indices,
+    refuse_rounded,
+    signed_ids,
+)
+from ..inputs.checks import forbidden_nan, integer, without_index
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import PLAIN, ListOptions, RuleOptions, Rules, read_rules, with_options
 from ..inputs.selection import lengths_to_indptr, pair_indptr

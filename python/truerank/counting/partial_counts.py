@@ -15,8 +15,8 @@ import numpy as np
 
 from .._core import Scores
 from ..errors import InputValueError, argument_names
-from ..inputs.array_likes import as_scores
-from ..inputs.checks import check_shape, check_size, forbidden_nan
+from ..inputs.array_likes import as_scores, check_shape
+from ..inputs.checks import check_size, forbidden_nan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -30,6 +30,7 @@ from ..inputs.array_likes import (
     array_shape,
     as_array,
     as_floats,
+    check_shape,
     default_arithmetic,
     device_name,
     dtype_name,
@@ -190,7 +191,7 @@ class Embeddings(Store):
         if left.dtype != right.dtype and not {left.dtype, right.dtype}.isdisjoint(QUANTISED):
             expected = f"{left.dtype}, as queries: floats in both, or both quantised by one scale"
             raise InputTypeError("entities", expected=expected, got=right.dtype)
-        checks.check_shape("entities", self.vector_shapes[1], 2, "a matrix (entities, d)")
+        check_shape("entities", self.vector_shapes[1], 2, "a matrix (entities, d)")
         check_layout(self.layout, self.similarity, [left.dtype, right.dtype])
         length, entity_length = (
             vectors.array.shape[-1] * (2 if vectors.dtype in PARTS else 1)
@@ -434,7 +435,7 @@ def read_vector_lists(
     vectors, files, device = read_vectors(name, value, dtype)
     if indptr is None:
         return vectors, None, files, device
-    checks.check_shape(name, vectors.array.shape, 2, "vectors of shape (tokens, d)")
+    check_shape(name, vectors.array.shape, 2, "vectors of shape (tokens, d)")
     beginnings = indptr
     if isinstance(indptr, PATHS):
         numbers, files_of_indptr, _ = read_vectors(f"{name}: indptr", indptr, None, INTEGERS)
@@ -588,7 +589,7 @@ def read_bias(
         expected = f"{size} numbers, one for each entity"
         raise InputValueError("bias", expected=expected, got="one for all")
     bias, files, _ = read_vectors("bias", value, dtype, FLOATS)
-    checks.check_shape("bias", bias.array.shape, (size,), f"{size} numbers, one for each entity")
+    check_shape("bias", bias.array.shape, (size,), f"{size} numbers, one for each entity")
     return bias, files
 
 

@@ -716,19 +716,28 @@ def lacks_list(ranks: Ranks) -> npt.NDArray[np.bool_]:
 
 
 def note_on_depth(
-    runs_a: Sequence[Rankings], runs_b: Sequence[Rankings], names: tuple[str, str], key: Key
+    models: Mapping[str, Sequence[Rankings]], pair: tuple[str, str], key: Key
 ) -> tuple[str, ...]:
-    """Say how deep lists are, if some are twice as deep as others, and a metric looks deeper."""
-    depth_a = max(run.ranks.protocol.depth or 0 for run in runs_a)
-    depth_b = max(run.ranks.protocol.depth or 0 for run in runs_b)
-    shorter = min(depth_a, depth_b)
-    if not shorter or max(depth_a, depth_b) < 2 * shorter:
+    """Say how deep the lists of models are, if a metric looks deeper than one of a pair has them.
+
+    The lists of the other one are then at least twice as deep. All pairs have one note.
+    """
+    depths = {
+        name: max(run.ranks.protocol.depth or 0 for run in runs) for name, runs in models.items()
+    }
+    shorter, longer = sorted(depths[name] for name in pair)
+    if not shorter or longer < 2 * shorter:
         return ()
     cutoff: Any = key.parameter
     if key.row.parameter in ("@k", "[@k]") and 0 < cutoff <= shorter:
         return ()
-    entries = format_count(depth_a, "entry")
-    return (f"lists of {names[0]} have up to {entries}, of {names[1]} {depth_b:,}",)
+    names_by_depth: dict[int, list[str]] = {}
+    for name, depth in depths.items():
+        names_by_depth.setdefault(depth, []).append(name)
+    names_by_depth.pop(0, None)  # These have no lists.
+    (first, names), *others = names_by_depth.items()
+    note = f"lists of {', '.join(names)} have up to {format_count(first, 'entry')}"
+    return (note + "".join(f", of {', '.join(names)} {depth:,}" for depth, names in others),)
 
 
 def describe_pairing(ranks: Ranks, labels: tuple[str, ...]) -> tuple[str, list[str]]:

@@ -188,18 +188,15 @@ def pad_lists(name: str, rows: Sequence[Any]) -> npt.NDArray[Any]:
     lists = []
     for row in rows:
         array = as_array([] if row is None else checks.without_index(row), name, "a list of ids")
-        checks.check_shape(name, array.shape, 1, "a list of ids for each query")
-        if array.dtype.kind == "O":  # Words of Arrow and pandas are such.
-            array = as_array(array.tolist(), name)
-        if array.dtype.kind in "iu":
-            array = index_array(name, checks.signed_ids(array))
-        lists.append(array)
+        check_shape(name, array.shape, 1, "a list of ids for each query")
+        lists.append(array if array.dtype.kind != "O" else as_array(array.tolist(), name))
     filled = [array for array in lists if len(array)] or [np.empty(0, np.int64)]
     if len({array.dtype.kind for array in filled}) > 1:
         raise InputTypeError(name, expected="ids of one dtype", got="lists of unlike dtypes")
     values = np.concatenate(filled)
-    lengths = np.array([len(array) for array in lists], np.int64)
-    has_id = np.arange(lengths.max(initial=0)) < lengths[:, None]
+    if values.dtype.kind in "iu":
+        values = index_array(name, signed_ids(values))
+    has_id = np.arange(max(map(len, lists), default=0)) < np.array([[len(each)] for each in lists])
     matrix = np.full(has_id.shape, "" if values.dtype.kind == "U" else -1, values.dtype)
     matrix[has_id] = values
     return matrix
@@ -250,9 +247,9 @@ def integers(name: str, value: object, *, length: int | None = None) -> IntArray
     """Check a 1-D array of integers (of a length), and return it as read-only int64."""
     array = index_array(name, value, what="a 1-D array of integers")
     if length is None:
-        checks.check_shape(name, array.shape, 1, "a 1-D array of integers")
+        check_shape(name, array.shape, 1, "a 1-D array of integers")
     else:
-        checks.check_shape(name, array.shape, (length,), f"{length} integers, one for each task")
+        check_shape(name, array.shape, (length,), f"{length} integers, one for each task")
     return read_only(array)
 
 
@@ -267,7 +264,7 @@ def checked_weights(
     array = as_array(value, name, "a 1-D array of numbers")
     if array.dtype.kind not in "iuf":
         raise InputTypeError(name, expected="real numbers", got=_type_of(array, value))
-    checks.check_shape(name, array.shape, (length,), f"{length} numbers, one for each {each}")
+    check_shape(name, array.shape, (length,), f"{length} numbers, one for each {each}")
     array = array.astype(np.float64, order="C")
     wrong = ~(np.isfinite(array) & (array >= 0))
     if wrong.any():
@@ -282,6 +279,41 @@ def _type_of(array: npt.NDArray[Any], value: object) -> str:
     if array.dtype.kind == "f" and hasattr(value, "dropna"):
         return f"dtype {array.dtype}, as ints with missing values have"
     return f"dtype {array.dtype}"
+
+
+def check_range(name: str, values: npt.NDArray[np.int64], bound: int, what: str) -> None:
+    """Check that the indices of all tasks are from 0 to `bound` - 1."""
+    position = _core.first_outside(values, bound)
+    if position >= 0:
+        expected = f"integers from 0 to {bound - 1} ({bound} {what})"
+        got = f"{values[position]} for task {position}"
+        raise InputValueError(name, expected=expected, got=got)
+
+
+def signed_ids(values: Any, entities: int | None = None) -> Any:
+    """Return ids with -1 in place of what -1 becomes in an unsigned dtype, its greatest number.
+
+    That number stays where an entity may have it, of so many; None: nobody knows how many, and of 2
+    bytes and less it stays.
+
+    >>> signed_ids(np.array([7, 2**32 - 1], np.uint32)), signed_ids(np.array([255], np.uint8))
+    (array([ 7, -1]), array([255], dtype=uint8))
+    """
+    dtype = getattr(values, "dtype", None)
+    is_unsigned = isinstance(dtype, np.dtype) and dtype.kind == "u"
+    if not is_unsigned or np.iinfo(dtype).max < (entities or 1 << 16):
+        return values
+    is_pad = values == np.iinfo(dtype).max
+    return np.where(is_pad, -1, values.astype(np.int64)) if is_pad.any() else values
+
+
+def check_shape(
+    name: str, shape: tuple[int, ...], right: tuple[int, ...] | int, expected: str
+) -> None:
+    """Check the shape of an array, or how many dimensions it has."""
+    is_right = len(shape) == right if isinstance(right, int) else shape == right
+    if not is_right:
+        raise InputValueError(name, expected=expected, got=f"shape {tuple(shape)}")
 
 
 # -- scores ----------------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ _ORDERS = {True: _HIGHER_IS_BETTER, False: _LOWER_IS_BETTER}
 _SIMILARITIES = {"cos": "cosine", "cos_sim": "cosine", "angular": "cosine"}
 _SIMILARITIES |= {"ip": "dot", "inner_product": "dot", "dot_product": "dot"}
 _SIMILARITIES |= {"euclidean": "l2", "sqeuclidean": "sql2", "manhattan": "l1", "cityblock": "l1"}
+_SIMILARITIES |= {"L2": "l2", "IP": "dot", "COSINE": "cosine", "l2sq": "sql2"}  # of index builders
 _OF_OTHER_TOOLS = {
     f"{name}={value}": option
     for name in ("largest", "higher_is_better", "descending")
@@ -257,41 +258,6 @@ def called_here(name: str, value: object, known: Sequence[str]) -> list[Option]:
     if option is None or (option.name not in known and option.value not in known):
         return []
     return [option]
-
-
-def check_range(name: str, values: npt.NDArray[np.int64], bound: int, what: str) -> None:
-    """Check that the indices of all tasks are from 0 to `bound` - 1."""
-    position = _core.first_outside(values, bound)
-    if position >= 0:
-        expected = f"integers from 0 to {bound - 1} ({bound} {what})"
-        got = f"{values[position]} for task {position}"
-        raise InputValueError(name, expected=expected, got=got)
-
-
-def signed_ids(values: Any, entities: int | None = None) -> Any:
-    """Return ids with -1 in place of what -1 becomes in an unsigned dtype, its greatest number.
-
-    That number stays where an entity may have it, of so many; None: nobody knows how many, and of 2
-    bytes and less it stays.
-
-    >>> signed_ids(np.array([7, 2**32 - 1], np.uint32)), signed_ids(np.array([255], np.uint8))
-    (array([ 7, -1]), array([255], dtype=uint8))
-    """
-    dtype = getattr(values, "dtype", None)
-    is_unsigned = isinstance(dtype, np.dtype) and dtype.kind == "u"
-    if not is_unsigned or np.iinfo(dtype).max < (entities or 1 << 16):
-        return values
-    is_pad = values == np.iinfo(dtype).max
-    return np.where(is_pad, -1, values.astype(np.int64)) if is_pad.any() else values
-
-
-def check_shape(
-    name: str, shape: tuple[int, ...], right: tuple[int, ...] | int, expected: str
-) -> None:
-    """Check the shape of an array, or how many dimensions it has."""
-    is_right = len(shape) == right if isinstance(right, int) else shape == right
-    if not is_right:
-        raise InputValueError(name, expected=expected, got=f"shape {tuple(shape)}")
 
 
 def forbidden_nan(

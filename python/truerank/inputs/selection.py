@@ -16,8 +16,16 @@ import numpy as np
 from .._core import Selection
 from ..arrays.row_keys import are_among
 from ..errors import InputTypeError, InputValueError
-from .array_likes import array_shape, as_array, index_array, native_indices, refuse_mask
-from .checks import by_position, check_range, check_shape, is_sparse, without_index
+from .array_likes import (
+    array_shape,
+    as_array,
+    check_range,
+    check_shape,
+    index_array,
+    native_indices,
+    refuse_mask,
+)
+from .checks import by_position, is_sparse, without_index
 
 if TYPE_CHECKING:
     from typing import Self

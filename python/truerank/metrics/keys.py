@@ -50,6 +50,8 @@ class Key:
     side: str = ALL_SIDES
     macro: bool = False  # whether it is the mean over groups of the values within them
     grammar: Grammar = field(kw_only=True)
+    # The words that name a row as they were written, "expected." of a default kind among them.
+    row_words: str = field(default="", compare=False, repr=False, kw_only=True)
 
     @cached_property
     def row(self) -> metric_table.MetricRow:
@@ -100,6 +102,15 @@ class Key:
         MRR ↑, tail.MR ↓, std
         """
         return self.title + ARROWS[self.increasing]
+
+    @property
+    def full_heading(self) -> str:
+        """The same with all words that name its row, as they were written.
+
+        >>> print(parse("both.expected.amri").full_heading.rstrip(" \u2191"))
+        both.expected.AMRI
+        """
+        return self.row_words + self.column.heading
 
     @cached_property
     def decimals(self) -> int:
@@ -245,7 +256,8 @@ class Grammar:
         if mark or self.metrics[metric].needed:
             parameter = self._read_parameter(key, meaning, mark, text)
         fields = self._read_fields(key, parts["words"].split(".")[:-1], meaning)
-        return Key(metric, parameter, grammar=self, **fields)
+        words = [word + "." for word in parts["words"].split(".")[:-1] if word not in ADJUSTED]
+        return Key(metric, parameter, grammar=self, row_words="".join(words), **fields)
 
     def _read_parameter(self, key: str, meaning: Meaning, mark: str, text: str) -> Parameter:
         """Read what stands behind the name of a metric and a mark."""
@@ -349,6 +361,12 @@ NEGATED = {
 OTHER_NAMES = {
     "mean_rank": ("none", "mr"),
     "mean_reciprocal_rank": ("none", "mrr"),
+    "adjusted_mean_rank": ("ratio", "mr"),
+    "adjusted_mean_rank_index": ("index", "mr"),
+    "adjusted_mean_reciprocal_rank": ("index", "mrr"),
+    "z_mean_rank": ("z", "mr"),
+    "z_mean_reciprocal_rank": ("z", "mrr"),
+    "hit": ("none", "hits"),
     "rr": ("none", "mrr"),
     "h": ("none", "hits"),
     "hr": ("none", "hits"),

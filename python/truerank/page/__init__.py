@@ -29,6 +29,7 @@ from ..metrics.contributions import UNIT
 from ..metrics.keys import ALL_SIDES, MACRO
 from ..naming import import_extra, number, public
 from ..plot import drawing, groups, hits_curve, rank_distribution
+from ..ranks.protocol import HITS
 from ..reporting.model_table import table
 from ..reporting.report_table import AUTO, GROUPS_SHOWN, is_auto, sentence, table_of_report
 from ..reporting.reports import Report
@@ -312,9 +313,11 @@ def _plots(models: Mapping[str, Any], keys: list[str] | None) -> str:
     drawn: Any = first if is_one else models
     pictures = []
     hits, ranks = partial(hits_curve, drawn), partial(rank_distribution, drawn)
-    if _have_tasks(models) and first.model.answers is not None:
+    has_places = all(model.protocol.lists != HITS for model in models.values())
+    is_drawn = _have_tasks(models) and has_places  # Hits of an index have no places.
+    if is_drawn and first.model.answers is not None:
         pictures.append(picture("hits", "Queries with a right answer among the first k", hits))
-    elif _have_tasks(models):
+    elif is_drawn:
         pictures.append(picture("hits", "Tasks whose rank is at most k", hits))
         pictures.append(picture("ranks", "How many tasks have which rank", ranks))
     if is_one and first.by is not None:

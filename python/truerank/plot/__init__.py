@@ -14,7 +14,7 @@ mapping of names to Reports; where their protocols differ, the legend says in wh
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -28,9 +28,10 @@ from ..metrics import METRICS, chance_model, metric_table
 from ..metrics.keys import GROUPS, MACRO
 from ..metrics.values import Sample, values_of_tasks
 from ..naming import format_count, public
-from ..reporting.audit import describe_candidates
+from ..ranks.protocol import HITS
 from ..reporting.report_table import label_text
 from ..reporting.reports import NO_GROUPS, Report
+from ..reporting.summary import describe_candidates
 from . import drawing
 
 if TYPE_CHECKING:
@@ -190,7 +191,8 @@ def rank_distribution(
     KeyError
         For a side that a report does not have.
     TypeError, ValueError
-        For anything but Reports, if there are none, and for an unknown kind.
+        For anything but Reports, if there are none, for an unknown kind, and for the recall of an
+        index, whose hits have no order.
 
     Examples
     --------
@@ -201,6 +203,7 @@ def rank_distribution(
     """
     models = drawing.read_runs(reports)
     every = [report for runs in models.values() for report in runs]
+    _refuse_without_order(every)
     choice("kind", kind, tuple(metric_table.KINDS))
     ax = drawing.axes_for("truerank.plot.rank_distribution", ax, height=3.5 + 0.17 * len(models))
     most = _most_candidates(every, side)
@@ -268,6 +271,7 @@ def hits_curve(
     """
     models = drawing.read_runs(reports)
     every = [report for runs in models.values() for report in runs]
+    _refuse_without_order(every)
     choice("kind", kind, tuple(metric_table.KINDS))
     ax = drawing.axes_for("truerank.plot.hits_curve", ax, height=3.5 + 0.17 * len(models))
     if any(report.model.answers is None for report in every):  # one right answer for each task
@@ -293,6 +297,15 @@ def hits_curve(
     ax.set_xlabel("k")
     ax.set_ylabel(y_label)
     return ax
+
+
+def _refuse_without_order(reports: Iterable[Report]) -> None:
+    """Refuse lists of an index, of which is known how many are right, and not at which places."""
+    for report in reports:
+        if report.protocol.lists == HITS:
+            expected = "reports whose answers have places"
+            got = f"recall@{report.protocol.depth} alone, of an index"
+            raise InputValueError("reports", expected=expected, got=got)
 
 
 def average_runs(runs: Sequence[Steps]) -> Steps:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import InputTypeError, InputValueError, Option, argument_names, warn_user
 from ..inputs import checks
-from ..inputs.array_likes import as_array, checked_weights, integers
+from ..inputs.array_likes import as_array, check_shape, checked_weights, integers
 from ..naming import import_extra, printable, public
 from .labels import LABELS, Immutable, Labels, checked_index, named_labels
 from .protocol import COMPARABLE, PROVENANCE, Origin, Protocol
@@ -768,7 +768,7 @@ def checked_flags(name: str, value: object, length: int) -> npt.NDArray[np.bool_
     array = as_array(value, name, "booleans")
     if array.dtype != np.bool_ and array.size:
         raise InputTypeError(name, expected="booleans", got=f"dtype {array.dtype}")
-    checks.check_shape(name, array.shape, (length,), f"{length} booleans, one for each task")
+    check_shape(name, array.shape, (length,), f"{length} booleans, one for each task")
     return array.astype(bool)
 
 

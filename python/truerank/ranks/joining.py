@@ -307,11 +307,9 @@ def count_unfiltered(ranks: Ranks) -> int:
     """
     protocol = ranks.protocol
     has_all = protocol.candidates == "all" and not protocol.filter_rule and protocol.nan != "omit"
-    orders = {origin.digests[0] for origin in ranks.origins}
-    order = min(orders, default="")
-    n_entities = order.partition(" ")[0].replace(",", "")  # "": nobody said how many there are.
-    are_same = DATASET not in ranks._labels or "by name" in order
-    are_same &= len(orders) == 1 and n_entities.isdecimal()
+    orders = {(origin.n_entities, origin.names) for origin in ranks.origins}
+    n_entities, names = min(orders, default=(0, ""))
+    are_same = len(orders) == 1 and n_entities > 0 and (DATASET not in ranks._labels or names != "")
     side = ranks.side
     is_of_triples = side is not None and not {"head", "tail"}.isdisjoint(side.vocabulary or ())
     if len(ranks.origins) < 2 or not (is_of_triples and has_all and protocol.filter and are_same):
@@ -319,7 +317,7 @@ def count_unfiltered(ranks: Ranks) -> int:
     codes = [ranks._labels[name].codes for name in ("side", "queries", "targets")]
     queries = factorize(*codes[:2]).codes
     most_known = np.bincount(distinct_rows([queries, codes[2]])[0])
-    known = int(n_entities) - ranks.candidates + 1
+    known = n_entities - ranks.candidates + 1
     np.maximum.at(most_known, queries, known)
     return int(np.count_nonzero(known < most_known[queries]))
 
@@ -458,7 +456,7 @@ def _first_positions(ranks: Ranks, identity: Mapping[str, Labels]) -> IntArray:
     fact = {name: codes for name, codes in columns.items() if name != "unit"}
     digests = [origin.digests[0] for origin in ranks.origins]
     are_numbers = any(identity[name].vocabulary is None for name in ("queries", "targets"))
-    are_named = all("by name" in digest for digest in digests)
+    are_named = all(origin.names for origin in ranks.origins)
     if len(set(digests)) > 1 and are_named and "fact" in ranks._labels:
         fact = {name: codes for name, codes in fact.items() if name in ("side", DATASET)}
         fact["fact"] = ranks._labels["fact"].codes
@@ -544,8 +542,13 @@ def join_origins(
                     raise InputValueError("parts", f"{problem}: {advice}", remedies=remedies)
             sizes = ("rows", "units", "queries", "part_of")
             largest = {name: max(getattr(other, name), getattr(origin, name)) for name in sizes}
-            entities = other.digests[0] or origin.digests[0]
-            by_key[key] = replace(origin, **largest, digests=(entities, origin.digests[1]))
+            said = other if other.digests[0] else origin
+            by_key[key] = replace(
+                said,
+                fingerprint=origin.fingerprint,
+                **largest,
+                digests=(said.digests[0], origin.digests[1]),
+            )
     return tuple(by_key.values())
 
 

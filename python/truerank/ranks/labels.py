@@ -12,7 +12,7 @@ from .. import _core
 from ..arrays.row_keys import count_values, factorize
 from ..errors import InputTypeError, InputValueError
 from ..inputs import checks
-from ..inputs.array_likes import as_array, index_array, integers
+from ..inputs.array_likes import as_array, check_range, index_array, integers
 from ..naming import printable, public
 
 if TYPE_CHECKING:
@@ -352,7 +352,7 @@ def _read_codes(name: str, codes: object, vocabulary: object) -> Labels:
     if vocabulary is None:
         return labels_of_codes(array, None)
     words = checks.distinct_names(f"{name}: vocabulary", vocabulary)
-    checks.check_range(f"{name}: codes", array, len(words), "names in the vocabulary")
+    check_range(f"{name}: codes", array, len(words), "names in the vocabulary")
     return labels_of_codes(array, words)
 
 

@@ -282,11 +282,15 @@ class Origin:
         The queries of its ranks are numbers below it, which say nothing beside those of another
         task. 0: they are what queries are called.
     digests : (str, str)
-        Of the entities: how many there are, and their names in order, or "" where nobody said how
-        many; and of the known facts.
+        Of the entities, with how many there are, or "" where nobody said it; and of the known
+        facts. Messages show them.
     part_of : int
         How many units there are in all that its ranks are a part of: the whole task, or a sample of
         it. 0: they are no part, but the whole or a sample, which somebody chose by positions.
+    n_entities : int
+        The number of entities; 0 where nobody said it.
+    names : str
+        A digest of their names in order; "" where they have none.
     """
 
     fingerprint: str
@@ -295,6 +299,8 @@ class Origin:
     queries: int = 0
     digests: tuple[str, str] = ("", "")
     part_of: int = 0
+    n_entities: int = 0
+    names: str = ""
 
     @property
     def number(self) -> int:

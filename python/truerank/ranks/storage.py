@@ -43,8 +43,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrays.saved_files import checked_fields, open_archive
 from ..errors import InputValueError
-from ..inputs.array_likes import checked_weights
-from ..inputs.checks import check_range
+from ..inputs.array_likes import check_range, checked_weights
 from ..naming import public
 from .container import COUNTS, KIND, Ranks, checked_flags, count_array
 from .protocol import COMPARABLE, PROVENANCE, Origin, Protocol
@@ -139,9 +138,12 @@ def _origins(saved: list[Any], ranks: Ranks) -> tuple[Origin, ...]:
     origins = []
     names = Origin.__annotations__
     types = dict.fromkeys(names, (int,)) | {"fingerprint": (str,), "digests": (list,)}
+    types["names"] = (str,)
+    last = [0, 0, ""]  # Older files have not all of the last fields.
     for values in saved:
-        if len(values) == len(names) - 1:  # Older files have no `part_of`, the last field.
-            values = [*values, 0]
+        values = (
+            [*values, *last[len(values) - len(names) :]] if len(values) < len(names) else values
+        )
         fields = checked_fields("origins", dict(zip(names, values, strict=True)), types)
         entities, known = fields["digests"]
         checked_fields("digests", {"0": entities, "1": known}, {"0": (str,), "1": (str,)})

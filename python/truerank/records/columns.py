@@ -20,7 +20,7 @@ import numpy as np
 from .. import _core
 from ..errors import InputTypeError, InputValueError, Option
 from ..inputs import checks
-from ..inputs.array_likes import as_array, device_name, index_array, refuse_mask
+from ..inputs.array_likes import as_array, check_shape, device_name, index_array, refuse_mask
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -547,7 +547,7 @@ def _read_elements(name: str, values: Any, expected: str) -> Any:
     if not hasattr(values, "__array__") and not device_name(values):
         return list(values)
     array = as_array(checks.without_index(values), name, expected)
-    checks.check_shape(name, array.shape, 1, "a 1-D array")
+    check_shape(name, array.shape, 1, "a 1-D array")
     if array.dtype.kind in "iu":
         return array
     if array.dtype.kind in "mMV":  # `tolist` would make integers of dates.

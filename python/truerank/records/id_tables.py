@@ -290,13 +290,7 @@ def _refuse_columns_by_role(argument: str, value: Any, door: Door) -> None:
 
 def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTable:
     """Read {query: {document: number}}, or {query: [documents]}."""
-    lists = [_name_by_index(argument, query, listed, door) for query, listed in value.items()]
-    are_mappings = bool(lists) and isinstance(lists[0], Mapping)
-    for query, listed in zip(value, lists, strict=True):
-        is_list = is_column(listed) and not (door.is_of_lists and isinstance(listed, Set))
-        if isinstance(listed, Mapping) != are_mappings or not (are_mappings or is_list):
-            got = f"{query!r}: {reprlib.repr(listed)}"
-            raise InputTypeError(argument, expected=f"{door.mappings} for all queries", got=got)
+    lists, are_mappings = _read_lists_of_mapping(argument, value, door)
     keys: Any = list(value)
     key_length = door.needed - 1
     if key_length > 1:
@@ -327,6 +321,24 @@ def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTabl
         "document": _find_column(argument, "document", documents, door, {}),
     }
     return IdTable(columns, numbers, argument, asked=queries)
+
+
+def _read_lists_of_mapping(
+    argument: str, value: Mapping[Any, Any], door: Door
+) -> tuple[list[Any], bool]:
+    """Return the values of a mapping, of one kind, and whether they are mappings, too."""
+    lists = list(value.values())
+    kinds = _core.types_of(lists)
+    if kinds in ({dict}, {list}):  # This is the usual case.
+        return lists, kinds == {dict}
+    lists = [_name_by_index(argument, query, listed, door) for query, listed in value.items()]
+    are_mappings = bool(lists) and isinstance(lists[0], Mapping)
+    for query, listed in zip(value, lists, strict=True):
+        is_list = is_column(listed) and not (door.is_of_lists and isinstance(listed, Set))
+        if isinstance(listed, Mapping) != are_mappings or not (are_mappings or is_list):
+            got = f"{query!r}: {reprlib.repr(listed)}"
+            raise InputTypeError(argument, expected=f"{door.mappings} for all queries", got=got)
+    return lists, are_mappings
 
 
 def _name_by_index(argument: str, query: Any, listed: Any, door: Door) -> Any:

@@ -10,20 +10,22 @@ if TYPE_CHECKING:
     from . import audit as audit
     from . import report_table as report_table
     from . import reports as reports
+    from . import summary as summary
     from .audit import Finding as Finding
     from .audit import Findings as Findings
-    from .audit import Summary as Summary
     from .model_table import overlap as overlap
     from .model_table import table as table
     from .reports import Report as Report
     from .reports import report as report
+    from .summary import Summary as Summary
 else:  # A type checker that saw `__getattr__` would accept any name.
     __all__, __getattr__, __dir__ = names_when_used(
         __name__,
         {
-            ".audit": ("Finding", "Findings", "Summary"),
+            ".audit": ("Finding", "Findings"),
             ".model_table": ("overlap", "table"),
             ".report_table": (),
             ".reports": ("Report", "report"),
+            ".summary": ("Summary",),
         },
     )

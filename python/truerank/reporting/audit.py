@@ -1,4 +1,4 @@
-"""What a report says of itself: how many tasks and ties it has, what makes its values suspect."""
+"""What makes the values of a report suspect."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ import numpy as np
 
 from .. import metrics
 from ..arrays.row_keys import digest_rows, distinct, factorize, without
-from ..metrics.keys import ALL_SIDES, NO_ADJUSTMENT, UNPOOLED_SIDE, Key, why_no_value
+from ..metrics.keys import NO_ADJUSTMENT, UNPOOLED_SIDE, Key, why_no_value
 from ..metrics.metric_table import DEFAULT_KIND
 from ..naming import format_count, percent, printable, public
-from ..ranks import container, grouping, joining
+from ..ranks import grouping, joining
 from ..ranks.labels import DATASET
 from ..ranks.protocol import PROVENANCE
 from ..tables import AsTable, Column, Table
 from ..tables.table import Layout
+from .summary import describe_tied_lists, share_missed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from .reports import Report
 
-_OF_SCORES = ("worse than chance", "ties", "constant", "nan", "inf", "saturated")
-_OF_AUDITS = ("nan", "inf", "rescored", "queries", "saturated")
+_OF_SCORES = ("worse than chance", "ties", "nan", "inf")
+_OF_AUDITS = ("nan", "inf", "rescored", "queries")
 _OF_QUERIES = ("missing answers", "joined queries")
 # Queries are checked by these.
 _OF_JOINED = ("missing rows", "missing lists", "data sets")
@@ -39,12 +40,7 @@ TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 TEST_CANDIDATES = "test"
 # A mean rank so many standard errors above that of chance has a probability of 1.6e-8 at most.
 STANDARD_ERRORS = 6.0
-# A task is saturated if more than this share of its candidates, and more than two, have the best
-# score.
-SATURATED = 0.01
-SHORT_METRICS = ("mrr", "hits@10", "amri")  # A repr shows these.
-# In these words the line above a table says what becomes of right answers that their lists miss.
-MISSES = {"zero": "count as 0", "bounds": "have bounds", "expected": "count by their mean"}
+ONE_RANK = "One rank of each task is known, not what ties with it."
 CUTOFF = 10  # With so few candidates hits@10 cannot miss.
 
 # The last score that there can be, by the order in which scores were compared.
@@ -58,12 +54,10 @@ MESSAGES = {
     "and the pessimistic one",
     "worse than chance": "ranks are worse than random ones {}",
     "ties": "ties move {}; say which is reported",
-    "constant": "all candidates have one score in {}",
     "nan": "{} have the score NaN",
     "inf": "{} have infinite scores",
     "rescored": "{} have a score in their block that differs from the given one",
     "queries": "{} have rows that differ from the first row of their query",
-    "saturated": f"more than {percent(SATURATED)} of the candidates have the best score in {{}}",
     "few candidates": f"{{}} have at most {CUTOFF} candidates: hits@{CUTOFF} cannot miss",
     "sampled": "the candidates are a sample: among all, ranks are worse; compare only numbers of "
     "the same sample",
@@ -80,186 +74,6 @@ NOTHING: Measure = (0.0, 0, "")
 THRESHOLDS = {"worse than chance": STANDARD_ERRORS, "ties": 0.01, "few candidates": 0.01}
 
 
-# -- summary ---------------------------------------------------------------------------------------
-
-
-@public("truerank.reporting")
-@dataclass(frozen=True)
-class Summary:
-    """Numbers of tasks, candidates and ties, whatever the weights.
-
-    Attributes
-    ----------
-    tasks : int
-    candidates_min, candidates_max : int
-        The range of the number of candidates; 0 without tasks, and where it was not given.
-    tied_tasks : int
-        The number of tasks whose true candidate ties with another one. Targets that their lists
-        miss are not counted: they are bounded, not tied.
-    largest_tie, mean_tie : int, float
-        The number of candidates in a tie, the true one included: the largest, and the mean over
-        the tied tasks; 1 and nan where no task ties.
-    audit : dict of str to int, or None
-        The results of a count with `audit=True`. `nan`, `inf`: the numbers of such candidates over
-        all tasks. `at_best`: the largest number of candidates with the best score of a task.
-        `differing`: the number of true candidates with another score in their block. `mismatched`:
-        that of tasks whose row differs from the first row of their query.
-
-    Examples
-    --------
-    >>> import truerank as tr
-    >>> tr.report(tr.Ranks([0, 3], [1, 2], 10)).summary.tied_tasks
-    1
-    """
-
-    tasks: int
-    candidates_min: int
-    candidates_max: int
-    tied_tasks: int
-    largest_tie: int
-    mean_tie: float
-    audit: dict[str, int] | None
-
-
-def summarize(report: Report) -> Summary:
-    """Sum up the tasks of a report, of queries their right answers; what lists miss is no tie."""
-    ranks = report.ranks
-    candidates = ranks.candidates
-    answers = report.model.answers
-    if answers is not None:
-        ranks = ranks[answers.is_right]
-        candidates = answers.candidates  # A list counts here with all that it misses.
-    tied = container.tie_sizes(ranks.tied, ranks.listed)
-    ties = tied[tied > 1]
-    counts = None
-    if ranks.audit is not None:
-        counts = {name: int(numbers.sum()) for name, numbers in ranks.audit._asdict().items()}
-        counts["at_best"] = int(ranks.audit.at_best.max(initial=0))
-    return Summary(
-        tasks=len(ranks),
-        candidates_min=int(candidates.min()) if len(candidates) else 0,
-        candidates_max=int(candidates.max(initial=0)),
-        tied_tasks=len(ties),
-        largest_tie=int(ties.max(initial=1)),
-        mean_tie=float(ties.mean()) if len(ties) else math.nan,
-        audit=counts,
-    )
-
-
-def kinds_differ(report: Report) -> bool:
-    """Whether kinds of rank may differ: where tasks tie, and where misses have bounds."""
-    if report.model.answers is not None:
-        has_bounds = report.protocol.misses == "bounds" and bool(share_missed(report))
-        return report.summary.tied_tasks > 0 or has_bounds
-    return bool((report.ranks.tied > 1).any())
-
-
-def share_missed(report: Report) -> float | None:
-    """Return the share of the right answers of queries that lists miss; None without either."""
-    answers = report.model.answers
-    if answers is None or report.ranks.listed is None or not answers.is_right.any():
-        return None
-    return float(1 - report.ranks.listed[answers.is_right].mean())
-
-
-# -- words -----------------------------------------------------------------------------------------
-
-
-def lines_above(report: Report) -> list[str]:
-    """Say what was counted, among how many candidates: the lines above a table."""
-    if report.model.answers is not None:
-        return _query_lines(report)
-    summary = report.summary
-    protocol = report.protocol
-    tasks = format_count(summary.tasks, f"{protocol.split or ''} task".strip())
-    sides = [f"{side} {report.tasks(side):,}" for side in report.sides if side != ALL_SIDES]
-    if sides:
-        tasks += f" ({', '.join(sides)})"
-    words = [tasks]
-    if summary.tasks:
-        noun = "sampled candidate" if protocol.sampled else "candidate"
-        words.append(describe_candidates(summary.candidates_min, summary.candidates_max, noun))
-    if protocol.filter == ("unnamed",):  # It was handed over as columns.
-        words.append("filtered")
-    elif protocol.filter:
-        words.append(f"filtered by {' + '.join(protocol.filter)}")
-    else:
-        words.append("unfiltered")
-    if protocol.ties:
-        words.append(f"ties {protocol.ties}")
-    elif summary.tied_tasks:
-        verb = "is" if summary.tied_tasks == 1 else "are"
-        words.append(f"{format_count(summary.tied_tasks, 'task')} {verb} tied")
-    elif summary.tasks:
-        words.append("no ties")
-    words.append(report.weighting)
-    words.append(f"similarity {protocol.similarity}" if protocol.similarity else "")
-    return [f"{', '.join(filter(None, words))}."]
-
-
-def _query_lines(report: Report) -> list[str]:
-    """Say how many queries there are, among how many candidates, and what their lists miss."""
-    summary = report.summary
-    protocol = report.protocol
-    sizes = _query_sizes(report)
-    if not summary.tasks:
-        return [sizes]
-    tied = _describe_tied_lists(report) or f"{summary.tied_tasks:,} of them tied"
-    if protocol.ties:
-        tied = f"ties {protocol.ties}"
-    lines = [f"{sizes}, {tied}"]
-    if summary.candidates_min:  # It was given.
-        candidates = describe_candidates(summary.candidates_min, summary.candidates_max)
-        lines[0] += f", among {candidates}"
-    if protocol.similarity:
-        lines[0] += f", similarity {protocol.similarity}"
-    missed = share_missed(report)
-    if missed is not None:
-        share = f"{percent(missed)} of the right answers"
-        line = f"{share} are missed by their lists and {MISSES[protocol.misses or 'zero']}"
-        if report.ranks.lengths is not None:  # No metric counts further, whatever its cutoff.
-            longest = int(report.ranks.lengths.max(initial=0))
-            line += f"; the longest has {format_count(longest, 'candidate')}"
-        lines.append(line)
-    if report.without_answers:
-        number = format_count(report.without_answers, "query")
-        counted = "left out" if protocol.answerless is None else "counted as 0"
-        lines.append(f"{number} without a right answer {counted}")
-    if protocol.relevance_level:
-        lines.append(f"answers are right from a gain of {protocol.relevance_level:g} on")
-    return lines
-
-
-def _query_sizes(report: Report) -> str:
-    """Write the numbers of queries and of their right answers."""
-    answers = format_count(report.summary.tasks, "right answer")
-    return f"{format_count(report.tasks(), 'query')} with {answers}"
-
-
-def describe_candidates(least: int, most: int, noun: str = "candidate") -> str:
-    """Write the range of the number of candidates."""
-    if least == most:
-        return format_count(most, noun)
-    return f"{least:,} to {most:,} {noun}s"
-
-
-def repr_words(report: Report) -> list[str]:
-    """List what the repr of a report says: its sizes, and a few of its values."""
-    grammar = report.grammar
-    if report.model.answers is not None:
-        words = [_query_sizes(report)]
-        keys = list(grammar.few)
-    else:
-        ties = report.protocol.ties
-        tied = f"ties {ties}" if ties else f"{report.summary.tied_tasks:,} tied"
-        words = [format_count(report.summary.tasks, "task"), tied]
-        if report.by is not None:
-            words.append(format_count(len(report._labels), "group"))
-        side = report.sides[0]
-        keys = [grammar.compose(side, grammar.default_kind, name) for name in SHORT_METRICS]
-    return words + [f"{key} {report[key]:.4g}" for key in keys if key in report]
-
-
 # -- results ---------------------------------------------------------------------------------------
 
 
@@ -272,7 +86,7 @@ class Finding:
     ----------
     name : str
         The check; tasks have their own, as "leaks". For a report: "misses", "worse than chance",
-        "ties", "constant", "nan", "inf", "rescored", "queries", "saturated", "few candidates",
+        "ties", "nan", "inf", "rescored", "queries", "few candidates",
         "unfiltered", "sampled", "test candidates", "missing rows" of a part or of joined ones, and
         "missing sides" of these, "data sets" that are alike, "one array" of two sides; for queries
         "missing answers", "joined queries" of one name, and "self" of those that are candidates of
@@ -287,8 +101,7 @@ class Finding:
 
     Notes
     -----
-    Of misses, of constant and saturated scores and of few candidates, the tasks are counted that
-    have a weight above 0.
+    Of misses and of few candidates, the tasks are counted that have a weight above 0.
     """
 
     name: str
@@ -375,18 +188,12 @@ def _tie_lines(report: Report) -> list[str]:
             f"at most, {summary.mean_tie:.3g} on average."
         ]
     if report.protocol.ties is not None:  # Ranks were made by this rule elsewhere.
-        return ["One rank of each task is known, not what ties with it."]
+        return [ONE_RANK]
     if not summary.tasks:
         return []
     if report.protocol.lists is not None:  # The kinds may differ by misses.
-        return [f"{_describe_tied_lists(report) or 'No task ties'}."]
+        return [f"{describe_tied_lists(report) or 'No task ties'}."]
     return ["No task ties: all kinds of rank agree."]
-
-
-def _describe_tied_lists(report: Report) -> str:
-    """Say how many lists of an index are tied, by scores that ranks made of hits do not have."""
-    tied = sum(each.count for each in report._task_findings if each.name == "tied lists")
-    return f"{tied:,} of {format_count(report.tasks(), 'list')} tied" if tied else ""
 
 
 def graded_findings(
@@ -408,7 +215,7 @@ def graded_findings(
         if grade > THRESHOLDS.get(name, 0.0):
             message = MESSAGES.get(name, "{}").format(words)
             graded.append((float(grade), Finding(name, count, message)))
-    for finding in report._task_findings:
+    for finding in report.task_findings:
         if not names or finding.name in names:
             graded.append((float(finding.count), finding))
     return graded
@@ -423,15 +230,6 @@ def _misses(report: Report) -> Measure:
     return NOTHING if listed is None else _measure_share(report, ~listed)
 
 
-def _constant(report: Report) -> Measure:
-    """Count the tasks all of whose candidates have one score."""
-    ranks = report.ranks
-    is_constant = (ranks.tied == ranks.candidates) & (ranks.candidates > 1)
-    if ranks.listed is not None:
-        is_constant &= ranks.listed
-    return _measure_share(report, is_constant)
-
-
 def _special_scores(name: str, report: Report) -> Measure:
     """Count the candidates with scores that are nan or inf."""
     counts = getattr(report.ranks.audit, name)
@@ -444,13 +242,6 @@ def _unlike_scores(name: str, noun: str, report: Report) -> Measure:
     """Count the tasks whose scores are others elsewhere."""
     number = int(np.count_nonzero(getattr(report.ranks.audit, name)))
     return number, number, f"{number:,} {noun}"
-
-
-def _saturated(report: Report) -> Measure:
-    """Count the tasks of which many candidates have the best score."""
-    audit: Any = report.ranks.audit
-    best = audit.at_best  # Two candidates with the best score are only a tie.
-    return _measure_share(report, (best > 2) & (best > SATURATED * report.ranks.candidates))
 
 
 def _unfiltered(report: Report) -> Measure:
@@ -523,7 +314,7 @@ def _alike_data_sets(report: Report) -> Measure:
 def _missing_lists(report: Report) -> Measure:
     """Count the tasks, or queries, without a list, where the task that had them did not do so."""
     lengths = report.ranks.lengths
-    if lengths is None or any(each.name == "missing lists" for each in report._task_findings):
+    if lengths is None or any(each.name == "missing lists" for each in report.task_findings):
         return NOTHING
     places = np.arange(len(lengths))
     if report.model.answers is not None:
@@ -754,12 +545,10 @@ CHECKS: dict[str, Callable[[Report], Measure]] = {
     "misses": _misses,
     "worse than chance": _worse_than_chance,
     "ties": _ties,
-    "constant": _constant,
     "nan": partial(_special_scores, "nan"),
     "inf": partial(_special_scores, "inf"),
     "rescored": partial(_unlike_scores, "differing", "true candidates"),
     "queries": partial(_unlike_scores, "mismatched", "tasks"),
-    "saturated": _saturated,
     "few candidates": lambda report: _measure_share(report, report.ranks.candidates <= CUTOFF),
     "unfiltered": _unfiltered,
     "sampled": lambda report: (report.protocol.sampled, len(report.ranks), ""),

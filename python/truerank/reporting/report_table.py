@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from .. import inference
+from .. import inference, metrics
 from ..errors import InputValueError, UnknownKeyError
 from ..inputs.checks import confidence, flag, unique_keys
 from ..inputs.rules import suggest
@@ -23,7 +23,8 @@ from ..ranks.grouping import group_codes
 from ..tables import Column, Table
 from ..tables.as_table import Names
 from ..tables.table import DIGITS, Layout, check_digits
-from .audit import graded_findings, kinds_differ, lines_above, share_missed
+from .audit import graded_findings
+from .summary import kinds_differ, lines_above, share_missed
 
 if TYPE_CHECKING:
     from ..inference import Interval
@@ -99,8 +100,16 @@ def table_of_report(
     digits = check_digits(digits)
     grammar = report.grammar
     default_kind = grammar.default_kind
-    rows_of_all, rows_of_groups = _choose_rows(report, sides, kinds)
     keys = _choose_columns(report, metrics)
+    if have_rows(keys.values()):
+        for name, rows in (("sides", sides), ("kinds", None if is_auto(kinds) else kinds)):
+            if rows is not None:
+                expected = "no rows beside a key that names one, as tail.mrr"
+                raise InputValueError(name, expected=expected, got=repr(rows))
+        options: dict[str, Any] = {"percent": percent, "digits": digits}
+        units = (unit, confidence(level)) if flag("interval", interval) else None
+        return _table_of_keys(report, keys, units, **options)
+    rows_of_all, rows_of_groups = _choose_rows(report, sides, kinds)
     shown_sides = list(dict.fromkeys(side for side, _ in rows_of_all))
     # Ties are looked at on the first side, and on the one that it does not pool.
     sides_of_ties = [side for side in shown_sides if side in (shown_sides[0], UNPOOLED_SIDE)]
@@ -155,9 +164,25 @@ def _report_lines(
     return lines
 
 
-def key_table(report: Report, keys: Sequence[str], *, percent: bool, interval: bool) -> Table:
-    """Return a table with a column for each key, and a row of all tasks and of each group."""
-    read_keys = {key: report.read_key(key) for key in keys}
+def name_rows(keys: Iterable[str], unit: str) -> bool:
+    """Whether a key of reports on tasks, or on queries, names a row; an unknown one is refused."""
+    is_task = unit == "task"
+    grammar = metrics.keys.RANK_KEYS if is_task else metrics.answer_metrics.ANSWER_KEYS
+    return have_rows([parse(key, grammar) for key in keys])
+
+
+def have_rows(keys: Iterable[Key]) -> bool:
+    """Whether a key names a side, a kind or a macro average, which have rows of their own."""
+    return any(key != key.column for key in keys)
+
+
+def _table_of_keys(
+    report: Report, read_keys: Mapping[str, Key], units: tuple[Any, float] | None, **options: Any
+) -> Table:
+    """Return a table with a column for each key, and a row of all tasks and of each group.
+
+    With units and a level, values have intervals.
+    """
     side = report.sides[0]  # Relations alone are not pooled.
     row_name = Column("number")  # Without groups, the one row has nothing else to be called.
     labels = {"average": MICRO, "group": ALL_ROWS, "kind": "", row_name.name: "value"}
@@ -167,16 +192,10 @@ def key_table(report: Report, keys: Sequence[str], *, percent: bool, interval: b
         columns = {Column("group", report.by): None, Column(report.grammar.units): None}
         groups = list(largest_groups(report, side))
         lines.append(make_lines([report], read_keys, labels | {"average": GROUP}, groups))
-    notes = add_intervals(lines, UNIT, 0.95) if flag("interval", interval) else []
+    notes = add_intervals(lines, *units) if units else []
     columns[row_name] = None
-    return lay_out(
-        lines,
-        read_keys,
-        columns,
-        layout=Layout(before=tuple(lines_above(report)), most=1 + GROUPS_SHOWN),
-        notes=notes,
-        percent=percent,
-    )
+    layout = Layout(before=tuple(lines_above(report)), most=1 + GROUPS_SHOWN)
+    return lay_out(lines, read_keys, columns, layout=layout, notes=notes, full=True, **options)
 
 
 def json_content(report: Report, keys: Sequence[str], columns: Iterable[str]) -> dict[str, Any]:
@@ -227,6 +246,19 @@ def json_content(report: Report, keys: Sequence[str], columns: Iterable[str]) ->
     return content
 
 
+def add_json_intervals(content: dict[str, Any], report: Report, keys: Sequence[str]) -> None:
+    """Add the intervals of keys that have one, of all tasks and of each group."""
+    shown = [key for key in keys if not inference.intervals.why_no_interval(report.read_key(key))]
+    content["intervals"] = {key: report.interval(key).to_dict() for key in shown}
+    if report.by is not None:
+        of_groups: dict[str, list[Any]] = {key: [] for key in shown}
+        for key, intervals in of_groups.items():
+            for group in report.groups.values():
+                has_value = not math.isnan(group[key])
+                intervals.append(group.interval(key).to_dict() if has_value else None)
+        content["groups"]["intervals"] = of_groups
+
+
 # -- what is asked for -----------------------------------------------------------------------------
 
 
@@ -264,15 +296,10 @@ def choose_kinds(report: Report, kinds: Names) -> list[str]:
 
 
 def _choose_columns(report: Report, metrics: Names) -> dict[str, Key]:
-    """Check the metrics of a table, or choose them; they have no word that names a row."""
+    """Check the metrics of a table, or choose them."""
     grammar = report.grammar
     names = choose_metrics(metrics, grammar.few, grammar.listed)
-    keys = {name: parse(name, grammar) for name in names}
-    for name, key in keys.items():
-        if key != key.column:
-            expected = f"{grammar.column_form} as a column of a table"
-            raise InputValueError("metrics", expected=expected, got=repr(name))
-    return keys
+    return {name: parse(name, grammar) for name in names}
 
 
 def choose_metrics(metrics: Names, few: Iterable[str], every: Sequence[str]) -> list[str]:
@@ -387,13 +414,15 @@ def lay_out(
     plain_kind: str | None = None,
     is_ranked: bool = False,
     deviation: str = "",
+    full: bool = False,
 ) -> Table:
     """Lay out the lines of reports as a table: columns of labels, of whole numbers, of metrics.
 
     The columns of labels come with the label that goes without saying, if any does: a column is
     hidden where all rows have it. With a plain kind, rows of other kinds are shown only where they
     move a printed value. The best numbers are marked if models are ranked. `deviation` is
-    the heading of deviations that have a column of their own.
+    the heading of deviations that have a column of their own. Headings are `full` where columns
+    have keys with words that name rows.
     """
     flag("percent", percent)
     cells: dict[str, list[Any]] = defaultdict(list)
@@ -402,7 +431,9 @@ def lay_out(
             cells[name] += column_cells
     metrics = []
     for name, key in keys.items():
-        metrics += metric_columns(name, key, cells, deviation, percent=percent, is_ranked=is_ranked)
+        heading = key.full_heading if full else key.heading
+        made = metric_columns(name, key, cells, deviation, percent=percent, is_ranked=is_ranked)
+        metrics += [replace(made[0], heading=heading), *made[1:]]
     rows: Sequence[int] = range(len(cells["average"]))
     if plain_kind is not None:
         rows = _rows_that_move(cells, metrics, plain_kind, digits)

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import inference, metrics, reporting, tables
 from ..errors import InputValueError, UnknownKeyError
-from ..inputs.checks import choice, instance, integer, positive_integer, several, unique_keys
+from ..inputs.checks import choice, flag, instance, integer, positive_integer, several, unique_keys
 from ..metrics.keys import ALL_SIDES, GROUPS, MACRO, Key, check_chance, parse, quote
 from ..metrics.values import Rankings
 from ..naming import printable, public
@@ -118,7 +118,7 @@ class Report(Mapping[str, float], AsTable):
     by: str | None = None
     group_labels: IntArray | None = None  # the group of each task, in the order of `groups`
     _labels: Sequence[Hashable] = ()
-    _task_findings: Sequence[reporting.Finding] = ()  # what a task found in lists, or in rows
+    task_findings: Sequence[reporting.Finding] = ()  # what a task found in lists, or in rows
 
     def __init__(
         self,
@@ -207,7 +207,7 @@ class Report(Mapping[str, float], AsTable):
         >>> report(Ranks([0, 3], [1, 2], 10)).summary.largest_tie
         2
         """
-        return reporting.audit.summarize(self)
+        return reporting.summary.summarize(self)
 
     def tasks(self, side: str = ALL_SIDES) -> int:
         """Return the number of tasks of a side; in retrieval, of queries.
@@ -266,7 +266,7 @@ class Report(Mapping[str, float], AsTable):
     def __iter__(self) -> Iterator[str]:
         grammar = self.grammar
         kinds = grammar.listed_kinds
-        if self.unit == "task" and not reporting.audit.kinds_differ(self):
+        if self.unit == "task" and not reporting.summary.kinds_differ(self):
             kinds = (grammar.default_kind,)
         parts = itertools.product(self.sides, kinds, grammar.listed)
         keys = list(itertools.starmap(grammar.compose, parts))
@@ -418,17 +418,15 @@ class Report(Mapping[str, float], AsTable):
         """List what makes the numbers suspect; an empty list says that nothing was found.
 
         The checks of ranks find misses of lists, ranks that are worse than random ones, as if the
-        order were forgotten, ties that move a metric, constant rows, NaN and inf, saturated scores,
-        rows of a query that differ, tasks with hardly any candidates, no filter, sampled
-        candidates, and candidates that only the test has. NaN, infinite and saturated scores and
-        rows that differ are known only of ranks that were counted with `audit=True`. The audit also
-        prints how the ranks were counted.
+        order were forgotten, ties that move a metric, NaN and inf, rows of a query that differ,
+        tasks with hardly any candidates, no filter, sampled candidates, and candidates that only
+        the test has. NaN, infinite scores and rows that differ are known only of ranks that were
+        counted with `audit=True`. The audit also prints how the ranks were counted.
 
-        A report of retrieval checks ties, constant, NaN, infinite and saturated scores, and sampled
-        candidates; queries that lack right answers which were ranked with them; and queries of one
-        name in several tasks that were joined. In lists by name it finds queries without a list,
-        lists of queries without right answers, and "known in lists": entries that are known, and so
-        left out.
+        A report of retrieval checks ties, NaN and infinite scores, and sampled candidates; queries
+        that lack right answers which were ranked with them; and queries of one name in several
+        tasks that were joined. In lists by name it finds queries without a list, lists of queries
+        without right answers, and "known in lists": entries that are known, and so left out.
 
         Parameters
         ----------
@@ -443,10 +441,9 @@ class Report(Mapping[str, float], AsTable):
         Examples
         --------
         >>> from truerank import Ranks, report
-        >>> for finding in report(Ranks([0], [10], 10)).audit("ties", "constant"):
+        >>> for finding in report(Ranks([0], [10], 10)).audit("ties", "misses"):
         ...     print(finding)
         ties: ties move hits@1 by up to 1 from 0: optimistic 1, realistic 0, pessimistic 0, expected 0.1; say which is reported
-        constant: all candidates have one score in 1 of 1 task (100 %)
         """  # noqa: E501
         return reporting.audit.audit_report(self, unique_keys(names, "names"))
 
@@ -696,7 +693,9 @@ class Report(Mapping[str, float], AsTable):
         keys = list(self) if metrics is None else unique_keys(metrics)
         return {key: self[key] for key in keys}
 
-    def to_json(self, metrics: Names = None, *, indent: int | None = 2) -> str:
+    def to_json(
+        self, metrics: Names = None, *, indent: int | None = 2, interval: bool = False
+    ) -> str:
         """Return values, summary, protocol, findings and groups as JSON; nan becomes null.
 
         It is for other programs; `ranks.save` keeps what `truerank.load` reads back.
@@ -708,6 +707,9 @@ class Report(Mapping[str, float], AsTable):
             by default of one kind: realistic ranks, or the expectation over ties.
         indent : int, optional
             The number of spaces for each level; None writes one line.
+        interval : bool
+            Whether "intervals" has those of the keys, or of the metrics that tables show, as
+            `interval` gives them; and "groups" those of each group.
 
         Raises
         ------
@@ -726,6 +728,9 @@ class Report(Mapping[str, float], AsTable):
             default = self.grammar.default_kind
             columns = [key for key in keys if self.read_key(key).kind == default]
         content = reporting.report_table.json_content(self, keys, columns)
+        if flag("interval", interval):
+            few = self.grammar.few if metrics is None else keys
+            reporting.report_table.add_json_intervals(content, self, few)
         return tables.forms.write_json(content, indent)
 
     def table(
@@ -746,9 +751,9 @@ class Report(Mapping[str, float], AsTable):
         Parameters
         ----------
         metrics : str or iterable of str, optional
-            The columns, each `[adjustment.]metric[@k][:p]`, or "all"; in retrieval `metric[@k]`.
-            Default: mr, mrr, hits@1, hits@3, hits@10 and amri; in retrieval mrr, map, ndcg@10 and
-            recall@10.
+            The columns, or "all". Default: mr, mrr, hits@1, hits@3, hits@10 and amri; in retrieval
+            mrr, map, ndcg@10 and recall@10. If a key names a side, a kind or a macro average, as
+            ``tail.mrr``, all tasks have one row, and each group another one.
         sides : str or iterable of str, optional
             The rows. Default: all sides.
         kinds : {"auto", "all"} or names of kinds
@@ -777,7 +782,7 @@ class Report(Mapping[str, float], AsTable):
         KeyError
             For an unknown metric, side or kind.
         ValueError
-            For a metric that names a side or kind, or is a macro average.
+            For sides or kinds beside a key that names one.
 
         Examples
         --------
@@ -797,13 +802,13 @@ class Report(Mapping[str, float], AsTable):
         return table.table(notes=notes)
 
     def __repr__(self) -> str:
-        return printable(f"Report({', '.join(reporting.audit.repr_words(self))})")
+        return printable(f"Report({', '.join(reporting.summary.repr_words(self))})")
 
 
 def report_task(ranks: Ranks, findings: Iterable[reporting.Finding], **options: Any) -> Report:
     """Report ranks of a task, which found something in lists or in rows; the audit says it, too."""
     report = Report(ranks, **options)
-    report._task_findings = tuple(findings)
+    report.task_findings = tuple(findings)
     return report
 
 

@@ -11,8 +11,8 @@ the first rows has its own, as `base.1B.u8bin.crop_nb_10000000`.
   columns, 4 bytes each, then all numbers. `.bin` (of DiskANN): the same, with numbers of 4, 2 or 1
   bytes, which the size tells; only the caller knows whether one byte has a sign, and whether those
   of two bytes are float16 or bfloat16, in `.f16bin`, too.
-- `.ibin`, `.bin` of lists: the same, with ids and perhaps distances behind all ids. Names of truths
-  in `.gt`, `.gt100` (of steps of a stream), or without an ending, have this form, too (of big-ann).
+- `.ibin`, `.bin` of lists: the same, with ids and perhaps distances behind all ids. Names in `.gt`
+  and `.gt100` (of truths of big-ann), or without an ending, have this form, too.
 - `FILE.hdf5:NAME`, `.h5` (of ann-benchmarks): a dataset. What lies in one piece of the file is
   mapped, what lies in chunks or is compressed is read by h5py.
 - `FILE.parquet:NAME`, `.arrow`, `.feather` (of VectorDBBench): a column of lists of ids, which is
@@ -31,11 +31,10 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Scores
-from ..arrays.input_files import NpyHeader, is_npy, open_input, read_npy, report_damage
+from ..arrays.input_files import NpyHeader, open_input, read_npy, report_damage
 from ..arrays.saved_files import checked_fields, open_archive, read_npz, replace_file, write_archive
 from ..errors import InputTypeError, InputValueError, Option, argument_names
-from ..inputs.array_likes import NARROW, dtype_name, named_dtype, pad_lists
-from ..inputs.checks import check_shape, signed_ids
+from ..inputs.array_likes import NARROW, check_shape, dtype_name, named_dtype, pad_lists, signed_ids
 from ..naming import import_extra
 from .store import ArrayStore, FileStore, Store, Tile, read_single_scores
 
@@ -53,7 +52,7 @@ DATASET = re.compile(r"(.+\.(?:hdf5|h5))(?::([^:\\]+))?", re.IGNORECASE | re.DOT
 TABLE = re.compile(r"(.+\.(?:parquet|arrow|feather))(?::([^:\\]+))?", re.IGNORECASE | re.DOTALL)
 FORMS = f"a name that ends in .npy, .npz, {', '.join(VECTORS)}, .hdf5:NAME"  # of vectors
 LISTS = (".npz", ".ivecs", ".ibin", ".bin")
-_TRUTH = re.compile(r"\.gt[0-9]*")  # the ending of a truth of big-ann, whose form is that of .bin
+_TRUTH = re.compile(r"\.gt[0-9]*")  # an ending
 KIND = "truerank.topk"  # of lists that are saved with the numbers of their queries
 DIGESTS = ("queries", "entities", "candidates")  # of what was searched
 MOST_IDS = 2**31 - 1  # Ids of these files have 4 bytes.
@@ -243,6 +242,14 @@ def _row_layout(file: IO[bytes], size: int, dtype: np.dtype[Any]) -> NpyHeader:
 # -- lists -----------------------------------------------------------------------------------------
 
 
+def begins_as_npy(argument: str, path: str) -> bool:
+    """Return whether there is a file that has an array of numpy, whatever its name is."""
+    if not os.path.isfile(path):
+        return False
+    with open_input(argument, path) as file:
+        return file.read(6) == np.lib.format.MAGIC_PREFIX
+
+
 def read_ids(
     argument: str, path: str, entities: int | None = None, ways: Sequence[Option] = ()
 ) -> Array:
@@ -250,8 +257,8 @@ def read_ids(
 
     What -1 becomes in an unsigned dtype is -1, as `signed_ids` has it; the entities are so many. A
     `.npy` file has an array of integers, an `.npz` file one that is called ids. Where nobody says
-    how many entities there are, they are keys, which may be text. The ways are those of a caller
-    that has nothing else to do with vectors.
+    how many entities there are, they are keys, which may be text. The ways are for vectors, which
+    may be bytes: they are refused then.
     """
     ending = file_ending(path)
     if ending == ".npy":
@@ -266,16 +273,17 @@ def read_ids(
         ids = _read_column(argument, table[1], table[2], path)
     elif ending in LISTS or DATASET.fullmatch(path) or _is_truth(path):
         ids = map_matrix(argument, path)
+    elif begins_as_npy(argument, path):  # as what a shell wrote under a name of its own
+        ids = read_npy(argument, path, mapped=True)
     else:
         expected = f"a name that ends in .npy, {', '.join(LISTS)}, .hdf5:NAME, .parquet:NAME"
         raise InputValueError(argument, expected=expected, got=path, remedies=ways)
-    is_of_bytes = ids.dtype.itemsize == 1 and bool(ways)  # Vectors may be.
-    if ids.dtype.kind not in ("iuU" if entities is None else "iu") or is_of_bytes:
+    is_narrow = ids.dtype.itemsize == 1 and bool(ways)
+    if is_narrow or ids.dtype.kind not in ("iuU" if entities is None else "iu"):
         expected = "integers, the numbers of entities"
         if ways:
             expected = "ids, integers of 2 bytes or more, or text"
-        got = f"dtype {ids.dtype}"
-        raise InputTypeError(argument, expected=expected, got=got, place=path, remedies=ways)
+        raise InputTypeError(argument, "", expected, f"dtype {ids.dtype}", path, ways)
     with report_damage(argument, path):
         check_shape(argument, ids.shape, 2, "a list of ids in each row")
     return np.asarray(signed_ids(ids, entities))
@@ -284,33 +292,23 @@ def read_ids(
 def _is_truth(path: str) -> bool:
     """Return whether a file is a truth of big-ann, by its ending, or its size if it has none."""
     ending = file_ending(path)
-    if ending or not os.path.isfile(path):
-        return _TRUTH.fullmatch(ending) is not None
-    with open_input("scores", path) as file:
-        header = np.frombuffer(file.read(_HEADER_BYTES).ljust(_HEADER_BYTES, b"\0"), "<u4")
-        n_bytes = ID.itemsize * math.prod(header.tolist())
-        size = os.fstat(file.fileno()).st_size - _HEADER_BYTES
-    return n_bytes > 0 and size in (n_bytes, 2 * n_bytes)
+    with suppress(InputValueError):
+        return bool(_TRUTH.fullmatch(ending) if ending else map_matrix("scores", path).size)
+    return False
 
 
 def _read_column(argument: str, path: str, name: str | None, place: str) -> Array:
-    """Read a column of lists of ids of a file of parquet or Arrow; its name is None if it is one.
-
-    Lists that are shorter end as `pad_lists` has it.
-    """
+    """Read a column of lists of ids, which needs no name if it is the only one, as `pad_lists`."""
     types = import_extra("pyarrow.types", place, "tables")
     form = "parquet" if path.lower().endswith(".parquet") else "feather"
     with open_input(argument, path), report_damage(argument, place):
         source = import_extra("pyarrow.dataset", place, "tables").dataset(path, format=form)
         names = []
         for field in source.schema:
-            of_values = getattr(field.type, "value_type", None)
-            are_ids = types.is_nested(field.type) and of_values is not None
-            if are_ids and any(
-                is_kind(of_values) for is_kind in (types.is_integer, types.is_string)
-            ):
+            item = getattr(field.type, "value_type", None)
+            if item is not None and (types.is_integer(item) or types.is_string(item)):
                 names.append(field.name)
-        if name not in names and (name is not None or len(names) != 1):
+        if name not in names and (name or len(names) != 1):
             expected = (
                 f"the name of a column of lists of ids: {', '.join(names) or 'there is none'}"
             )
@@ -324,41 +322,30 @@ def read_distances(argument: str, path: str) -> Array | None:
 
     In HDF5 `distances` stands beside `neighbors`. None: there are none.
     """
-    if dataset := DATASET.fullmatch(path):
-        folder, _, name = (dataset[2] or "").rpartition("/")
-        beside = f"{folder}/distances".lstrip("/")
-        if name != "neighbors":
-            return None
-        h5py = import_extra("h5py", path, "hdf5")
-        with report_damage(argument, path), h5py.File(dataset[1], "r") as hdf5:
-            if beside not in hdf5:
-                return None
-        return map_matrix(argument, f"{dataset[1]}:{beside}")
-    ending = file_ending(path)
-    if ending not in (".ibin", ".bin") and not _is_truth(path):
+    if DATASET.fullmatch(path):
+        beside = re.sub(r"([:/])neighbors$", r"\1distances", path)
+        with suppress(InputValueError):
+            return map_matrix(argument, beside) if beside != path else None
         return None
-    with open_input(argument, path) as file, argument_names(scores=argument):
-        layout = find_layout(file, path, ID)
-        file.seek(_HEADER_BYTES + ID.itemsize * math.prod(layout.shape))
+    if file_ending(path) not in (".ibin", ".bin") and not _is_truth(path):
+        return None
+    with open_input(argument, path) as file:
+        shape = find_layout(file, path, ID).shape
+        file.seek(_HEADER_BYTES + ID.itemsize * math.prod(shape))
         distances = np.frombuffer(file.read(), "<f4")
-    return distances.reshape(layout.shape) if len(distances) else None
-
-
-def read_floats(argument: str, path: str) -> Array:
-    """Read a matrix of numbers, of which `.bin` has floats."""
-    if is_npy(path):
-        return read_npy(argument, path)
-    if not has_vectors(path):
-        raise InputValueError(argument, expected=FORMS, got=path)
-    return map_matrix(argument, path, of_bin=np.dtype("<f4"))
+    return distances.reshape(shape) if len(distances) else None
 
 
 def write_lists(path: str | os.PathLike[str], ids: Array, distances: Array) -> None:
     """Write lists in the form that the ending of a name says, whole or not at all.
 
-    `.ivecs` and `.ibin` have the ids alone, `.fbin` the distances, `.bin` both.
+    `.npy`, `.ivecs` and `.ibin` have the ids alone, `.fbin` the distances, `.bin` both.
     """
     ending = file_ending(os.fspath(path))
+    if ending == ".npy":
+        with replace_file(path) as file:
+            np.save(file, ids)
+        return
     shape = np.array(ids.shape, "<u4")
     table = ids.astype("<i4")
     if ending == ".ivecs":

@@ -515,9 +515,16 @@ def find_origins(memory: dict[str, Any]) -> tuple[Origin, ...]:
     if "origins" not in memory:
         rows = memory["rows"]
         fingerprint = short_sha256(rows.tobytes() + number_facts(memory["facts"]).tobytes())
-        digests = digest_names(memory["vocabularies"]), f"known facts {memory['known']}"
-        n_rows = 1 + int(rows.max(initial=-1))
-        origin = Origin(fingerprint, n_rows, len(rows), memory["n_queries"], digests)
+        n_entities, names, described = digest_names(memory["vocabularies"])
+        origin = Origin(
+            fingerprint,
+            rows=1 + int(rows.max(initial=-1)),
+            units=len(rows),
+            queries=memory["n_queries"],
+            digests=(described, f"known facts {memory['known']}"),
+            n_entities=n_entities,
+            names=names,
+        )
         memory["origins"] = (origin,)
     return tuple(memory["origins"])
 
@@ -550,21 +557,26 @@ def number_facts(columns: Iterable[tuple[IntArray, Any]]) -> IntArray:
     return row_keys.hash_rows(digests).view(np.int64)
 
 
-def digest_names(vocabularies: Iterable[Vocabulary]) -> str:
-    """Return how many entities there are, if somebody said it, and a digest of names in order.
+def digest_names(vocabularies: Iterable[Vocabulary]) -> tuple[int, str, str]:
+    """Return how many entities there are, a digest of names in order, and both for messages.
+
+    Where nobody said how many, it is 0; where they have no names, the digest is "".
 
     Examples
     --------
     >>> from truerank.records.vocabularies import Vocabulary
     >>> digest_names([Vocabulary(3, None), Vocabulary(2, None, "relations")])
-    '3 entities'
+    (3, '', '3 entities')
     """
     numbers = []
     named = []
+    n_entities = 0
     for each in vocabularies:
         if each.names and each.has_order:
             named.append(each.names)
         if each.of in ("entities", "left", "right") and each.has_size:
             numbers.append(f"{each.size:,} {each.of}")
-    text = ", ".join(numbers)
-    return f"{text} by name ({short_sha256(repr(named).encode())})" if named else text
+            n_entities += each.size
+    names = short_sha256(repr(named).encode()) if named else ""
+    described = ", ".join(numbers)
+    return n_entities, names, f"{described} by name ({names})" if named else described

@@ -20,8 +20,8 @@ from .. import embeddings, reporting, tables, tasks
 from ..arrays.row_keys import look_up, match_rows
 from ..counting.job import refuse_places
 from ..errors import InputTypeError, InputValueError, Option, argument_names
-from ..inputs.array_likes import index_array
-from ..inputs.checks import NUMBERED, Axis, by_position, check_shape, is_iterable
+from ..inputs.array_likes import check_shape, index_array
+from ..inputs.checks import NUMBERED, Axis, by_position, is_iterable
 from ..inputs.progress_listeners import as_listener, reporter, watch_part
 from ..inputs.rules import LISTED
 from ..naming import format_count

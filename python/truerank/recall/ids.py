@@ -6,31 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.input_files import path_name
-from ..arrays.row_keys import are_among, row_keys
+from ..arrays.input_files import is_npy, path_name, read_npy
 from ..arrays.saved_files import read_npz
 from ..counting.job import sha256_hex
-from ..counting.lists import PAD, REPEATS, TopK
+from ..counting.lists import PAD, TopK
 from ..errors import InputTypeError, InputValueError, Option
-from ..inputs.array_likes import as_array, index_array, pad_lists, refuse_mask
-from ..inputs.checks import check_shape, choice, signed_ids
-from ..naming import format_count, public
-from ..records.lists import DUPLICATES
-from ..reporting.reports import report_task
-from ..stores import PATHS, index_files
-from .topk_evaluation import (
-    check_tolerance,
-    count_ids,
-    count_right,
-    describe_tolerance,
-    find_repeats,
-    join_lists,
-    make_findings,
-    rank_hits,
-    recall_of_less,
-    refuse_repeats,
-    refuse_where,
+from ..inputs.array_likes import (
+    as_array,
+    check_shape,
+    index_array,
+    pad_lists,
+    refuse_mask,
+    signed_ids,
 )
+from ..naming import format_count, public
+from ..ranks.protocol import Protocol
+from ..stores import PATHS, index_files
+from . import KNOWN, MISSING, NEAR, WRONG, check_tolerance, report_answers
+from .files import count_ids, join_lists, refuse_where, without_repeats
+from .truth import are_in_lists
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -40,6 +34,7 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
+FLOAT = np.dtype("<f4")  # of distances in .bin
 _WITH_VECTORS = Option(
     "similarity",
     ...,
@@ -164,7 +159,12 @@ def read_exact(argument: str, value: Any) -> tuple[Array, FloatArray | None]:
     rows, place = read_rows(argument, ids)
     if isinstance(scores, PATHS):
         place = path_name(argument, scores)
-        scores = index_files.read_floats(argument, place)
+        of_npy = is_npy(place)
+        scores = (
+            read_npy(argument, place)
+            if of_npy
+            else index_files.map_matrix(argument, place, of_bin=FLOAT)
+        )
     if scores is None:
         return rows, None
     refuse_mask(argument, scores)
@@ -203,21 +203,18 @@ def number_ids(
     expected, got = words[ids.dtype.kind], words[truth.dtype.kind]
     if expected != got:
         raise InputTypeError("truth", expected=f"{expected}, as the lists have", got=got)
-    k = ids.shape[1]
-    if len(truth) != len(ids) or truth.shape[1] < k:
-        expected = f"{format_count(k, 'id')} or more for each of {format_count(len(ids), 'query')}"
+    n_queries, k = ids.shape
+    if len(truth) != n_queries or truth.shape[1] < k:
+        expected = f"{format_count(k, 'id')} or more for each of {format_count(n_queries, 'query')}"
         raise InputValueError("truth", expected=expected, got=f"shape {truth.shape}")
-    numbers, known = ids, truth
+    numbers, exact = ids, truth
     if got == "text":
-        every = np.concatenate([ids.ravel(), truth.ravel()])
-        names, codes = np.unique(every, return_inverse=True)  # by numpy: words
-        codes = np.where(names[codes] == "", PAD, codes)
-        numbers = codes[: ids.size].reshape(ids.shape)
-        known = codes[ids.size :].reshape(truth.shape)
-    refuse_repeats("truth", known, truth)
-    if choice("duplicates", duplicates, DUPLICATES) == "raise":
-        refuse_repeats(argument, numbers, ids, place, [REPEATS])
-    return np.where(find_repeats(numbers), PAD, numbers), known
+        every = np.concatenate([ids, truth], axis=1)
+        _, codes = np.unique(every, return_inverse=True)  # by numpy: words
+        codes = np.where(every == "", PAD, codes.reshape(every.shape))
+        numbers, exact = codes[:, :k], codes[:, k:]
+    exact = without_repeats("truth", exact, "raise", "", truth)
+    return without_repeats(argument, numbers, duplicates, place, ids), exact
 
 
 # -- what is right ---------------------------------------------------------------------------------
@@ -225,55 +222,37 @@ def number_ids(
 
 def report_ids(
     lists: IntArray,
-    known: IntArray,
+    exact: IntArray,
     truth: Array,
     scores: FloatArray | None = None,
     tolerance: float = 0.0,
 ) -> Report:
-    """Report the recall of lists beside exact ones, both by common numbers of ids; and as read."""
+    """Report the recall of lists beside exact ones, both by common numbers; and as they are."""
     tolerance = check_tolerance(tolerance)
     k = lists.shape[1]
-    n_right = np.minimum(count_ids(known), k)
-    are_first = (known != PAD) & (np.arange(known.shape[1]) < k)
+    n_right = np.minimum(count_ids(exact), k)
+    has_id = exact != PAD
+    are_first = has_id & (np.arange(exact.shape[1]) < k)
     are_right = are_first
     if scores is not None:
         last = np.take_along_axis(scores, n_right[:, None] - 1, axis=1)
-        are_right = are_first | ((known != PAD) & (scores >= last - tolerance))
+        are_right = are_first | (has_id & (scores >= last - tolerance))
     elif tolerance:
         expected = "0, as the truth has no distances"
         raise InputValueError("tolerance", expected=expected, got=tolerance)
-    right = np.where(are_right, known, PAD)
 
-    def count_hits(ids: IntArray) -> IntArray:
-        rows = slice(len(ids))
-        return np.minimum(count_right(are_in_rows(ids, right[rows])), n_right[rows])
+    def mark(ids: IntArray) -> npt.NDArray[np.int8]:
+        answers = np.where(ids == PAD, MISSING, WRONG)
+        for mark, places in ((NEAR, are_right), (KNOWN, are_first)):
+            known = np.where(places, exact, PAD)[: len(ids)]
+            answers[(ids != PAD) & are_in_lists(ids, known)] = mark
+        return answers.astype(np.int8)
 
-    hits = count_hits(lists)
-    are_ties = are_in_rows(lists, np.where(are_first, PAD, right))
-    # More ids may be right: without distances any, else those of a truth that ends within the tie.
-    ends_within_tie = np.bool_(scores is None) | are_right[:, -1]
-    are_unknown = (lists != PAD) & ~are_in_rows(lists, right if scores is None else known)
-    are_doubtful = are_unknown.any(axis=1) & ends_within_tie & (hits < n_right)
-    are_text = truth.dtype.kind == "U"
-    numbers: dict[str, Any] = {
-        "missing ids": np.maximum(n_right - count_ids(lists), 0).sum(),
-        "tied lists": np.count_nonzero(are_ties.any(axis=1)),
-        "without truth": np.count_nonzero(n_right == 0),
-        "ids from 1": 0 if are_text else recall_of_less(lists, hits, n_right, count_hits),
-        "unseen ties" if scores is None else "lower bound": np.count_nonzero(are_doubtful),
-    }
-    width = int(are_right.sum(axis=1).max(initial=1))
-    shown = np.sort(np.where(are_right, truth, "" if are_text else PAD), axis=1)[:, -width:]
-    digest = sha256_hex(shown.tolist() if are_text else shown)[:8]
-    name = f"top {k}{describe_tolerance(tolerance)}, of a truth ({digest})"
-    ranks = rank_hits(hits, n_right, k, np.zeros_like(hits), candidates=name)
-    return report_task(ranks, make_findings(numbers, len(lists)), unit="query")
-
-
-def are_in_rows(ids: IntArray, lists: IntArray) -> npt.NDArray[np.bool_]:
-    """Return whether each id, whatever its size, is in the list of its row; PAD is in none."""
-    rows = [np.repeat(np.arange(len(each)), each.shape[1]) for each in (ids, lists)]
-    keys = row_keys([np.concatenate(rows), np.concatenate([ids.ravel(), lists.ravel()])])
-    are_in = are_among(keys[: ids.size], keys[ids.size :])
-    are_in[ids.ravel() == PAD] = False
-    return are_in.reshape(ids.shape)
+    pad: Any = "" if truth.dtype.kind == "U" else PAD
+    width = max(1, np.count_nonzero(are_right, axis=1).max(initial=0))
+    right = np.sort(np.where(are_right, truth, pad), axis=1)[:, -width:]
+    digest = sha256_hex(right if pad == PAD else right.tolist())[:8]
+    name = f"top {k}{f', tolerance {tolerance!r}' if tolerance else ''}, of a truth ({digest})"
+    doubts = {"unseen ties": True} if scores is None else {"lower bound": are_right[:, -1]}
+    sizes = np.zeros_like(n_right)
+    return report_answers(lists, mark, n_right, sizes, Protocol(candidates=name), doubts=doubts)

@@ -1,0 +1,207 @@
+"""The lists of an index and exact ones, in files and arrays: read, joined, written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays.input_files import path_name
+from ..counting.job import sha256_hex
+from ..counting.lists import PAD, REPEATS, TopK
+from ..errors import InputTypeError, InputValueError, Option
+from ..inputs.array_likes import as_array, refuse_mask, signed_ids, stack_lists
+from ..inputs.checks import choice
+from ..naming import format_count
+from ..records.lists import DUPLICATES, write_run
+from ..reporting.audit import describe_rows
+from ..stores import PATHS, index_files
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..arrays.types import IntArray
+    from ..counting.job import Job
+    from ..embeddings.vectors import Embeddings
+    from ..records.vocabularies import Vocabulary
+
+    Flags = npt.NDArray[np.bool_]
+
+FORMS = (".npy", *index_files.LISTS, ".fbin", ".run")  # in which lists are written
+# Their scores are distances below 0, which files of indexes have above 0.
+DISTANCES = ("l1", "l2", "sql2", "complex_l1", "poincare")
+
+# -- lists of ids ----------------------------------------------------------------------------------
+
+
+def read_lists(
+    argument: str,
+    value: Any,
+    shape: tuple[int, int],
+    k: int = 0,
+    *,
+    duplicates: str = "raise",
+    keys: Vocabulary | None = None,
+    is_whole: bool = False,
+) -> IntArray:
+    """Return the first k ids (0: all) of the list of each query, and -1 where there is none.
+
+    The shape is that of the scores; as few ids as entities suffice, and whole lists may have more.
+    An id that comes again is refused, or -1 where it counts once. Those of files may be keys of the
+    entities.
+    """
+    n_queries, n_entities = shape
+    place = ""  # the file that has the lists
+    ids: Any = value
+    if isinstance(value, TopK):
+        ids = value.ids
+    elif isinstance(value, PATHS):
+        place = path_name(argument, value)
+        if keys is None:
+            ids = index_files.read_ids(argument, place, n_entities)
+        else:
+            names = index_files.read_ids(argument, place)
+            ids = keys.find_keys(f"{argument}: {place}", names, n_entities)
+    refuse_mask(argument, ids)
+    table = stack_lists(argument, as_array(ids, argument, "a list of ids for each query"))
+    array = signed_ids(table, n_entities)
+    if array.dtype.kind not in "iu":
+        raise InputTypeError(argument, expected="integers", got=f"dtype {array.dtype}")
+    width = array.shape[1] if array.ndim == 2 else 0
+    k = k or width
+    least = max(1, min(k, n_entities))
+    if width < least or len(array) != n_queries:
+        expected = f"a list of {format_count(least, 'id')} or more for each of "
+        expected += format_count(n_queries, "query")
+        got = f"shape {array.shape}"
+        raise InputValueError(argument, expected=expected, got=got, place=place)
+    if is_whole:
+        k = max(k, width)
+    lists = np.full((n_queries, k), PAD)
+    lists[:, :width] = array[:, :k]
+    expected = f"ids from 0 to {n_entities - 1:,}, or {PAD} for none"
+    refuse_where((lists < PAD) | (lists >= n_entities), argument, lists, expected, place)
+    return without_repeats(argument, lists, duplicates, place)
+
+
+def without_repeats(
+    argument: str, lists: IntArray, duplicates: str, place: str = "", names: Any = None
+) -> IntArray:
+    """Return lists with -1 for ids that come again, unless they are refused, by their names."""
+    are_repeats = _find_repeats(lists)
+    if choice("duplicates", duplicates, DUPLICATES) == "raise":
+        shown = lists if names is None else names
+        ways = [] if argument == "truth" else [REPEATS]
+        refuse_where(are_repeats, argument, shown, "each id once", place, ways)
+    return np.where(are_repeats, PAD, lists)
+
+
+def _find_repeats(ids: IntArray) -> Flags:
+    """Return where a list has an id that it has before."""
+    in_order = np.sort(ids, axis=1)  # Ids are sorted many times faster than their places.
+    are_equal = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] != PAD)
+    rows = np.flatnonzero(are_equal.any(axis=1))
+    places_in_order = np.argsort(ids[rows], axis=1, kind="stable")
+    are_repeats = np.zeros(ids.shape, np.bool_)
+    are_repeats[rows[:, None], places_in_order[:, 1:]] = are_equal[rows]
+    return are_repeats
+
+
+def refuse_where(
+    are_wrong: Flags,
+    argument: str,
+    ids: npt.NDArray[Any],
+    expected: str,
+    place: str = "",
+    ways: Sequence[Option] = (),
+) -> None:
+    """Refuse lists if an id is wrong; the error names the first one and says how many are so."""
+    if are_wrong.any():
+        row, column = np.argwhere(are_wrong)[0]
+        where = f"{place}: row {row}".removeprefix(": ")
+        n_lists = np.count_nonzero(are_wrong.any(axis=1))
+        got = f"{ids[row, column].item()} (so in {n_lists:,} of {len(ids):,} lists)"
+        raise InputValueError(argument, expected=expected, got=got, place=where, remedies=ways)
+
+
+def count_ids(lists: IntArray) -> IntArray:
+    """Return how many ids each list has."""
+    lengths: IntArray = np.count_nonzero(lists != PAD, axis=1).astype(np.int64)
+    return lengths
+
+
+# -- exact lists that were saved -------------------------------------------------------------------
+
+
+def search_facts(embeddings: Embeddings, job: Job) -> dict[str, Any]:
+    """Return what tells a search from others, by names for messages: numbers, words and digests."""
+    tokens_of_queries, tokens_of_entities = embeddings.tokens or (None, None)
+    facts: dict[str, Any] = {"similarity": embeddings.similarity, "precision": embeddings.dtype}
+    facts |= {"queries": len(job.targets), "entities": embeddings.shape[-1]}
+    addends_and_layout = (embeddings.bias, embeddings.layout)
+    content = {
+        "queries": (embeddings.queries.array, tokens_of_queries),
+        "entities": (embeddings.entities.array, tokens_of_entities, *addends_and_layout),
+        "candidates": (job.candidates, job.filter, job.rules.nan),
+    }
+    for name in index_files.DIGESTS:
+        facts[f"digest of {name}"] = sha256_hex(*content[name])[:16]
+    return facts
+
+
+def join_lists(argument: str, paths: Sequence[str]) -> tuple[dict[str, Any], TopK]:
+    """Join the saved lists of parts of the queries; return what tells the search, and the lists.
+
+    Parts of other searches are refused, and queries that come twice or not at all.
+    """
+    facts_of_parts, members_of_parts = zip(
+        *(index_files.load_top(argument, path) for path in paths), strict=True
+    )
+    facts = facts_of_parts[0]
+    for path, facts_of_part in zip(paths, facts_of_parts, strict=True):
+        for name, fact in facts.items():
+            got = facts_of_part[name]
+            if got != fact and name != "ties":
+                expected = f"{name} {fact}, as {paths[0]}"
+                raise InputValueError(argument, expected=expected, got=got, place=path)
+    rows, ids, scores = (
+        np.concatenate([members[name] for members in members_of_parts])
+        for name in ("rows", "ids", "scores")
+    )
+    n_queries = facts["queries"]
+    times = np.bincount(rows[(rows >= 0) & (rows < n_queries)], minlength=n_queries)
+    if len(rows) != n_queries or (times != 1).any():
+        missing = np.flatnonzero(times == 0)
+        got = f"{len(rows):,} lists"
+        if len(missing):
+            got += f"; missing: {describe_rows(missing, n_queries)}"
+        raise InputValueError(argument, expected=f"each of {n_queries:,} queries once", got=got)
+    order = np.argsort(rows, kind="stable")
+    ties = sum(facts_of_part["ties"] for facts_of_part in facts_of_parts)
+    return facts | {"ties": ties}, TopK(ids[order], scores[order])
+
+
+def check_form(argument: str, path: str, entities: int) -> None:
+    """Refuse a name of which no form of lists is known, or whose ids have too few bytes."""
+    ending = index_files.file_ending(path)
+    if ending not in FORMS:
+        expected = f"a name that ends in one of {', '.join(FORMS)}"
+        raise InputValueError(argument, expected=expected, got=path)
+    if ending in (".ivecs", ".ibin", ".bin") and entities > index_files.MOST_IDS:
+        expected = (
+            f"at most {index_files.MOST_IDS:,} entities in {ending}, whose ids have 4 bytes; "
+        )
+        raise InputValueError(argument, expected=f"{expected}.npz has 8", got=f"{entities:,}")
+
+
+def save_lists(path: str, top: TopK, rows: IntArray, facts: Mapping[str, Any]) -> None:
+    """Write the lists of some queries in the form that the ending of a name says."""
+    ending = index_files.file_ending(path)
+    if ending == ".npz":
+        index_files.save_top(path, facts, ids=top.ids, scores=top.scores, rows=rows)
+    elif ending == ".run":
+        write_run(path, top, queries=rows.tolist())
+    else:
+        is_distance = facts["similarity"] in DISTANCES
+        index_files.write_lists(path, top.ids, -top.scores if is_distance else top.scores)
