@@ -105,6 +105,7 @@ def test_entities_with_ids(tmp_path: Path, layout: str, files: dict[str, str]) -
         V, "^embeddings: expected 7 rows, one for each id, got 8", graphs.split, np.ones((8, 2))
     )
     refusal(V, "^embeddings", graphs.split, np.ones(7))
+    refusal(TypeError, "multiple values for keyword argument 'left'", graphs.task, left=3)
     task = graphs.task(candidates="unaligned", split="test")
     assert (task.protocol.filter, len(task), task.left) == (("train", "test"), 2, (4, 0, 1))
     assert [ids.tolist() for ids in task.candidates or ()] == [[1, 2], [1, 2, 3]]
@@ -137,7 +138,7 @@ def test_without_training_pairs_they_must_be_given(tmp_path: Path) -> None:
 
 
 def test_folds_of_openea(tmp_path: Path) -> None:
-    write(tmp_path, openea())
+    write(tmp_path, {**openea(), "721_5fold/README": "no fold"})
     graphs = read_folder(tmp_path, fold=2)
     assert str(graphs) == (
         "OpenEA, fold 2 of 5: 4 left and 5 right entities; 3 and 4 triples; "
@@ -190,9 +191,14 @@ def test_rows_and_a_mapping_lie_beside_the_vectors_of_openea(tmp_path: Path) -> 
         (tmp_path / "kg1_ent_ids").write_text(text)
         refusal(V, "^(embeddings|path): .*kg1_ent_ids", graphs.split, path)
     (tmp_path / "kg1_ent_ids").write_text(names.replace("\t", "\t9"))
-    refusal(V, "with a row below 9", graphs.split, path)
-    (tmp_path / "kg2_ent_ids").unlink()
+    refusal(V, "expected ids of rows from 0 to 8, .* of line 1", graphs.split, path)
+    (tmp_path / "kg1_ent_ids").write_text(names + names.partition("\t")[0] + "\t8\n")
+    refusal(V, "kg1_ent_ids: line 5: .* occurs twice", graphs.split, path)
     (tmp_path / "kg1_ent_ids").write_text(names)
+    np.save(tmp_path / "mapping_mat", mapping[:2])
+    words = "^embeddings: expected a matrix of 3 rows and columns in .*mapping_mat.npy, got shape"
+    refusal(V, words, graphs.split, path)
+    (tmp_path / "kg2_ent_ids").unlink()
     refusal(FileNotFoundError, "kg2_ent_ids", graphs.split, path)
 
 
@@ -217,7 +223,11 @@ def test_dbp2_names_the_entities_without_a_counterpart(tmp_path: Path) -> None:
 
 
 FAULTS = {
-    "an id twice": ({"ent_ids_1": "4\tWien\n0\tGraz\n4\tLinz\n"}, "ent_ids_1: .*4 again .* line 3"),
+    "an id twice": (
+        {"ent_ids_1": "4\tWien\n0\tGraz\n4\tLinz\n"},
+        "ent_ids_1: line 3: 4 occurs twice",
+    ),
+    "a negative id": ({"ent_ids_1": "0\tWien\n-1\tGraz\n"}, "ent_ids_1: .*'-1' .*of line 2"),
     "no number": ({"ent_ids_1": "Wien\t4\n"}, "ent_ids_1: .*'Wien' in column 0 of line 1"),
     "an empty file": ({"ent_ids_2": ""}, "ent_ids_2: expected at least one line"),
     "no pairs": ({"ref_ent_ids": ""}, "ref_ent_ids: expected at least one line"),

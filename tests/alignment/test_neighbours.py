@@ -46,11 +46,10 @@ def test_hubs_have_names_and_the_most_frequent_comes_first() -> None:
     right = np.array([[1, 0], [0, 1], [-1, 0], [0.5, -1]])
     names = {"left": list("abcdef"), "right": ["x", "y", "z", "w"]}
     result = neighbours(left, right, k=1, labels=names)
-    assert result.hubs("left_to_right") == {"y": 3, "x": 2}
-    assert neighbours(left, right, k=1).hubs("left_to_right") == {1: 3, 0: 2}
+    assert result.hubs["left_to_right"] == {"y": 3, "x": 2}
+    assert neighbours(left, right, k=1).hubs["left_to_right"] == {1: 3, 0: 2}
     assert result.shares["left_to_right"] == {"none": 0.25, "one": 0.25, "more": 0.5}
     assert "left_to_right: the first neighbour of most: y of 3, x of 2" in str(result)
-    refusal(V, "^side", result.hubs, "left")
     refusal(
         V,
         "^labels: right: expected 4, one for",
@@ -59,6 +58,12 @@ def test_hubs_have_names_and_the_most_frequent_comes_first() -> None:
         right,
         labels={**names, "right": ["xyz"]},
     )
+
+
+def test_a_control_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match="every entity is most similar to itself"):
+        control = neighbours(np.eye(3), np.eye(3), k=1)
+    assert control.shares["left_to_right"]["one"] == 1
 
 
 @pytest.mark.parametrize(
@@ -71,8 +76,10 @@ def test_hubs_have_names_and_the_most_frequent_comes_first() -> None:
         (V, "csls", {"csls": 0}),
         (T, "csls", {"csls": "10"}),
         (V, "left", {"left": [[np.nan, 1.0]] * 3}),
+        (V, "left: expected at least one entity", {"left": np.zeros((0, 2))}),
+        (V, "right: expected at least one entity", {"right": np.zeros((0, 2))}),
     ],
 )
 def test_what_is_refused(kind: Any, argument: str, options: dict[str, Any]) -> None:
-    vectors: dict[str, Any] = {"left": np.eye(3)[:, :2], "right": np.eye(2), "k": 1}
+    vectors: dict[str, Any] = {"left": np.eye(3)[:, :2], "right": -np.eye(2), "k": 1}
     refusal(kind, f"^({argument}|scores)", neighbours, **vectors | options)

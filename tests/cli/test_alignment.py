@@ -184,6 +184,8 @@ def test_a_matrix_has_found_pairs_too(align: Align) -> None:
     assert outcome.out.startswith(str(task.score_pairs(tr.alignment.infer(MATRIX, None))))
     refused = align("--scores S.npy test.tsv --candidates test --infer greedy")
     assert "--infer takes all candidates of --scores" in refused.err
+    refused = align("--scores S.npy test.tsv --infer greedy --audit")
+    assert "--audit cannot apply to found pairs" in refused.err
 
 
 def test_folds_are_runs_of_one_model(align: Align) -> None:

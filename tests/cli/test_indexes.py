@@ -227,7 +227,10 @@ def test_recall_is_that_of_numpy(run: Run) -> None:
         any((distances[q] < distances[q, e]).sum() < 10 for e in others)
         for q, others in enumerate(tied)
     )
-    assert f"b.npy: lists with right ids that the truth lacks: {right}" in lines
+    assert (
+        f"b.npy: lists with right ids that only tie with the last of the exact ones: {right}"
+        in lines
+    )
     assert "d.npz: ids that are missing, or come again: 207" in lines
     assert json.loads(run(*words, "--json").out)["notes"] == lines[len(rows) + 2 :]
 
@@ -286,7 +289,9 @@ def test_candidates_and_few_of_them(run: Run) -> None:
     outcome = json.loads(run(*line.replace("f.npy", "g.npy").split()).out)
     assert outcome["rows"][1]["recall"] == pytest.approx(expected.mean() - 1 / 3 / len(expected))
     assert "g.npy: ids that are not candidates of their query: 1" in outcome["notes"]
-    assert "g.npy: queries without candidates, which are left out: 1" in outcome["notes"]
+    assert (
+        "g.npy: queries without candidates or exact ids, which are left out: 1" in outcome["notes"]
+    )
 
 
 def test_lists_of_misses_alone(run: Run) -> None:
@@ -608,7 +613,7 @@ def test_recall_without_vectors_is_that_with_them(run: Run) -> None:
         assert by_ids["notes"][0] == "23 queries, 300 exact ids of each, with distances."
     without = json.loads(run("recall", *words, "--truth", "t.ibin").out)
     assert without["notes"][0] == "23 queries, 300 exact ids of each, without distances."
-    assert any("may tie unseen, as the truth has no" in note for note in without["notes"])
+    assert any("may tie, as the truth has no" in note for note in without["notes"])
     unlike = [i for i in range(4) if without["rows"][i] != by_vectors["rows"][i]]
     assert unlike
     for i in unlike:
@@ -726,10 +731,13 @@ REFUSED = {
     f"{RECALL} --similarity sql2 --top 3": (2, "Missing argument 'FOUND...'"),
     f"{RECALL} --similarity sql2 f.npy --top 3 --truth f.npy,E.npy": (
         2,
-        "--truth has ids alone where vectors say how near they are",
+        "--truth has ids alone where there are vectors, got two files",
     ),
-    f"{RECALL} f.npy --top 3": (2, "dot and cosine. Lists of ids alone need '--truth'"),
-    "recall f.npy --truth f.npy --top 11": (1, "found: f.npy: expected lists of 11 ids or more, g"),
+    f"{RECALL} f.npy --top 3": (2, "dot and cosine. Lists without vectors need '--truth'"),
+    "recall f.npy --truth f.npy --top 11": (
+        1,
+        "found: f.npy: expected a list of 11 ids or more for each q",
+    ),
     "recall f.npy --truth few.npy --top 3": (
         1,
         "--truth: expected 3 ids or more for each of 23 queries, got shape (5, 10)",

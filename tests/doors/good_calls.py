@@ -254,7 +254,6 @@ def alignment_calls(folder: Path) -> list[Call]:
     return [
         Call(f"{name}.Graphs.split", graphs.split, {"embeddings": both_graphs}),
         Call(f"{name}.Graphs.task", graphs.task, {}),
-        Call(f"{name}.Neighbours.hubs", first.hubs, {"side": "left_to_right"}),
         Call(f"{name}.Task.score_pairs", made.score_pairs, found),
         Call(f"{name}.neighbours", alignment.neighbours, vectors | {"k": 2}),
         Call(f"{name}.read_folder", alignment.read_folder, {"path": data_set}),

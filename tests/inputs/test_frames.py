@@ -11,7 +11,7 @@ import pytest
 
 import truerank as tr
 from support.refusals import refusal, refused
-from truerank.inputs.checks import Axis, by_position
+from truerank.inputs.array_likes import Axis, by_position
 
 pandas = pytest.importorskip("pandas", reason="frames of pandas")
 

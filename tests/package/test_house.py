@@ -163,7 +163,7 @@ THINGS = {
     "options of the command line": 70,
     "classes": 111,
     "named tuples": 16,
-    "modules": 117,
+    "modules": 115,
 }
 WHAT_TO_DO = "a new thing needs another to go (CONTRIBUTING's rules); if one went, lower THINGS"
 PUBLIC_MODULES = ("link_prediction", "alignment", "retrieval", "metrics", "inference")

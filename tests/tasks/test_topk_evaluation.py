@@ -278,7 +278,7 @@ def test_the_audit_counts_what_lists_lack() -> None:
     assert findings_of(report) == {
         "missing ids": "ids that are missing, or come again: 3",
         "no candidates": "ids that are not candidates of their query: 3",
-        "without candidates": "queries without candidates, which are left out: 1",
+        "without candidates": "queries without candidates or exact ids, which are left out: 1",
     }
     assert report.without_answers == 1
     assert report["recall@4"] == pytest.approx((9 + 1 / 4 + 1) / 11)

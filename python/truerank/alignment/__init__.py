@@ -7,8 +7,7 @@
 from ..embeddings.vectors import CSLS
 from .folders import Graphs, read_folder
 from .found_pairs import PairScores
-from .local_scaling import csls_means
-from .matching import infer
+from .matching import csls_means, infer
 from .neighbours import Neighbours, neighbours
 from .task import Task
 

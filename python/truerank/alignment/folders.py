@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,37 +18,32 @@ from ..inputs.array_likes import as_array, check_shape
 from ..inputs.checks import choice
 from ..naming import public
 from ..ranks.labels import labels_of_codes
-from ..records.columns import FACTS, PAIRS, Door
-from ..records.id_tables import read_table
+from ..records.columns import FACTS, Door
 from ..records.splits import SplitTables, name_known_splits, read_tables
-from ..records.text import is_path
-from ..records.vocabularies import Vocabulary, align
+from ..records.text import find_line_number, is_path
+from ..records.vocabularies import MAX_IDS
 from .task import GRAPHS, Task
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
 
-# The file or folder that tells each layout from the others, and what the layout is called.
+# The files of pairs of ids, and those of pairs of names.
+IDS = {"train": "sup_ent_ids", "test": "ref_ent_ids"}
+LINKS = {split: f"{split}_links" for split in ("train", "valid", "test")}
+# By the file or folder that tells each layout from the others: its name, and its files of pairs.
 LAYOUTS = {
-    "ref_ent_ids": "JAPE",
-    "ref_pairs": "BERT-INT",
-    "mapping/0_3": "BootEA, mapping",
-    "sharing/0_3": "BootEA, sharing",
-    "721_5fold": "OpenEA",
-    "splits": "DBP2.0",
+    "ref_ent_ids": ("JAPE", IDS),
+    "ref_pairs": ("BERT-INT", {"train": "sup_pairs", "test": "ref_pairs"}),
+    "mapping/0_3": ("BootEA, mapping", IDS),
+    "sharing/0_3": ("BootEA, sharing", IDS),
+    "721_5fold": ("OpenEA", LINKS),
+    "splits": ("DBP2.0", LINKS),
 }
-TRAINING_FILES = {"ref_ent_ids": "sup_ent_ids", "ref_pairs": "sup_pairs"}
-SPLITS = ("train", "valid", "test")
 # The least degree of each group behind the first, as in OpenEA's code.
 EDGES = (1, 6, 11, 16, 21)
 DEGREES = ("[0, 1)", "[1, 6)", "[6, 11)", "[11, 16)", "[16, 21)", "[21, inf)")
-_COLUMNS = {name: frozenset({name}) for name in ("id", "name")}
-ENTITIES = Door("entities", _COLUMNS, needed=2, has_option=False)  # as ent_ids_1 has them
-ROWS = replace(ENTITIES, roles=dict(reversed(_COLUMNS.items())))  # as kg1_ent_ids has them
-TRIPLES = Door("triples", FACTS.roles, 3, dict.fromkeys(("head", "tail"), "entity"))
-NAMES = Door("entities", {"name": _COLUMNS["name"]}, 1, {"name": "names"}, has_option=False)
 
 
 @public("truerank.alignment")
@@ -137,21 +132,21 @@ class Graphs:
             if none are given.
         """
         choice("split", split, tuple(self.pairs))
-        splits: Any = {name: pairs for name, pairs in self.pairs.items() if name != split}
         if "train" not in self.pairs:
             if known is None:
                 expected = "the training pairs, which the folder lacks"
                 raise InputTypeError("known", expected=expected, got="None")
             options["leaks"] = "drop"  # It is no test of a model to rank what it was trained on.
+        splits: dict[str, Any] = {name: x for name, x in self.pairs.items() if name != split}
         for name, (_, pairs) in name_known_splits(known).items():
             if name in self.pairs:
                 expected = "names of splits that the folder lacks"
                 raise InputValueError("known", expected=expected, got=repr(name))
             splits[name] = pairs
-        if exclusive is None and split in self.exclusive:
+        if exclusive is None and self.exclusive:
             exclusive = self.exclusive[split]["left"]
-        options |= {"left": self.left, "right": self.right, "known": splits, "split": split}
-        task = Task(self.pairs[split], exclusive=exclusive, **options)
+        options = {"known": splits, "split": split, "exclusive": exclusive, **options}
+        task = Task(self.pairs[split], left=self.left, right=self.right, **options)
         left, right = task.pairs.T
         degrees = (self.degrees["left"][left] + self.degrees["right"][right]) / 2
         groups = labels_of_codes(np.searchsorted(EDGES, degrees, side="right"), DEGREES)
@@ -182,30 +177,38 @@ class Graphs:
         TypeError, ValueError, OSError
             For another number of rows, entities without a row, and files that are not there.
         """
-        argument = "embeddings"
-        if is_path(embeddings):
-            matrix = read_npy(argument, os.fsdecode(embeddings), mapped=True)
-        else:
-            matrix = as_array(embeddings, argument)
-        check_shape(argument, matrix.shape, 2, "a matrix (rows, d)")
+        name = "embeddings"
+        is_file = is_path(embeddings)
+        matrix = read_npy(name, embeddings, mapped=True) if is_file else as_array(embeddings, name)
+        check_shape(name, matrix.shape, 2, "a matrix (rows, d)")
+        height, width = matrix.shape
+        entities = self.left, self.right
         if isinstance(self.left[0], int):
-            height = 1 + max(*self.left, *self.right)
-            if len(matrix) != height:
-                expected = f"{height:,} rows, one for each id"
-                raise InputValueError(argument, expected=expected, got=f"{len(matrix):,}")
-            return matrix[np.array(self.left)], matrix[np.array(self.right)]
-        if not is_path(embeddings):
-            expected = "the path of a .npy file, beside which kg1_ent_ids and kg2_ent_ids lie"
-            raise InputTypeError(argument, expected=expected, got=type(embeddings).__name__)
-        folder = Path(os.fsdecode(embeddings)).parent
-        left, right = (
-            matrix[_find_rows(folder / f"kg{number}_ent_ids", names, len(matrix))]
-            for number, names in ((1, self.left), (2, self.right))
-        )
+            n_ids = 1 + max(map(max, entities))
+            if height != n_ids:
+                expected = f"{n_ids:,} rows, one for each id"
+                raise InputValueError(name, expected=expected, got=f"{height:,}")
+            left, right = (matrix[list(ids)] for ids in entities)
+            return left, right
+        expected = "the path of a .npy file, beside which kg1_ent_ids and kg2_ent_ids lie"
+        folder = Path(path_name(name, embeddings, expected)).parent
+        rows = []
+        for number, labels in enumerate(entities, 1):
+            file = folder / f"kg{number}_ent_ids"
+            orders = {"entities": labels, "rows": height}
+            table, _ = _read(file, list(orders), orders, name, each_once=True)
+            if len(table.rows) < len(labels):
+                expected = f"a row for each of {len(labels):,} entities"
+                raise InputValueError(name, expected=expected, got=len(table.rows), place=str(file))
+            rows.append(table.rows[np.argsort(table.rows[:, 0]), 1])
+        left, right = (matrix[of_graph] for of_graph in rows)
         mapping = folder / "mapping_mat.npy"
         if mapping.exists():
-            left = left @ read_npy(argument, str(mapping))
-            warn_user(argument, f"left rows are multiplied by {mapping}, as OpenEA's test does")
+            square = read_npy(name, mapping)
+            expected = f"a matrix of {width} rows and columns in {mapping}"
+            check_shape(name, square.shape, (width, width), expected)
+            warn_user(name, f"left rows are multiplied by {mapping}, as OpenEA's test does")
+            left = left @ square
         return left, right
 
 
@@ -253,29 +256,32 @@ def read_folder(path: str | os.PathLike[str], *, fold: int | None = None) -> Gra
         expected = f"a folder with just one of {', '.join(LAYOUTS)}"
         got = ", ".join(marks) or "none of them"
         raise InputValueError("path", expected=expected, got=got, place=str(folder))
-    mark = marks[0]
-    folds = sorted(each.name for each in folder.glob("721_5fold/*"))
+    [mark] = marks
+    layout, names = LAYOUTS[mark]
+    folds = sorted(each.name for each in folder.glob("721_5fold/[0-9]*"))
     if (folds or fold is not None) and str(fold) not in folds:
         expected = f"one of {', '.join(folds)}" if folds else "None, as the folder has no folds"
         raise InputValueError("fold", expected=expected, got=repr(fold))
     if mark.endswith("0_3"):
-        return replace(read_folder(folder / mark), layout=LAYOUTS[mark])
-    links = folder / mark / str(fold) if folds else folder / mark
-    files = {split: links / f"{split}_links" for split in SPLITS}
-    if mark in TRAINING_FILES:
-        files = {"train": folder / TRAINING_FILES[mark], "test": folder / mark}
-        if not files["train"].exists():
-            del files["train"]
-    graphs = _read_graphs(folder, files, has_ids=mark in TRAINING_FILES)
+        return replace(read_folder(folder / mark), layout=layout)
+    has_ids = names is not LINKS
+    links = folder if has_ids else folder / mark
+    if folds:
+        links /= str(fold)
+        layout += f", fold {fold} of {len(folds)}"
+    files = {split: links / name for split, name in names.items()}
+    if has_ids and not files["train"].exists():
+        del files["train"]
+    graphs = _read_graphs(layout, folder, files, has_ids=has_ids)
     if mark == "splits":
-        for split, (number, graph) in product(SPLITS, enumerate(GRAPHS, 1)):
-            order = {"names": graphs.names[graph]}
-            _, rows = _read(links / f"{split}_unlinked_ent{number}", NAMES, order)
+        for split, (number, graph) in product(LINKS, enumerate(GRAPHS, 1)):
+            orders = {"entities": graphs.names[graph]}
+            _, rows = _read(links / f"{split}_unlinked_ent{number}", list(orders), orders)
             graphs.exclusive.setdefault(split, {})[graph] = [name for (name,) in rows]
-    return replace(graphs, layout=LAYOUTS[mark] + f", fold {fold} of {len(folds)}" * bool(folds))
+    return graphs
 
 
-def _read_graphs(folder: Path, files: dict[str, Path], *, has_ids: bool) -> Graphs:
+def _read_graphs(layout: str, folder: Path, files: dict[str, Path], *, has_ids: bool) -> Graphs:
     """Read the entities and triples of both graphs, and their pairs."""
     labels: dict[str, Any] = {}
     names: dict[str, Any] = {}
@@ -284,47 +290,39 @@ def _read_graphs(folder: Path, files: dict[str, Path], *, has_ids: bool) -> Grap
     for number, graph in enumerate(GRAPHS, 1):
         orders = {}
         if has_ids:
-            orders["entity"], names[graph] = _read_ids(folder / f"ent_ids_{number}", ENTITIES)
+            file = folder / f"ent_ids_{number}"
+            _, rows = _read(file, ["entities", "names"], {"entities": MAX_IDS}, each_once=True)
+            orders["entities"], names[graph] = zip(*rows, strict=True)
         file = folder / f"{'' if has_ids else 'rel_'}triples_{number}"
-        table, triples[graph] = _read(file, TRIPLES, orders)
-        entities = table.vocabularies["head"]
-        labels[graph] = entities.names
-        names.setdefault(graph, labels[graph])
-        degrees[graph] = np.bincount(table.rows[:, ::2].ravel(), minlength=entities.size)
-    pairs = {split: _read(file, PAIRS, labels)[1] for split, file in files.items()}
-    return Graphs("", labels["left"], labels["right"], names, pairs, {}, triples, degrees)
+        table, triples[graph] = _read(file, list(FACTS.roles), orders)
+        labels[graph] = table.vocabularies["head"].names
+        degrees[graph] = np.bincount(table.rows[:, ::2].ravel(), minlength=len(labels[graph]))
+    pairs = {split: _read(file, GRAPHS, labels)[1] for split, file in files.items()}
+    left, right = labels.values()
+    return Graphs(layout, left, right, names or labels, pairs, {}, triples, degrees)
 
 
-def _read(path: Path, door: Door, orders: Any) -> tuple[SplitTables, list[Any]]:
-    """Read a file, and its rows, at least one, by their labels."""
-    table = read_tables({"path": ("path", path)}, door, orders, header=False)
-    if not len(table.rows):
-        raise InputValueError("path", expected="at least one line", got="none", place=str(path))
-    return table, table.labels_of(np.arange(len(table.rows)))
+def _read(
+    path: Path,
+    roles: Sequence[str],
+    orders: Any,
+    argument: str = "path",
+    *,
+    each_once: bool = False,
+) -> tuple[SplitTables, list[Any]]:
+    """Read the columns of a file of at least one line, and its rows by their labels.
 
-
-def _read_ids(path: Path, door: Door) -> tuple[list[int], tuple[str, ...]]:
-    """Read ids, each of which stands there once, and names."""
-    table = read_table("path", path, door)
-    if not len(table):
-        raise InputValueError("path", expected="at least one line", got="none", place=str(path))
-    where = partial(table.where, "id")
-    ids = align(table.title, table.columns["id"], Vocabulary.unbounded("ids"), where)
-    repeats = np.flatnonzero(first_equals(ids) != np.arange(len(ids)))
-    if len(repeats):
+    The elements of the first column may have to be there `each_once`.
+    """
+    names = {role: frozenset({role}) for role in roles}
+    door = Door("rows", names, len(roles), FACTS.vocabularies, has_option=False)
+    table = read_tables({argument: (argument, path)}, door, orders, header=False)
+    rows = table.labels_of(np.arange(table.tested))
+    if not rows:
+        raise InputValueError(argument, expected="at least one line", got="none", place=str(path))
+    repeats = np.flatnonzero(first_equals(table.rows[:, 0]) != np.arange(len(rows)))
+    if each_once and len(repeats):
         row = int(repeats[0])
-        got = f"{ids[row]} again {where(row)}"
-        raise InputValueError(table.title, expected="each id once", got=got)
-    return ids.tolist(), table.columns["name"].entries()
-
-
-def _find_rows(path: Path, names: tuple[str, ...], height: int) -> list[int]:
-    """Return the row of each entity, as a file of names and rows says."""
-    ids, names_of_ids = _read_ids(path, ROWS)
-    rows = dict(zip(names_of_ids, ids, strict=True))
-    if rows.keys() != set(names) or not 0 <= min(ids) <= max(ids) < height:
-        known = rows.keys() & set(names)
-        got = f"{len(ids):,} rows from {min(ids)} to {max(ids)}, {len(known):,} of these entities"
-        expected = f"each of {len(names):,} entities once, with a row below {height:,}"
-        raise InputValueError("embeddings", expected=expected, got=got, place=str(path))
-    return [rows[name] for name in names]
+        place = f"{path}: line {find_line_number(str(path), row)}"
+        raise InputValueError(argument, f"{rows[row][0]} occurs twice", place=place)
+    return table, rows

@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays.row_keys import are_among, distinct, factorize, row_keys, without
 from ..errors import InputTypeError, InputValueError
 from ..inference.intervals import wilson
-from ..inputs.array_likes import as_array, check_shape
+from ..inputs.array_likes import as_floats, as_scores, check_shape
 from ..naming import public
 from ..records.columns import PAIRS
 from ..records.splits import read_tables
@@ -21,16 +21,13 @@ from ..tables import AsTable, Column, Table
 from ..tables.as_table import Names
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..arrays.types import FloatArray, IntArray
-
-    Mask = npt.NDArray[np.bool_]
+    from ..arrays import FloatArray, IntArray
 
 # OpenEA's older code writes positions in test_links into this file, and its newer code ids.
 AMBIGUOUS_FILE = "alignment_results_12"
-COUNTS = ["found", "right", "correct"]
+COUNTS = [Column(name) for name in ("found", "right", "correct")]
 SHARES = [Column(name, decimals=3) for name in ("precision", "recall", "f1")]
+INTERVALS = [Column(f"{x}_interval", f"95 % of {x}", 3) for x in ("precision", "recall")]
 
 
 @public("truerank.alignment")
@@ -40,15 +37,17 @@ class PairScores(AsTable):
 
     Attributes
     ----------
-    found, correct, right : int
-        How many pairs were found, how many of these are right, and how many there are to be found.
+    found, right, correct : int
+        How many pairs were found, how many there are to be found, and how many are both.
     precision, recall, f1 : float
         correct / found, correct / right and 2 correct / (found + right); nan for 0 / 0.
     precision_interval, recall_interval : tuple of float
         Wilson's intervals of 95 %, over the found pairs and over the right ones. F1 is no share,
         and has none.
-    threshold, best_f1 : float or None
-        With scores: the threshold with the best F1, the highest of several, and this F1.
+    threshold : float or None
+        With scores: the threshold with the best F1, the highest of several.
+    best : PairScores or None
+        The same of the pairs from this threshold on.
     curve : Table or None
         All these numbers for every threshold, the highest first.
     exclusive : PairScores or None
@@ -61,62 +60,28 @@ class PairScores(AsTable):
     found: int
     right: int
     correct: int
+    precision: float
+    recall: float
+    f1: float
+    precision_interval: tuple[float, float]
+    recall_interval: tuple[float, float]
     threshold: float | None = None
-    best_f1: float | None = None
+    best: PairScores | None = None
     curve: Table | None = None
     exclusive: PairScores | None = None
     matchable: PairScores | None = None
 
-    @property
-    def precision(self) -> float:
-        return _ratio(self.correct, self.found)
-
-    @property
-    def recall(self) -> float:
-        return _ratio(self.correct, self.right)
-
-    @property
-    def f1(self) -> float:
-        return _ratio(2 * self.correct, self.found + self.right)
-
-    @property
-    def precision_interval(self) -> tuple[float, float]:
-        return _interval(self.correct, self.found)
-
-    @property
-    def recall_interval(self) -> tuple[float, float]:
-        return _interval(self.correct, self.right)
-
     def table(self, metrics: Names = None, **options: Any) -> Table:
         """Return a row for the pairs, one for those from the threshold on, and two of entities."""
         rows = [("pairs", self)]
-        if self.curve is not None:
-            _, *counts = self.curve.rows[self.curve["threshold"].index(self.threshold)]
-            rows.append((f"pairs from {self.threshold:.6g} on", PairScores(*counts[:3])))
+        if self.best is not None:
+            rows.append((f"pairs from {self.threshold:.6g} on", self.best))
         if self.exclusive is not None and self.matchable is not None:
             rows.append(("left entities in no pair", self.exclusive))
             rows.append(("left entities in a pair", self.matchable))
-        intervals = [Column(f"95 % of {name}", decimals=3) for name in ("precision", "recall")]
-        cells = []
-        for name, part in rows:
-            ends = part.precision_interval, part.recall_interval
-            cells.append((name, *part.counts_and_shares(), *ends))
-        table = Table(["of", *COUNTS, *SHARES, *intervals], cells)
-        return table.table(metrics, **options)
-
-    def counts_and_shares(self) -> tuple[float, ...]:
-        """Return found, right, correct, precision, recall and F1."""
-        return self.found, self.right, self.correct, self.precision, self.recall, self.f1
-
-
-def _ratio(part: int, whole: int) -> float:
-    return part / whole if whole else math.nan
-
-
-def _interval(part: int, whole: int) -> tuple[float, float]:
-    if not whole:
-        return math.nan, math.nan
-    return wilson(part / whole, np.zeros(whole), 0.95, math.inf)
+        columns = COUNTS + SHARES + INTERVALS
+        cells = [(name, *(getattr(part, x.name) for x in columns)) for name, part in rows]
+        return Table(["of", *columns], cells).table(metrics, **options)
 
 
 def score_found(task: Any, found: Any, scores: Any = None) -> PairScores:
@@ -134,39 +99,59 @@ def score_found(task: Any, found: Any, scores: Any = None) -> PairScores:
         is_counted &= ~are_among(pairs[:, column], only_known)
     counted = factorize(keys[is_counted])
     is_correct = are_among(counted.distinct, right)
-    parts = score_exclusive(task, asked, pairs, are_among(keys, right))
+    parts: dict[str, Any] = {}
     if scores is not None and len(is_correct):
         best = np.full(len(is_correct), -np.inf)  # A pair that is repeated has its best score.
         np.maximum.at(best, counted.codes, scores[is_counted])
         curve = parts["curve"] = make_curve(best, is_correct, len(right))
-        highest = max(zip(curve["f1"], curve["threshold"], strict=True))
-        parts["best_f1"], parts["threshold"] = highest
-    return PairScores(len(is_correct), len(right), int(is_correct.sum()), **parts)
+        place = int(np.argmax(curve["f1"]))
+        parts["threshold"] = curve["threshold"][place]
+        parts["best"] = count(curve["found"][place], len(right), curve["correct"][place])
+    if task.exclusive is not None:
+        found_right = pairs[are_among(keys, right)]
+        parts |= score_exclusive(task.exclusive, asked[:, 0], pairs[:, 0], found_right[:, 0])
+    return count(len(is_correct), len(right), int(is_correct.sum()), **parts)
 
 
-def score_exclusive(task: Any, asked: IntArray, pairs: IntArray, is_right: Mask) -> dict[str, Any]:
-    """Return the scores of the left entities in no found pair, and of those in one."""
-    if task.exclusive is None:
-        return {}
-    left = distinct(asked[:, 0])
-    in_pairs = are_among(np.append(left, task.exclusive), pairs[:, 0])
-    n_hits = int((~in_pairs[len(left) :]).sum())
-    exclusive = PairScores(int((~in_pairs).sum()), len(task.exclusive), n_hits)
-    n_correct = len(distinct(pairs[is_right, 0]))
-    matchable = PairScores(int(in_pairs.sum()), len(left), n_correct)
-    return {"exclusive": exclusive, "matchable": matchable}
+def score_exclusive(
+    exclusive: IntArray, asked: IntArray, paired: IntArray, right: IntArray
+) -> dict[str, PairScores]:
+    """Hold left entities in no pair against the exclusive ones, and those in a right pair."""
+    matchable = distinct(asked)
+    n_paired = int(are_among(matchable, paired).sum())
+    n_wrong = int(are_among(exclusive, paired).sum())
+    n_unpaired = len(matchable) - n_paired + len(exclusive) - n_wrong
+    return {
+        "exclusive": count(n_unpaired, len(exclusive), len(exclusive) - n_wrong),
+        "matchable": count(n_paired + n_wrong, len(matchable), len(distinct(right))),
+    }
 
 
-def make_curve(scores: FloatArray, is_correct: Mask, right: int) -> Table:
+def count(found: int, right: int, correct: int, **parts: Any) -> PairScores:
+    """Make the scores of three numbers."""
+    precision, precision_interval = _share(correct, found)
+    recall, recall_interval = _share(correct, right)
+    f1, _ = _share(2 * correct, found + right)
+    intervals = precision_interval, recall_interval
+    return PairScores(found, right, correct, precision, recall, f1, *intervals, **parts)
+
+
+def _share(part: int, whole: int) -> tuple[float, tuple[float, float]]:
+    """Return a share and its interval by Wilson; nan for 0 / 0."""
+    if not whole:
+        return math.nan, (math.nan, math.nan)
+    return part / whole, wilson(part / whole, np.zeros(whole), 0.95, math.inf)
+
+
+def make_curve(scores: FloatArray, is_correct: Any, n_right: int) -> Table:
     """Return the numbers of the pairs from each threshold on: equal scores stay together."""
-    order = np.argsort(-scores, kind="stable")
-    descending = scores[order]
-    last = np.flatnonzero(np.append(descending[1:] != descending[:-1], True))
-    rows = []
-    for place, n_correct in zip(last.tolist(), is_correct[order].cumsum()[last], strict=True):
-        part = PairScores(place + 1, right, int(n_correct))
-        rows.append((float(descending[place]), *part.counts_and_shares()))
-    return Table(["threshold", *COUNTS, *SHARES], rows)
+    thresholds, codes = np.unique(scores, return_inverse=True)
+    found = np.bincount(codes)[::-1].cumsum()
+    correct = np.bincount(codes, is_correct)[::-1].cumsum().astype(np.int64)
+    right = np.full(len(found), n_right)
+    shares = correct / found, correct / (n_right or math.nan), 2 * correct / (found + right)
+    cells = thresholds[::-1], found, right, correct, *shares
+    return Table(["threshold", *COUNTS, *SHARES], zip(*(x.tolist() for x in cells), strict=True))
 
 
 def read_found(task: Any, found: Any, scores: Any) -> tuple[IntArray, FloatArray | None]:
@@ -175,7 +160,7 @@ def read_found(task: Any, found: Any, scores: Any) -> tuple[IntArray, FloatArray
     What `infer` returns has positions; all else is read as the pairs of the task are.
     """
     orders: dict[str, Any] = {name: each.names or each.size for name, each in task.names.items()}
-    if isinstance(found, tuple) and len(found) == 2 and np.ndim(found[0]) == 2:
+    if isinstance(found, tuple) and len(found) == 2 and getattr(found[0], "ndim", 0) == 2:
         if scores is not None:
             expected = "None beside the result of infer, which has scores"
             raise InputTypeError("scores", expected=expected)
@@ -188,12 +173,10 @@ def read_found(task: Any, found: Any, scores: Any) -> tuple[IntArray, FloatArray
     pairs = read_tables({"found": ("found", found)}, PAIRS, orders).rows
     if scores is None:
         return pairs, None
-    numbers = as_array(scores, "scores")
-    if numbers.dtype.kind not in "fiu":
-        raise InputTypeError("scores", expected="numbers", got=str(numbers.dtype))
+    numbers = as_floats(as_scores(scores)).astype(np.float64)
     check_shape("scores", numbers.shape, (len(pairs),), "a score for each found pair")
-    n_nan = int(np.isnan(numbers).sum())
-    if n_nan:
-        got = f"{n_nan:,} of {len(numbers):,} that are NaN"
+    is_nan = np.isnan(numbers)
+    if is_nan.any():
+        got = f"{is_nan.sum():,} of {len(numbers):,} that are NaN"
         raise InputValueError("scores", expected="numbers", got=got)
-    return pairs, numbers.astype(np.float64)
+    return pairs, numbers

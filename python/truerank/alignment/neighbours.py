@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from ..embeddings.scoring import topk_embeddings
-from ..embeddings.vectors import CSLS, VECTOR_SIMILARITIES
-from ..errors import InputTypeError, InputValueError, argument_names
+from ..embeddings.scoring import search_topk
+from ..embeddings.vectors import CSLS, VECTOR_SIMILARITIES, watching
+from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import choice, is_integer, positive_integer
-from ..inputs.rules import SimilarityOptions, with_options
+from ..inputs.rules import SimilarityOptions, read_rules, with_options
 from ..naming import public
 from ..records.vocabularies import Vocabulary
 from ..tables import AsTable, Column, Table
 from ..tables.as_table import Names
-from .local_scaling import csls_means
-from .task import SIDES
+from .matching import read_vectors, with_means
+from .task import GRAPHS, SIDES
 
 if TYPE_CHECKING:
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
     from ..inputs.rules import VectorSimilarity
 
 TIMES = ("none", "one", "more")
@@ -45,8 +44,9 @@ class Neighbours(AsTable):
         The shares of these entities that are the first neighbour of "none", "one" and "more".
     tied : dict of str to int
         How many entities have several most similar ones; the lowest position is their first.
-    labels : dict of str to labels
-        What `hubs` calls entities: labels of the right ones from left to right, or positions.
+    hubs : dict of str to dict
+        How often each of the last, "more", is the first neighbour, by label or position; the most
+        frequent come first, and equal ones go by position.
     """
 
     means: dict[str, FloatArray]
@@ -54,45 +54,23 @@ class Neighbours(AsTable):
     times: dict[str, IntArray]
     shares: dict[str, dict[str, float]]
     tied: dict[str, int]
-    labels: dict[str, Any]
-
-    def hubs(self, side: str) -> dict[Any, int]:
-        """Return how often each entity is the first neighbour of several, the most frequent first.
-
-        Equal ones go by position.
-
-        Parameters
-        ----------
-        side : {"left_to_right", "right_to_left"}
-            The direction: from left to right, these are right entities.
-
-        Returns
-        -------
-        dict
-            By label where there are labels, else by position.
-        """
-        choice("side", side, tuple(SIDES))
-        times = self.times[side]
-        order = np.argsort(-times, kind="stable")
-        return {self.labels[side][i]: int(times[i]) for i in order.tolist() if times[i] > 1}
+    hubs: dict[str, dict[Any, int]]
 
     def table(self, metrics: Names = None, **options: Any) -> Table:
         """Return a row for each direction; below it are the first hubs."""
-        k = len(self.means["left_to_right"])
-        similarities = []
-        for i in range(k):
-            behind = [(self.deviations[side][i],) for side in SIDES]
-            similarities.append(Column(f"similarity {i + 1}", decimals=3, behind=behind))
-        shares = [Column(times, f"first of {times}", 1, "%") for times in TIMES]
+        columns: list[str | Column] = ["side"]
+        for i in range(len(self.means["left_to_right"])):
+            behind = [(of_side[i],) for of_side in self.deviations.values()]
+            columns.append(Column(f"similarity {i + 1}", decimals=3, behind=behind))
+        columns += [Column(times, f"first of {times}", 1, "%") for times in TIMES]
         rows = []
         notes = []
-        for side in SIDES:
+        for side, hubs in self.hubs.items():
             rows.append((side, *self.means[side], *self.shares[side].values(), self.tied[side]))
-            hubs = list(self.hubs(side).items())[:MOST_HUBS]
-            words = ", ".join(f"{label} of {times:,}" for label, times in hubs) or "none of several"
+            some = [f"{label} of {times:,}" for label, times in list(hubs.items())[:MOST_HUBS]]
+            words = ", ".join(some) or "none of several"
             notes.append(f"{side}: the first neighbour of most: {words}")
-        table = Table(["side", *similarities, *shares, "tied"], rows, notes=notes)
-        return table.table(metrics, **options)
+        return Table([*columns, "tied"], rows, notes=notes).table(metrics, **options)
 
 
 @public("truerank.alignment")
@@ -129,7 +107,7 @@ def neighbours(
     dtype, layout, threads
         As in `rank_embeddings`.
     progress : callable or bool, optional
-        As in `topk_embeddings`, of each direction by itself.
+        As in `topk_embeddings`, of each direction, and of means, by itself.
 
     Returns
     -------
@@ -138,7 +116,13 @@ def neighbours(
     Raises
     ------
     TypeError, ValueError, OSError
-        As `topk_embeddings` does, for a k below 1, and for another number of labels.
+        As `infer` does, for a k below 1, no entities, and another number of
+        labels.
+
+    Warns
+    -----
+    UserWarning
+        If every entity is most similar to itself, as `infer` does.
 
     Notes
     -----
@@ -156,43 +140,45 @@ def neighbours(
     >>> left = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
     >>> right = np.array([[1, 0.2], [0.6, 0.8], [-1, 0]], np.float32)
     >>> first = neighbours(left, right, k=1)
-    >>> first.times["left_to_right"], first.hubs("left_to_right")
+    >>> first.times["left_to_right"], first.hubs["left_to_right"]
     (array([1, 2, 0]), {1: 2})
     >>> first.means["left_to_right"].round(3)
     array([0.914])
     """
-    choice("nan", options.get("nan", "raise"), ("raise",))
+    rules = read_rules(options, SimilarityOptions, neighbours)
+    choice("nan", rules.nan, ("raise",))
     choice("similarity", similarity, VECTOR_SIMILARITIES)
     positive_integer("k", k)
-    if not isinstance(labels, (Mapping, type(None))):
+    vectors = read_vectors(left, right, similarity, csls, rules)
+    sizes = dict(zip(GRAPHS, vectors.shape, strict=True))
+    orders = sizes if labels is None else labels
+    if not isinstance(orders, Mapping):
         got = type(labels).__name__
         raise InputTypeError("labels", expected="labels by left and right", got=got)
+    names: dict[str, Any] = {}
+    for graph, size in sizes.items():
+        if not size:
+            raise InputValueError(graph, expected="at least one entity", got="none")
+        vocabulary = Vocabulary.read(f"labels: {graph}", orders.get(graph))
+        if vocabulary.size != size:
+            expected = f"{size:,}, one for each entity"
+            raise InputValueError(vocabulary.of, expected=expected, got=vocabulary.size)
+        names[graph] = vocabulary.names or range(size)
     if is_integer(csls):
-        with argument_names(k="csls"):
-            csls = csls_means(left, right, int(csls), similarity=similarity, **options)
-    means: Any = csls  # Others than CSLS and None are refused.
-    search = partial(topk_embeddings, k=max(k, 2), similarity=similarity, **options)
-    with argument_names(queries="left", entities="right"):
-        tops = [search(left, right, csls=means)]
-    with argument_names(queries="right", entities="left"):
-        tops.append(search(right, left, csls=means and means.swapped()))
+        with watching(rules.progress, vectors.nbytes) as watch:
+            vectors = with_means(vectors, int(csls), None, rules, watch)
     result = Neighbours({}, {}, {}, {}, {}, {})
-    k = min(k, *(len(top.ids) for top in tops))
-    for (side, (_, graph)), top, other in zip(SIDES.items(), tops, tops[::-1], strict=True):
-        size = len(other.ids)  # There are so many of the entities that are listed.
-        scores = top.scores[:, :k].astype(np.float64)
+    for (side, (_, graph)), one in zip(SIDES.items(), (vectors, vectors.turned()), strict=True):
+        with watching(rules.progress, one.nbytes) as watch:
+            top = search_topk(one, one.job(..., None, None, None, rules), max(k, 2), watch)
+        scores = top.scores[:, : min(k, *one.shape)].astype(np.float64)
         result.means[side] = scores.mean(axis=0)
         result.deviations[side] = scores.std(axis=0)
-        result.times[side] = np.bincount(top.ids[:, 0], minlength=size)
-        counts = np.bincount(np.minimum(result.times[side], 2), minlength=3)
-        result.shares[side] = dict(zip(TIMES, (counts / size).tolist(), strict=True))
+        times = result.times[side] = np.bincount(top.ids[:, 0], minlength=one.shape[1])
+        counts = np.bincount(np.minimum(times, 2), minlength=3)
+        result.shares[side] = dict(zip(TIMES, (counts / len(times)).tolist(), strict=True))
         # The second score says whether the first one is tied.
         result.tied[side] = int((top.scores[:, 0] == top.scores[:, 1]).sum())
-        result.labels[side] = range(size)
-        if labels is not None:
-            vocabulary = Vocabulary.read(f"labels: {graph}", labels.get(graph))
-            if vocabulary.size != size:
-                expected = f"{size:,}, one for each entity"
-                raise InputValueError(f"labels: {graph}", expected=expected, got=vocabulary.size)
-            result.labels[side] = vocabulary.names
+        order = np.argsort(-times, kind="stable")[: counts[2]].tolist()
+        result.hubs[side] = {names[graph][i]: int(times[i]) for i in order}
     return result

@@ -15,8 +15,8 @@ from ..arrays.row_keys import are_among, digest_rows, distinct, without
 from ..counting.driver import Counts, TileCount, open_in_turn
 from ..embeddings.vectors import CSLS, VECTOR_SIMILARITIES, Embeddings, listener_of, watching
 from ..errors import InputTypeError, InputValueError, warn_user
-from ..inputs.array_likes import read_only
-from ..inputs.checks import Axis, choice, is_integer
+from ..inputs.array_likes import Axis, read_only
+from ..inputs.checks import choice, is_integer
 from ..inputs.progress_listeners import watch_part
 from ..inputs.rules import (
     BatchOptions,
@@ -46,13 +46,12 @@ from ..tasks.side import Side, make_job, make_side, read_sides
 from ..tasks.task import RowOrder
 from ..tasks.task import Task as SidedTask
 from .found_pairs import PairScores, score_found
-from .local_scaling import with_means
-from .matching import COPIES, copy_offset
+from .matching import COPIES, copy_offset, with_means
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from ..counting.job import Job
     from ..inputs.progress_listeners import Watch
     from ..inputs.rules import IoMode, VectorSimilarity
@@ -476,7 +475,7 @@ class Task(SidedTask):
         >>> found = task.score_pairs([(0, 0), (1, 2), (2, 1)], scores=[0.9, 0.8, 0.4])
         >>> found.precision, found.recall, found.f1
         (0.3333333333333333, 0.5, 0.4)
-        >>> found.threshold, found.best_f1, found.exclusive.recall
+        >>> found.threshold, found.best.f1, found.exclusive.recall
         (0.9, 0.6666666666666666, 0.5)
         """
         return score_found(self, found, scores)

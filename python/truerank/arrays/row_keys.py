@@ -18,7 +18,7 @@ from .. import _core
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .types import IntArray
+    from . import IntArray
 
 _LARGEST_KEY = (1 << 63) - 1
 _SMALL = 1 << 10  # A table of so many entries costs no more than a call.

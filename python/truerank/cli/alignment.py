@@ -12,6 +12,7 @@ import truerank as tr
 
 from .. import alignment
 from ..alignment import Task
+from ..alignment.task import GRAPHS
 from . import options
 from .options import MEASURED, PRINTING, Values, called, command, option, take
 from .output import METHODS, check_printing, open_model, show, show_task
@@ -171,32 +172,28 @@ def show_folds(values: Values) -> None:
 def show_pairs(task: Task, kind: str, model: Values, values: Values, told: list[str]) -> None:
     """Find pairs of the candidates, hold them against the test, and write them."""
     printing = take(values, PRINTING)
-    to_file: Values = {name: printing[name] for name in ("output", "force") if name in printing}
+    to_file = take(dict(printing), "output force")
     printing.pop("output", None)
     check_printing(to_file)
     rules = take(values, "similarity layout nan dtype threads csls")
-    method, has_audit = values.pop("infer"), values.pop("audit", False)
+    method, names = values.pop("infer"), values.pop("names", {})
+    has_audit = take(values, "audit" if kind == "vectors" else "")
     options.refuse(values, "found pairs")
-    graphs = ("left", "right")
-    ids = task.candidates or [np.arange(task.names[graph].size) for graph in graphs]
-    if kind == "scores":
-        if task.candidates is not None:
-            raise click.UsageError("--infer takes all candidates of --scores")
+    ids = task.candidates or [np.arange(each.size) for each in task.names.values()]
+    rows = dict(zip(GRAPHS, ids, strict=True))
+    if kind == "vectors":
+        vectors = [model[graph][some] for graph, some in rows.items()]
+    elif task.candidates is None:
         vectors = [model["scores"], None]
     else:
-        vectors = [model[graph][some] for graph, some in zip(graphs, ids, strict=True)]
-    found, scores = alignment.infer(*vectors, method=method, **rules)
-    found = np.stack([some[column] for some, column in zip(ids, found.T, strict=True)], axis=1)
-    if has_audit and kind == "vectors":
-        names = dict(values.pop("names", {}))
-        for graph, some in zip(graphs, ids, strict=True):
-            every = names.get(graph) or task.names[graph].names or range(task.names[graph].size)
-            names[graph] = [every[i] for i in some.tolist()]
-        audit = alignment.neighbours(*vectors, labels=names, **rules)
+        raise click.UsageError("--infer takes all candidates of --scores")
+    pairs, scores = alignment.infer(*vectors, method=method, **rules)
+    labels = {graph: task.names[graph].list_labels(some) for graph, some in rows.items()}
+    if has_audit:
+        names = {graph: [every[i] for i in rows[graph]] for graph, every in names.items()}
+        audit = alignment.neighbours(*vectors, labels=names or labels, **rules)
         told = [*told, "", *str(audit).splitlines()]
-    show(task.score_pairs((found, scores)), printing, lines=told)
+    found = {x: [labels[x][i] for i in ids] for x, ids in zip(GRAPHS, pairs.T, strict=True)}
+    show(task.score_pairs(tuple(found.values()), scores=scores), printing, lines=told)
     if "output" in to_file:
-        cells = {
-            x: task.names[x].list_labels(column) for x, column in zip(graphs, found.T, strict=True)
-        }
-        show(tr.Table({**cells, "score": scores.tolist()}), to_file)
+        show(tr.Table(found | {"score": scores}), to_file)

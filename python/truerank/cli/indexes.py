@@ -13,7 +13,6 @@ import numpy as np
 import truerank as tr
 
 from .. import recall
-from ..recall import files, ids, truth
 from ..tables import Column
 from . import options
 from .options import (
@@ -126,12 +125,12 @@ def find_top(values: Values) -> None:
         raise click.UsageError(f"--part selects none of {count:,} queries")
     # One more says whether the last one ties with it.
     with called(k="--top"):
-        found = truth.find_nearest(embeddings, job, top + 1, rows)
+        found = recall.find_nearest(embeddings, job, top + 1, rows)
     last, after = found.scores[:, top - 1], found.scores[:, top]
     is_tie = (found.ids[:, top] >= 0) & ((last == after) | np.isnan(last))  # NaN comes last.
     facts: Values = {"similarity": search["similarity"], "k": top, "ties": int(is_tie.sum())}
     if any(path.suffix.lower() == ".npz" for path in outputs.values()):
-        facts |= files.search_facts(embeddings, job)
+        facts |= recall.search_facts(embeddings, job)
     write_top(tr.TopK(found.ids[:, :top], found.scores[:, :top]), rows, facts, outputs, printing)
 
 
@@ -139,14 +138,14 @@ def check_forms(outputs: Values, printing: Values, entities: int) -> None:
     """Refuse names of files that cannot be written, before anything is counted."""
     check_outputs(outputs, printing)
     for name, path in outputs.items():
-        files.check_form(f"--{name}", str(path), entities)
+        recall.check_form(f"--{name}", str(path), entities)
 
 
 def write_top(top: tr.TopK, rows: Array, facts: Values, outputs: Values, printing: Values) -> None:
     """Write lists to each output, or to standard output; say how many end within a tie."""
     for name, path in outputs.items():
         refuse_replaced(name, path, printing)
-        files.save_lists(str(path), top, rows, facts)
+        recall.save_lists(str(path), top, rows, facts)
     if not outputs:
         # `truerank retrieval --lists` reads these lines, too.
         is_listed = top.ids >= 0
@@ -165,7 +164,7 @@ def merge_lists(paths: Sequence[str], values: Values) -> None:
     outputs = take(values, "output save")
     printing = take(values, "force")
     options.refuse(values, "lists of the most similar entities")
-    facts, top = files.join_lists("parts", paths)
+    facts, top = recall.join_lists("parts", paths)
     check_forms(outputs, printing, facts["entities"])
     write_top(top, np.arange(facts["queries"]), facts, outputs, printing)
 
@@ -280,11 +279,11 @@ def read_with_vectors(paths: Sequence[str], top: int, values: Values) -> tuple[s
     options.refuse(values, "recall")
     embeddings, job = recall.open_search(**search, progress=bar())
     shape = len(job.targets), embeddings.shape[-1]
-    lists = [files.read_lists("found", path, shape, top, **reading) for path in paths]
+    lists = [recall.read_lists("found", path, shape, top, **reading) for path in paths]
     if given is None:
-        measuring["exact"] = truth.find_nearest(embeddings, job, top)
+        measuring["exact"] = recall.find_nearest(embeddings, job, top)
     else:
-        looked_at = truth.read_truth(embeddings, job, given, top)
+        looked_at = recall.read_truth(embeddings, job, given, top)
         measuring["exact"], measuring["on_trust"] = looked_at
 
     def report_first(found: Array, k: int) -> tr.Report:
@@ -300,16 +299,16 @@ def read_alone(paths: Sequence[str], top: int, values: Values) -> tuple[str, Rep
     """Return what is measured without vectors, in words, and what reports each file."""
     measuring = take(values, "tolerance")
     duplicates = values.pop("duplicates", "raise")
-    exact, measuring["scores"] = ids.read_exact("truth", values.pop("truth"))
+    exact, measuring["scores"] = recall.read_exact("truth", values.pop("truth"))
     options.refuse(values, "lists without --similarity")
 
     def report_first(found: Array, known: Array, k: int) -> tr.Report:
-        return ids.report_ids(found[:, :k], known, exact, **measuring)
+        return recall.report_ids(found[:, :k], known, exact, **measuring)
 
     reports: Reports = {}
     for path in paths:
-        found, place = ids.read_rows("found", path, top)
-        both = ids.number_ids(found, exact, duplicates, "found", place)
+        found, place = recall.read_rows("found", path, top)
+        both = recall.number_ids(found, exact, duplicates, "found", place)
         reports[path] = partial(report_first, *both)
     distances = "without" if measuring["scores"] is None else "with"
     return (

@@ -32,8 +32,8 @@ from .job import NO_COLUMN, NO_TARGETS, prepare_job, refuse_places, sha256_hex
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..arrays import IntArray
     from ..arrays.saved_files import Members
-    from ..arrays.types import IntArray
     from ..ranks.container import Ranks
     from ..stores import Store
     from .driver import Counts

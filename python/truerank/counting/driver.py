@@ -43,7 +43,7 @@ from .job import Job, sha256_hex
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from ..ranks.container import Ranks
 
 KIND = "truerank.checkpoint"

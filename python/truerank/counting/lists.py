@@ -19,8 +19,9 @@ from ..inputs.array_likes import (
     native_indices,
     refuse_rounded,
     signed_ids,
+    without_index,
 )
-from ..inputs.checks import forbidden_nan, integer, without_index
+from ..inputs.checks import forbidden_nan, integer
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import PLAIN, ListOptions, RuleOptions, Rules, read_rules, with_options
 from ..inputs.selection import lengths_to_indptr, pair_indptr
@@ -42,7 +43,7 @@ from .partial_counts import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from .partial_counts import Flags
 
 PAD = -1
@@ -348,15 +349,24 @@ def rank_checked_lists(
         total_bytes += lists.scores.array.nbytes
     report_progress = reporter(rules.progress, total_bytes)
     report_progress(0)
-    ids = _core.Selection(lists.indptr, lists.ids)
     # "target" is the position of the target among all ids, or -1. Of "n_filtered" ids that the
     # filter leaves out, "n_filtered_listed" are in the list, "n_filtered_before" before the target,
     # or at all if that is not listed.
-    fault, positions = _core.find_listed(ids, n, rows, job.targets, job.filter, rules.num_threads)
+    fault, positions = _core.find_listed(
+        _core.Selection(lists.indptr, lists.ids),
+        n,
+        rows,
+        job.targets,
+        job.filter,
+        rules.num_threads,
+    )
     if fault is not None:
         raise _id_error(lists, n, *fault)
+    are_in_order = False
     if lists.scores is not None and lists.scores.array.nbytes:
-        if not rules.is_order_named:
+        are_in_order = _are_in_order(lists.indptr, lists.scores, rules)
+        # Lists with the best first rise nowhere.
+        if not rules.is_order_named and (lists.contradiction or not are_in_order):
             refuse_doubtful_lists(lists.argument, lists.indptr, lists.scores, lists.contradiction)
         report_progress(lists.ids.nbytes)
     are_listed = positions["target"] >= 0
@@ -377,7 +387,9 @@ def rank_checked_lists(
     else:
         dtype = lists.scores.dtype
         source = "scores"
-        true_scores, counts = _counts_by_score(lists, lists.scores, job, positions)
+        true_scores, counts = _counts_by_score(
+            lists, lists.scores, job, positions, are_in_order=are_in_order
+        )
     counts = _with_unlisted(counts, are_listed, candidates, rules)
     arrays = final_counts(counts, true_scores, rules) | {"listed": are_listed, "lengths": lengths}
     if total_bytes:
@@ -424,7 +436,12 @@ def _counts_by_order(
 
 
 def _counts_by_score(
-    lists: CandidateLists, scores: _core.Scores, job: Job, positions: Mapping[str, IntArray]
+    lists: CandidateLists,
+    scores: _core.Scores,
+    job: Job,
+    positions: Mapping[str, IntArray],
+    *,
+    are_in_order: bool,
 ) -> tuple[_core.Scores, dict[str, IntArray]]:
     """Return the score of each target, and counts of what is listed, compared with it.
 
@@ -439,7 +456,7 @@ def _counts_by_score(
     task = first_forbidden_nan(true_scores, job.rules.nan)
     if task >= 0:
         raise _nan_error(lists, int(target_positions[task]), job.rules.nan)
-    if not _are_in_order(lists.indptr, scores, job.rules):
+    if not are_in_order:
         every_task = slice(None)
         return true_scores, _count_tasks(lists, scores, job, positions, true_scores, every_task)
     counts = _counts_by_order(lists, job, positions)

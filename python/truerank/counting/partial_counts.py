@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from ..arrays import IntArray
     from ..arrays.saved_files import Members
-    from ..arrays.types import IntArray
     from ..inputs.rules import Rules
 
     Flags = npt.NDArray[np.bool_]

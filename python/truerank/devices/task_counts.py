@@ -25,7 +25,7 @@ from ..stores.store import ShardStore
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from ..stores.store import Store
 
     Array = npt.NDArray[Any]

@@ -26,15 +26,20 @@ from ..inputs.array_likes import (
     FLOATS,
     INTEGERS,
     NARROW,
+    NUMBERED,
     PARTS,
+    Axis,
     array_shape,
     as_array,
     as_floats,
+    by_position,
     check_shape,
+    class_if_imported,
     default_arithmetic,
     device_name,
     dtype_name,
     is_tensor,
+    named_columns,
     named_dtype,
 )
 from ..inputs.progress_listeners import BoundedPairs, as_listener, reporter
@@ -50,7 +55,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from ..counting.driver import Counts
     from ..counting.job import Job
     from ..inputs.progress_listeners import Progress, Watch
@@ -130,8 +135,8 @@ class Embeddings(Store):
         bias: Any = None,
         dtype: Any = None,
         csls: CSLS | None = None,
-        query_rows: checks.Axis = checks.NUMBERED,
-        entity_rows: checks.Axis = checks.NUMBERED,
+        query_rows: Axis = NUMBERED,
+        entity_rows: Axis = NUMBERED,
         layout: Layout | None = None,
         like: Embeddings | None = None,
         in_double: bool = False,
@@ -141,7 +146,7 @@ class Embeddings(Store):
         entities, entity_indptr = split_lists("entities", entities, similarity)
         if similarity == "maxsim":  # A row of lists is a token, which has no name.
             refuse_addends(bias, csls)
-            queries, entities = _without_names(queries, entities, checks.NUMBERED, checks.NUMBERED)
+            queries, entities = _without_names(queries, entities, NUMBERED, NUMBERED)
         else:
             queries, entities = _without_names(queries, entities, query_rows, entity_rows)
         query_vectors, query_starts, query_files, query_device = read_vector_lists(
@@ -375,13 +380,13 @@ class Embeddings(Store):
 
 
 def _without_names(
-    queries: Any, entities: Any, query_rows: checks.Axis, entity_rows: checks.Axis
+    queries: Any, entities: Any, query_rows: Axis, entity_rows: Axis
 ) -> tuple[Any, Any]:
     """Check names of rows, and that both sides name equal columns; return them without names."""
-    query_columns = checks.named_columns("queries", queries)
-    entity_columns = checks.named_columns("entities", entities)
-    queries = checks.by_position("queries", queries, query_rows, entity_columns)
-    return queries, checks.by_position("entities", entities, entity_rows, query_columns)
+    query_columns = named_columns("queries", queries)
+    entity_columns = named_columns("entities", entities)
+    queries = by_position("queries", queries, query_rows, entity_columns)
+    return queries, by_position("entities", entities, entity_rows, query_columns)
 
 
 def split_lists(name: str, value: Any, similarity: str) -> tuple[Any, Any]:
@@ -445,7 +450,7 @@ def read_vector_lists(
     return vectors, starts, files, device
 
 
-def check_lists(name: str, vectors: Scores, starts: IntArray, rows: checks.Axis) -> None:
+def check_lists(name: str, vectors: Scores, starts: IntArray, rows: Axis) -> None:
     """Refuse a list without vectors, and a vector of zeros of an entity, which is padding.
 
     Zeros would be more similar than what is negative. Those of a query add 0 to all scores.
@@ -462,7 +467,7 @@ def check_lists(name: str, vectors: Scores, starts: IntArray, rows: checks.Axis)
         raise InputValueError(where, expected="no vectors of zeros, as padding", got=got)
 
 
-def _describe_list(name: str, number: int, starts: IntArray, rows: checks.Axis) -> str:
+def _describe_list(name: str, number: int, starts: IntArray, rows: Axis) -> str:
     """Name a list of vectors in a message, with its label if each list has one."""
     labels = rows.labels or ()
     label = f" ({labels[number]!r})" if len(labels) == len(starts) - 1 else ""
@@ -557,7 +562,7 @@ def read_vectors(
         got = type(value).__name__
         raise InputTypeError(name, expected="an array or a tensor, as its weight is", got=got)
     # Arrow's column of lists of one length is a matrix, which is not copied.
-    if isinstance(value, checks.class_if_imported("pyarrow", "ChunkedArray")):
+    if isinstance(value, class_if_imported("pyarrow", "ChunkedArray")):
         value = value.combine_chunks()
     if hasattr(value, "value_lengths") and not value.null_count:
         lengths = np.unique(value.value_lengths())
@@ -580,11 +585,9 @@ def check_narrow(stated: Any, dtypes: Sequence[str]) -> None:
         raise InputTypeError("dtype", expected="the dtype of some vectors", got=got)
 
 
-def read_bias(
-    value: Any, size: int, dtype: Any, rows: checks.Axis
-) -> tuple[Scores, tuple[str, ...]]:
+def read_bias(value: Any, size: int, dtype: Any, rows: Axis) -> tuple[Scores, tuple[str, ...]]:
     """Check a bias, one number for each entity; return it and its files."""
-    value = checks.by_position("bias", value, rows)
+    value = by_position("bias", value, rows)
     if checks.is_number(value):
         expected = f"{size} numbers, one for each entity"
         raise InputValueError("bias", expected=expected, got="one for all")

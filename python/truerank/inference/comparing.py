@@ -35,7 +35,7 @@ from .pairing import (
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from ..arrays.types import FloatArray
+    from ..arrays import FloatArray
     from ..metrics.contributions import Contributions
     from ..metrics.keys import Grammar
     from ..metrics.values import Rankings

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
     from ..metrics.contributions import Contributions
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike

@@ -29,7 +29,7 @@ from ..ranks.protocol import short_sha256
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
     from ..metrics.keys import Key
     from ..ranks.labels import Labels, LabelsLike
 

@@ -1,28 +1,33 @@
 """Arrays that users hand over, of torch too: checked, read-only, in the host's memory.
 
-Scores become a view for the core, without a copy. torch is not imported here: a program that has
-not imported it has no tensor of it.
+Scores become a view for the core, without a copy. Frames and Series of pandas, polars and Dask,
+tables of Arrow and arrays of xarray come in here, too: their names are compared, and never lost. No
+library of tensors or frames is imported: a program that has not imported it has none of it.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import _core
 from .._core import Scores
 from ..errors import InputError, InputTypeError, InputValueError, Option
-from . import checks
+from .checks import MOST_ENTRIES, T, check_length, check_size, is_integer, is_iterable, is_sparse
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
 
+# What messages call names of each kind, and where users find those of columns.
+_NOUNS = {"index": "an index", "rows": "rows", "first": "rows"}
+_NOUNS |= {"columns": "columns", "fields": "columns", "last": "columns"}
+_COLUMNS = {"columns": "{}.columns", "fields": "{}.column_names", "last": "{}"}
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 DTYPES = FLOATS + INTEGERS
@@ -107,17 +112,17 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
     if type(value) is np.ndarray:
         return value
     if isinstance(value, range):
-        checks.check_length(name, value)
+        check_length(name, value)
     if not isinstance(value, (list, tuple)):
-        return _convert(name, checks.by_position(name, value), what)
+        return _convert(name, by_position(name, value), what)
     array = _convert(name, value, what)
     with_names = {
-        checks.class_if_imported("pandas", "Series"),
-        checks.class_if_imported("xarray", "DataArray"),
+        class_if_imported("pandas", "Series"),
+        class_if_imported("xarray", "DataArray"),
     }
     if array.ndim > 1 and not with_names.isdisjoint(map(type, value)):
         for row in value:
-            checks.by_position(name, row)
+            by_position(name, row)
     return array
 
 
@@ -187,7 +192,7 @@ def pad_lists(name: str, rows: Sequence[Any]) -> npt.NDArray[Any]:
     """
     lists = []
     for row in rows:
-        array = as_array([] if row is None else checks.without_index(row), name, "a list of ids")
+        array = as_array([] if row is None else without_index(row), name, "a list of ids")
         check_shape(name, array.shape, 1, "a list of ids for each query")
         lists.append(array if array.dtype.kind != "O" else as_array(array.tolist(), name))
     filled = [array for array in lists if len(array)] or [np.empty(0, np.int64)]
@@ -212,12 +217,12 @@ def index_array(name: str, value: object, *, copy: bool = True, what: str = "an 
     if type(value) is np.ndarray and value.dtype is _INT64:
         # A broadcast array may have more entries than memory holds.
         if not value.flags.c_contiguous:
-            checks.check_size(name, value.size)
+            check_size(name, value.size)
             copy = True
         return value.copy() if copy else value
     refuse_mask(name, value)
     array = as_array(value, name, what)
-    checks.check_size(name, array.size)
+    check_size(name, array.size)
     if array.size == 0 and isinstance(value, (list, tuple)):
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
@@ -235,7 +240,7 @@ def native_indices(name: str, value: object) -> npt.NDArray[Any]:
     if array is not value:  # A masked array is never taken as it is.
         refuse_mask(name, value)
     if not array.flags.c_contiguous:  # It is copied.
-        checks.check_size(name, array.size)
+        check_size(name, array.size)
     if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)):
         if not array.size:
             array = array.copy()  # To numpy, an empty one is aligned wherever it lies.
@@ -331,7 +336,7 @@ def refuse_rounded(name: str, values: Any, array: npt.NDArray[Any]) -> None:
     if array.dtype != np.float64 or not (np.abs(array) >= _EXACT).any():
         return
     for value in _numbers_in(values):
-        if checks.is_integer(value) and int(value) != float(value):
+        if is_integer(value) and int(value) != float(value):
             expected = "integers that a float64 holds, the dtype of these numbers"
             raise InputValueError(name, expected=expected, got=value)
 
@@ -417,8 +422,8 @@ def as_scores(value: object, dtype: object = None, dtypes: tuple[str, ...] = DTY
         array = stack_lists("scores", array)
         name = dtype_name(array.dtype, dtype, dtypes, known=known_name)
     check_dimensions(array.shape)
-    if array.size > checks.MOST_ENTRIES:  # Each row or column has this limit, not the whole.
-        checks.check_size("scores", max(array.shape))
+    if array.size > MOST_ENTRIES:  # Each row or column has this limit, not the whole.
+        check_size("scores", max(array.shape))
     return Scores(array, name, not array.dtype.isnative)
 
 
@@ -475,11 +480,11 @@ def _read_numbers(value: Any) -> tuple[npt.NDArray[Any], str | None]:
     """Return an array over the same memory, and the name of its dtype if numpy has none for it."""
     if type(value) is np.ndarray:
         return value, None
-    value = checks.by_position("scores", value)
+    value = by_position("scores", value)
     refuse_mask("scores", value)
     if is_tensor(value):
         return tensor_array(value, "scores")
-    if checks.is_sparse(value):
+    if is_sparse(value):
         expected = "a dense matrix, with a score of each candidate"
         raise InputTypeError("scores", expected=expected, got=type(value).__name__)
     if _needs_dlpack(value):
@@ -509,3 +514,187 @@ def _needs_dlpack(value: Any) -> bool:
     except TypeError:  # pyarrow 15 raises it for nulls and for lists, which numpy reads.
         device = _HOST
     return device != _HOST or not any(hasattr(value, protocol) for protocol in _PROTOCOLS)
+
+
+# -- lists -----------------------------------------------------------------------------------------
+
+
+def several(name: str, values: Iterable[T], what: str) -> list[T]:
+    """List the values of an iterable that is no str."""
+    if isinstance(values, (list, tuple)):
+        return list(values)
+    if isinstance(values, (str, bytes)) or not is_iterable(values):
+        raise InputTypeError(name, expected=f"several {what}", got=type(values).__name__)
+    check_length(name, values)
+    by_position(name, values)  # A Series must not lose its names.
+    return list(values)
+
+
+def unique_keys(keys: Iterable[str], name: str = "metrics") -> list[str]:
+    """List keys, each of them once; a single str is one of them, what is no str a TypeError."""
+    if isinstance(keys, str):
+        return [keys]
+    words = several(name, keys, "keys")
+    for key in words:
+        if not isinstance(key, str):
+            raise InputTypeError(name, expected="keys", got=f"{type(key).__name__} among them")
+    return list(dict.fromkeys(words))
+
+
+# -- names of rows and columns ---------------------------------------------------------------------
+
+
+class Axis(NamedTuple):
+    """What the rows or the columns of values stand for, in their order.
+
+    `whole` are labels (None: they are numbered 0, 1, 2, ...), and `written` is how a user writes
+    them. Of a part, `some` are the places of its rows in the whole, which has `height` rows and may
+    be there in its place.
+    """
+
+    whole: tuple[str, ...] | tuple[int, ...] | None = None
+    written: str = ""
+    some: npt.NDArray[Any] | None = None
+    height: int | None = None
+
+    @property
+    def labels(self) -> tuple[Any, ...] | None:
+        """The labels, or the numbers of some; None: all are numbered."""
+        if self.some is None:
+            return self.whole
+        places = self.some.tolist()
+        if self.whole is None:
+            return tuple(places)
+        return tuple(map(self.whole.__getitem__, places))
+
+
+NUMBERED = Axis()
+
+
+def class_if_imported(library: str, name: str) -> Any:
+    """Return a class of a library, for isinstance; an empty tuple if nobody has imported it."""
+    return getattr(sys.modules.get(library), name, ())
+
+
+def is_frame(value: object) -> bool:
+    """Whether a value is a DataFrame of pandas or polars."""
+    if isinstance(value, np.ndarray):  # This is the usual case.
+        return False
+    kinds = (class_if_imported("pandas", "DataFrame"), class_if_imported("polars", "DataFrame"))
+    return isinstance(value, kinds)
+
+
+def without_index(value: Any) -> Any:
+    """Return a Series of pandas as an array: in a list of things, an index stands for nothing."""
+    if isinstance(value, class_if_imported("pandas", "Series")):
+        return value.to_numpy()
+    return value
+
+
+def by_position(name: str, value: Any, rows: Axis = NUMBERED, columns: Axis = NUMBERED) -> Any:
+    """Compare the names of rows and columns with those of axes, and return an array without them.
+
+    Every door of values goes through this function. A value without names is returned as it is; a
+    RangeIndex from 0 by 1, and columns that polars or pandas has numbered, are no names. A missing
+    number becomes NaN. Missing bools are refused, and frames of several dtypes, whose common dtype
+    might change the order.
+    """
+    if isinstance(value, np.ndarray):  # This is the usual case.
+        return value
+    dask_frame = class_if_imported("dask.dataframe", "DataFrame")
+    dask_series = class_if_imported("dask.dataframe", "Series")
+    if isinstance(value, (dask_frame, dask_series)):
+        value = value.compute()
+    names, dtypes = _names_of(value)
+    if not names:
+        return value
+    for kind, labels in names.items():
+        _check_names(name, kind, labels, rows, columns)
+    names_of_columns = names.get("columns", names.get("fields", ()))
+    return _plain_values(name, value, names_of_columns, dtypes)
+
+
+def refuse_index(name: str, value: Any) -> None:
+    """Refuse an index of a Series or frame, whose elements stand by position, but 0, 1, 2, ..."""
+    for kind, labels in _names_of(value)[0].items():
+        if kind in ("index", "rows"):
+            _check_names(name, kind, labels, NUMBERED, NUMBERED)
+
+
+def _names_of(value: Any) -> tuple[dict[str, Any], Any]:
+    """Return the names of rows and columns by their kind, if any, and the dtypes of columns."""
+    if isinstance(value, class_if_imported("pandas", "Series")):
+        return {"index": value.index}, [value.dtype]
+    if is_frame(value):
+        return {"rows": getattr(value, "index", ()), "columns": value.columns}, value.dtypes
+    kinds = (class_if_imported("pyarrow", "Table"), class_if_imported("pyarrow", "RecordBatch"))
+    if isinstance(value, kinds):
+        return {"fields": value.schema.names}, value.schema.types
+    if isinstance(value, class_if_imported("xarray", "DataArray")):
+        labels = [value.indexes.get(dimension, ()) for dimension in value.dims]
+        return dict(zip(("first", "last"), labels, strict=False)), ()
+    return {}, ()
+
+
+def _plain_values(name: str, value: Any, columns: Any, dtypes: Any) -> Any:
+    """Return what has names as an array, in which a missing number is NaN."""
+    first_columns: dict[str, Any] = {}  # by dtype
+    for column, dtype in zip(columns, dtypes, strict=False):
+        first_columns.setdefault(str(dtype), column)
+    if len(first_columns) > 1:
+        got = ", ".join(f"{dtype} in {column!r}" for dtype, column in first_columns.items())
+        raise InputTypeError(name, expected="columns of one dtype", got=got)
+    # Only nullable columns of pandas, and those of Arrow's types, have this dtype beside their own.
+    dtype = getattr(next(iter(dtypes), None), "numpy_dtype", None)
+    if dtype is None or dtype.kind not in "iufb":
+        return np.asarray(value)
+    if not value.isna().to_numpy().any():
+        return value.to_numpy(dtype)
+    if dtype.kind == "b":
+        raise InputValueError(name, expected="True or False in each place", got="missing bools")
+    return value.to_numpy(dtype if dtype.kind == "f" else np.float64, na_value=np.nan)
+
+
+def named_columns(name: str, value: Any) -> Axis:
+    """Return the names of columns, with which those of another value are compared."""
+    for kind, names in _names_of(value)[0].items():
+        written = _COLUMNS.get(kind)
+        if written and len(names) and not _are_no_names(names):
+            return Axis(tuple(names), written.format(name))
+    return NUMBERED
+
+
+def _are_no_names(names: Any, labels: Any = ()) -> bool:
+    if isinstance(names, list):  # They are those of polars, or of pandas in a table of Arrow.
+        numbers = range(len(names))
+        are_numbered = names in ([f"column_{i}" for i in numbers], [str(i) for i in numbers])
+        return are_numbered and set(names).isdisjoint(labels)
+    is_range = isinstance(names, class_if_imported("pandas", "RangeIndex"))
+    return is_range and names.start == 0 and names.step == 1
+
+
+def _check_names(name: str, kind: str, names: Any, rows: Axis, columns: Axis) -> None:
+    """Refuse names of an index, of rows or of columns that are not those of an axis, in order.
+
+    Another number of names is refused later, as that of rows or columns.
+    """
+    axis = columns if kind in _COLUMNS else rows
+    if _are_no_names(names, axis.whole or ()):
+        return
+    names = tuple(names)
+    is_part = axis.some is not None and len(axis.some) != len(names)
+    if is_part and len(names) == axis.height:  # The names are those of the whole.
+        axis = axis._replace(some=None)
+    labels = axis.labels or tuple(range(len(names)))
+    # Bools and floats are no labels, though True == 1.
+    types = set(map(type, names)) - {str, int}
+    are_labels = all(issubclass(each, (str, np.integer)) for each in types)
+    are_equal = are_labels and names == labels
+    if len(names) == len(labels) and not are_equal:
+        i = 0
+        if are_labels:
+            i = next(i for i, label in enumerate(labels) if names[i] != label)
+        order = f"in the order of {axis.written}" if axis.labels else "numbered 0, 1, 2, ..."
+        expected = f"{_NOUNS[kind]} {order}"
+        got = f"{names[i]!r} at position {i}, where {labels[i]!r} belongs; arrays have no names"
+        raise InputValueError(name, expected=expected, got=got)

@@ -1,33 +1,20 @@
-"""Checks of single arguments: integers, numbers, words from a list, indices within a range.
-
-Frames and Series of pandas, polars and Dask, tables of Arrow and arrays of xarray come in here,
-too: their names are compared, and never lost. No library of them is imported: a program that has
-not imported it has no frame of it.
-"""
+"""Checks of single arguments: integers, numbers, names, words from a list."""
 
 from __future__ import annotations
 
 import operator
-import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
 from .. import _core
 from ..errors import InputTypeError, InputValueError, Option
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
 T = TypeVar("T")
 Word = TypeVar("Word", bound=str)
 
-# What messages call names of each kind, and where users find those of columns.
-_NOUNS = {"index": "an index", "rows": "rows", "first": "rows"}
-_NOUNS |= {"columns": "columns", "fields": "columns", "last": "columns"}
-_COLUMNS = {"columns": "{}.columns", "fields": "{}.column_names", "last": "{}"}
 # What options of other tools are called here, and their values.
 _LOWER_IS_BETTER = Option("order", "ascending", "says that lower scores are better")
 _HIGHER_IS_BETTER = Option("order", "descending", "says that higher scores are better")
@@ -149,28 +136,6 @@ def check_length(name: str, values: object) -> None:
         check_size(name, values.size)
 
 
-def several(name: str, values: Iterable[T], what: str) -> list[T]:
-    """List the values of an iterable that is no str."""
-    if isinstance(values, (list, tuple)):
-        return list(values)
-    if isinstance(values, (str, bytes)) or not is_iterable(values):
-        raise InputTypeError(name, expected=f"several {what}", got=type(values).__name__)
-    check_length(name, values)
-    by_position(name, values)  # A Series must not lose its names.
-    return list(values)
-
-
-def unique_keys(keys: Iterable[str], name: str = "metrics") -> list[str]:
-    """List keys, each of them once; a single str is one of them, what is no str a TypeError."""
-    if isinstance(keys, str):
-        return [keys]
-    words = several(name, keys, "keys")
-    for key in words:
-        if not isinstance(key, str):
-            raise InputTypeError(name, expected="keys", got=f"{type(key).__name__} among them")
-    return list(dict.fromkeys(words))
-
-
 def distinct_names(name: str, words: Any) -> tuple[str, ...]:
     """Check names: each is a str, and none occurs twice."""
     if isinstance(words, (str, bytes)) or not is_iterable(words):
@@ -273,159 +238,3 @@ def forbidden_nan(
         helps = ["worst"]
     ways = [Option("nan", each, _NAN_RULES[each]) for each in helps]
     return InputValueError(name, problem, remedies=ways)
-
-
-class Axis(NamedTuple):
-    """What the rows or the columns of values stand for, in their order.
-
-    `whole` are labels (None: they are numbered 0, 1, 2, ...), and `written` is how a user writes
-    them. Of a part, `some` are the places of its rows in the whole, which has `height` rows and may
-    be there in its place.
-    """
-
-    whole: tuple[str, ...] | tuple[int, ...] | None = None
-    written: str = ""
-    some: npt.NDArray[Any] | None = None
-    height: int | None = None
-
-    @property
-    def labels(self) -> tuple[Any, ...] | None:
-        """The labels, or the numbers of some; None: all are numbered."""
-        if self.some is None:
-            return self.whole
-        places = self.some.tolist()
-        if self.whole is None:
-            return tuple(places)
-        return tuple(map(self.whole.__getitem__, places))
-
-
-NUMBERED = Axis()
-
-
-def class_if_imported(library: str, name: str) -> Any:
-    """Return a class of a library, for isinstance; an empty tuple if nobody has imported it."""
-    return getattr(sys.modules.get(library), name, ())
-
-
-def is_frame(value: object) -> bool:
-    """Whether a value is a DataFrame of pandas or polars."""
-    if isinstance(value, np.ndarray):  # This is the usual case.
-        return False
-    kinds = (class_if_imported("pandas", "DataFrame"), class_if_imported("polars", "DataFrame"))
-    return isinstance(value, kinds)
-
-
-def without_index(value: Any) -> Any:
-    """Return a Series of pandas as an array: in a list of things, an index stands for nothing."""
-    if isinstance(value, class_if_imported("pandas", "Series")):
-        return value.to_numpy()
-    return value
-
-
-def by_position(name: str, value: Any, rows: Axis = NUMBERED, columns: Axis = NUMBERED) -> Any:
-    """Compare the names of rows and columns with those of axes, and return an array without them.
-
-    Every door of values goes through this function. A value without names is returned as it is; a
-    RangeIndex from 0 by 1, and columns that polars or pandas has numbered, are no names. A missing
-    number becomes NaN. Missing bools are refused, and frames of several dtypes, whose common dtype
-    might change the order.
-    """
-    if isinstance(value, np.ndarray):  # This is the usual case.
-        return value
-    dask_frame = class_if_imported("dask.dataframe", "DataFrame")
-    dask_series = class_if_imported("dask.dataframe", "Series")
-    if isinstance(value, (dask_frame, dask_series)):
-        value = value.compute()
-    names, dtypes = _names_of(value)
-    if not names:
-        return value
-    for kind, labels in names.items():
-        _check_names(name, kind, labels, rows, columns)
-    names_of_columns = names.get("columns", names.get("fields", ()))
-    return _plain_values(name, value, names_of_columns, dtypes)
-
-
-def refuse_index(name: str, value: Any) -> None:
-    """Refuse an index of a Series or frame, whose elements stand by position, but 0, 1, 2, ..."""
-    for kind, labels in _names_of(value)[0].items():
-        if kind in ("index", "rows"):
-            _check_names(name, kind, labels, NUMBERED, NUMBERED)
-
-
-def _names_of(value: Any) -> tuple[dict[str, Any], Any]:
-    """Return the names of rows and columns by their kind, if any, and the dtypes of columns."""
-    if isinstance(value, class_if_imported("pandas", "Series")):
-        return {"index": value.index}, [value.dtype]
-    if is_frame(value):
-        return {"rows": getattr(value, "index", ()), "columns": value.columns}, value.dtypes
-    kinds = (class_if_imported("pyarrow", "Table"), class_if_imported("pyarrow", "RecordBatch"))
-    if isinstance(value, kinds):
-        return {"fields": value.schema.names}, value.schema.types
-    if isinstance(value, class_if_imported("xarray", "DataArray")):
-        labels = [value.indexes.get(dimension, ()) for dimension in value.dims]
-        return dict(zip(("first", "last"), labels, strict=False)), ()
-    return {}, ()
-
-
-def _plain_values(name: str, value: Any, columns: Any, dtypes: Any) -> Any:
-    """Return what has names as an array, in which a missing number is NaN."""
-    first_columns: dict[str, Any] = {}  # by dtype
-    for column, dtype in zip(columns, dtypes, strict=False):
-        first_columns.setdefault(str(dtype), column)
-    if len(first_columns) > 1:
-        got = ", ".join(f"{dtype} in {column!r}" for dtype, column in first_columns.items())
-        raise InputTypeError(name, expected="columns of one dtype", got=got)
-    # Only nullable columns of pandas, and those of Arrow's types, have this dtype beside their own.
-    dtype = getattr(next(iter(dtypes), None), "numpy_dtype", None)
-    if dtype is None or dtype.kind not in "iufb":
-        return np.asarray(value)
-    if not value.isna().to_numpy().any():
-        return value.to_numpy(dtype)
-    if dtype.kind == "b":
-        raise InputValueError(name, expected="True or False in each place", got="missing bools")
-    return value.to_numpy(dtype if dtype.kind == "f" else np.float64, na_value=np.nan)
-
-
-def named_columns(name: str, value: Any) -> Axis:
-    """Return the names of columns, with which those of another value are compared."""
-    for kind, names in _names_of(value)[0].items():
-        written = _COLUMNS.get(kind)
-        if written and len(names) and not _are_no_names(names):
-            return Axis(tuple(names), written.format(name))
-    return NUMBERED
-
-
-def _are_no_names(names: Any, labels: Any = ()) -> bool:
-    if isinstance(names, list):  # They are those of polars, or of pandas in a table of Arrow.
-        numbers = range(len(names))
-        are_numbered = names in ([f"column_{i}" for i in numbers], [str(i) for i in numbers])
-        return are_numbered and set(names).isdisjoint(labels)
-    is_range = isinstance(names, class_if_imported("pandas", "RangeIndex"))
-    return is_range and names.start == 0 and names.step == 1
-
-
-def _check_names(name: str, kind: str, names: Any, rows: Axis, columns: Axis) -> None:
-    """Refuse names of an index, of rows or of columns that are not those of an axis, in order.
-
-    Another number of names is refused later, as that of rows or columns.
-    """
-    axis = columns if kind in _COLUMNS else rows
-    if _are_no_names(names, axis.whole or ()):
-        return
-    names = tuple(names)
-    is_part = axis.some is not None and len(axis.some) != len(names)
-    if is_part and len(names) == axis.height:  # The names are those of the whole.
-        axis = axis._replace(some=None)
-    labels = axis.labels or tuple(range(len(names)))
-    # Bools and floats are no labels, though True == 1.
-    types = set(map(type, names)) - {str, int}
-    are_labels = all(issubclass(each, (str, np.integer)) for each in types)
-    are_equal = are_labels and names == labels
-    if len(names) == len(labels) and not are_equal:
-        i = 0
-        if are_labels:
-            i = next(i for i, label in enumerate(labels) if names[i] != label)
-        order = f"in the order of {axis.written}" if axis.labels else "numbered 0, 1, 2, ..."
-        expected = f"{_NOUNS[kind]} {order}"
-        got = f"{names[i]!r} at position {i}, where {labels[i]!r} belongs; arrays have no names"
-        raise InputValueError(name, expected=expected, got=got)

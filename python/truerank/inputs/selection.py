@@ -19,20 +19,22 @@ from ..errors import InputTypeError, InputValueError
 from .array_likes import (
     array_shape,
     as_array,
+    by_position,
     check_range,
     check_shape,
     index_array,
     native_indices,
     refuse_mask,
+    without_index,
 )
-from .checks import by_position, is_sparse, without_index
+from .checks import is_sparse
 
 if TYPE_CHECKING:
     from typing import Self
 
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
 
 # A mask is read in blocks of rows of about so many cells, so that no copy of it is made.
 _MASK_CELLS = 1 << 22

@@ -39,7 +39,7 @@ from ..tasks.side import Side, make_side, number_facts
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from ..records.splits import FindingParts, SplitTables
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..arrays.row_keys import digest_rows
 from ..errors import InputValueError, Option, warn_user
-from ..inputs.checks import choice, flag, is_integer, several
+from ..inputs.array_likes import several
+from ..inputs.checks import choice, flag, is_integer
 from ..inputs.rules import BatchOptions, EmbeddingOptions, ListOptions, RuleOptions, read_rules
 from ..naming import format_count, public
 from ..ranks.protocol import Protocol
@@ -33,7 +34,7 @@ from .sides import (
 )
 
 if TYPE_CHECKING:
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from ..inputs.rules import IoMode, Similarity
     from ..records.splits import SplitTables
     from ..records.vocabularies import Names

@@ -25,7 +25,7 @@ from .ties import mean_power, shares_of_draws
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
 
 BEYOND = 1 << 62  # This place is behind all others, and as a cutoff it leaves out none of them.
 # The discounts of so many places are summed once, those of later places by an integral.

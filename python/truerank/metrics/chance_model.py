@@ -26,7 +26,7 @@ from .ties import MOST, power_sum
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
     from .metric_table import MetricRow
     from .ties import Parameter
 

@@ -25,7 +25,7 @@ from .metric_table import ADJUSTMENTS, median, power_mean, rescale_weights, vari
 from .values import adjusted
 
 if TYPE_CHECKING:
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
     from .values import Rankings, UnitValues

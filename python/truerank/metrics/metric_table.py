@@ -15,7 +15,7 @@ import numpy as np
 from . import ties
 
 if TYPE_CHECKING:
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
     from ..ranks.container import Ranks
     from .ties import Parameter, RankFunction, TieFunction
 

@@ -18,7 +18,7 @@ from ..arrays.row_keys import factorize
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
 
 _POSITIONS = 1 << 16  # So many positions of ties are added at once.
 MOST = 2**62  # No rank and no number of candidates is beyond it; a cutoff has any number of digits.

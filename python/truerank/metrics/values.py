@@ -18,7 +18,7 @@ from .ties import MOST, Parameter, hit_share, mean_over_positions
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
     from ..ranks.container import Ranks
     from .answers import Answers
     from .keys import Grammar, Key

@@ -24,7 +24,8 @@ from .. import __version__
 from ..arrays.saved_files import replace_file
 from ..inference.comparing import compare, gather_notes, why_incomparable
 from ..inference.intervals import FEW
-from ..inputs.checks import confidence, instance, several, unique_keys
+from ..inputs.array_likes import several, unique_keys
+from ..inputs.checks import confidence, instance
 from ..metrics.contributions import UNIT
 from ..metrics.keys import ALL_SIDES, MACRO
 from ..naming import import_extra, number, public

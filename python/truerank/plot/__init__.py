@@ -35,7 +35,7 @@ from ..reporting.summary import describe_candidates
 from . import drawing
 
 if TYPE_CHECKING:
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
     from .drawing import Axes
 
 

@@ -14,7 +14,7 @@ from .container import Ranks, check_number
 from .labels import DATASET, LABEL_ALIASES, LABEL_WORDS, Labels, as_labels, labels_of_codes
 
 if TYPE_CHECKING:
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
     from .labels import LabelsLike
 
 # Weights of these names go by these labels, whose names work as well.

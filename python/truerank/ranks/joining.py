@@ -20,7 +20,8 @@ from ..arrays.row_keys import (
     without,
 )
 from ..errors import InputTypeError, InputValueError, Option, argument_names, warn_user
-from ..inputs.checks import choice, several
+from ..inputs.array_likes import several
+from ..inputs.checks import choice
 from ..inputs.rules import REPEAT_RULES
 from ..inputs.selection import lengths_to_indptr
 from ..naming import public
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from .protocol import Protocol
 
     RepeatRule: TypeAlias = Literal["refuse", "drop", "keep"]

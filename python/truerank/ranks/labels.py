@@ -12,13 +12,13 @@ from .. import _core
 from ..arrays.row_keys import count_values, factorize
 from ..errors import InputTypeError, InputValueError
 from ..inputs import checks
-from ..inputs.array_likes import as_array, check_range, index_array, integers
+from ..inputs.array_likes import as_array, by_position, check_range, index_array, integers
 from ..naming import printable, public
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
 
     Codes: TypeAlias = Sequence[int] | npt.NDArray[Any]
     Names: TypeAlias = Sequence[str] | npt.NDArray[np.str_]
@@ -241,7 +241,7 @@ def as_labels(name: str, value: Any, length: int, units: Labels | None = None) -
     elif isinstance(value, tuple) and len(value) == 2 and checks.has_dimensions(value[0]):
         labels = _read_codes(name, *value)
     else:
-        labels = _read_values(name, checks.by_position(name, value))
+        labels = _read_values(name, by_position(name, value))
     if len(labels) == length:
         return labels
     expected = f"{length} labels, one for each task"

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import InputTypeError, InputValueError
-from ..inputs.checks import choice, flag, instance, number, positive_integer, several
+from ..inputs.array_likes import several
+from ..inputs.checks import choice, flag, instance, number, positive_integer
 from ..inputs.rules import NAN_RULES, ORDERS
 from ..naming import printable, public
 

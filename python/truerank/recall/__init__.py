@@ -25,11 +25,22 @@ from ..ranks.protocol import HITS, Protocol
 from ..reporting import Finding
 from ..reporting.reports import report_task
 from ..tasks.side import are_candidates
-from .files import count_ids, read_lists
+from .files import (
+    check_form,
+    count_ids,
+    join_lists,
+    number_ids,
+    read_exact,
+    read_lists,
+    read_rows,
+    save_lists,
+    search_facts,
+)
 from .truth import (
     are_in_lists,
     count_candidates,
     find_last,
+    find_nearest,
     read_truth,
     refuse_truth_that_lacks,
     score_pairs,
@@ -39,10 +50,30 @@ from .truth import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import FloatArray, IntArray
     from ..counting.job import Job
     from ..inputs.rules import Similarity
     from ..reporting import Report
+
+__all__ = [
+    "FINDINGS",
+    "check_first_entities",
+    "check_form",
+    "evaluate_ids",
+    "evaluate_topk",
+    "find_nearest",
+    "join_lists",
+    "number_ids",
+    "open_search",
+    "read_exact",
+    "read_lists",
+    "read_rows",
+    "read_truth",
+    "report_ids",
+    "report_lists",
+    "save_lists",
+    "search_facts",
+]
 
 # What a report of an index finds in its lists.
 FINDINGS = {
@@ -53,8 +84,8 @@ FINDINGS = {
     "taken on trust": "queries whose truth is taken on trust: {:,}",
     "ids from 1": "ids less 1 would have recall {:.2g} in the first 100 queries",
     "unseen ties": "queries with ids that may tie, as the truth has no distances: {:,} of {}",
-    "lower bound": "queries with ids that may tie, as the truth ends within the tie at its k-th: "
-    "{:,} of {}, whose recall is a lower bound",
+    "lower bound": "queries whose recall is a lower bound, as the truth ends within the tie at its "
+    "k-th id: {:,} of {}",
 }
 # What a place of a list has: no id, one that is no candidate, a wrong one, a right one that the
 # truth lacks, one that it has. From NEAR on it is right.
@@ -159,6 +190,66 @@ def evaluate_topk(
         return report_lists(embeddings, job, lists, exact, tolerance, on_trust)
 
 
+@public("truerank")
+def evaluate_ids(
+    ids: Any, truth: Any, *, tolerance: float = 0.0, duplicates: str = "raise"
+) -> Report:
+    """Measure the recall of an index by its lists and the exact ones alone, without vectors.
+
+    Let k be the width of `ids`, and m the least of k and the number of ids that the truth has for a
+    query. The first m ids of the truth are right, and if it has distances, so are those whose
+    distance ties with the m-th. The recall of a query is (right ids among its k, each once, at most
+    m) / m, and the recall is the mean over queries, as DiskANN has it; queries for which the truth
+    has no ids are left out.
+
+    Parameters
+    ----------
+    ids : array_like of int or str, shape (q, k), lists, TopK, or path
+        The ids that an index lists for each query. Where it has fewer than k, -1 stands behind
+        them, or the largest unsigned integer of 4 or 8 bytes, or an empty text; lists in Python or
+        Arrow may end earlier, if one has k. A file is one of `.npy`, `.npz` (ids), `.ivecs`,
+        `.ibin`, `.bin`, ``FILE.hdf5:NAME`` and ``FILE.parquet:NAME`` or `.arrow` (a column of
+        lists). For a smaller k hand over ``ids[:, :k]``.
+    truth : TopK, array_like of int or str, shape (q, k or more), lists, or path
+        The exact lists in their order, with ids as those of `ids`. Files may have distances: behind
+        the ids in `.bin` and `.ibin`, and as ``distances`` beside ``FILE.hdf5:neighbors``. So may a
+        second file: ``TopK("truth.ibin", "distances.fbin")``. They may rise or fall, but in all
+        rows alike. Scores of arrays fall, as more is better: those of faiss are ``TopK(I, -D)``.
+    tolerance : float
+        How much farther than the m-th a right id may be, in the unit of the distances: those of
+        DiskANN are squared.
+    duplicates : {"raise", "first"}
+        An id that a list has twice is refused, or counts once.
+
+    Returns
+    -------
+    Report
+        As of `evaluate_topk`. Recalls of unlike truths are not compared. ``report.audit()`` says
+        that ties are not seen where the truth has no distances, and in how many queries the recall
+        is a lower bound, as the truth ends within a tie.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        For ids that are neither integers nor text, or on one side only, ids below -1 and behind a
+        -1, repeated ones, lists of another number of queries, and a truth that is narrower than k;
+        for distances that are NaN, or do not rise or fall throughout; for a tolerance below 0, or
+        without distances.
+
+    Examples
+    --------
+    >>> evaluate_ids([[0, 3], [3, 2]], [[0, 1, 2], [3, 2, 1]]).per_query("recall@2").tolist()
+    [0.5, 1.0]
+    >>> truth = TopK(np.array([[0, 1, 3]]), np.array([[-0.5, -1, -1]]))
+    >>> evaluate_ids([[0, 3]], truth)["recall@2"]
+    1.0
+    """
+    found, place = read_rows("ids", ids)
+    exact, scores = read_exact("truth", truth)
+    lists, known = number_ids(found, exact, duplicates, "ids", place)
+    return report_ids(lists, known, exact, scores, tolerance)
+
+
 def open_search(
     queries: Any,
     entities: Any,
@@ -253,6 +344,47 @@ def report_lists(
     return report_answers(lists, mark, count_ids(exact.ids), sizes, protocol, trusted=on_trust)
 
 
+def report_ids(
+    lists: IntArray,
+    exact: IntArray,
+    truth: npt.NDArray[Any],
+    scores: FloatArray | None = None,
+    tolerance: float = 0.0,
+) -> Report:
+    """Report the recall of lists beside exact ones, both by common numbers; and as they are."""
+    tolerance = check_tolerance(tolerance)
+    k = lists.shape[1]
+    n_right = np.minimum(count_ids(exact), k)
+    has_id = exact != PAD
+    are_first = has_id & (np.arange(exact.shape[1]) < k)
+    are_right = are_first
+    if scores is not None:
+        last = np.take_along_axis(scores, n_right[:, None] - 1, axis=1)
+        are_right = are_first | (has_id & (scores >= last - tolerance))
+    elif tolerance:
+        expected = "0, as the truth has no distances"
+        raise InputValueError("tolerance", expected=expected, got=tolerance)
+
+    def mark(ids: IntArray) -> npt.NDArray[np.int8]:
+        answers = np.where(ids == PAD, MISSING, WRONG)
+        for mark, places in ((NEAR, are_right), (KNOWN, are_first)):
+            known = np.where(places, exact, PAD)[: len(ids)]
+            answers[(ids != PAD) & are_in_lists(ids, known)] = mark
+        return answers.astype(np.int8)
+
+    are_numbers = truth.dtype.kind == "i"
+    right = np.sort(np.where(are_right, truth, PAD if are_numbers else ""), axis=1)
+    width = max(1, np.count_nonzero(are_right, axis=1).max(initial=0))
+    right = right[:, -width:]
+    digest = sha256_hex(right if are_numbers else right.tolist())[:8]
+    name = f"top {k}{', tolerance ' + repr(tolerance) if tolerance else ''}, of a truth ({digest})"
+    doubts = {"unseen ties": True} if scores is None else {"lower bound": are_right[:, -1]}
+    facts: dict[str, Any] = {"are_numbers": are_numbers, "doubts": doubts}
+    return report_answers(
+        lists, mark, n_right, np.zeros_like(n_right), Protocol(candidates=name), **facts
+    )
+
+
 def check_tolerance(tolerance: float) -> float:
     """Check how much less similar, or farther, than the last exact id a right one may be."""
     tolerance = number("tolerance", tolerance)
@@ -269,6 +401,7 @@ def report_answers(
     protocol: Protocol,
     *,
     trusted: int = 0,
+    are_numbers: bool = True,
     doubts: Mapping[str, Any] = MappingProxyType({}),
 ) -> Report:
     """Report lists by what `mark` says of each place of them, or of lists of the first queries.
@@ -285,7 +418,7 @@ def report_answers(
         "tied lists": np.count_nonzero((answers == NEAR).any(axis=1)),
         "without candidates": np.count_nonzero(n_right == 0),
     }
-    if mean_recall(hits, n_right) < _LOW_RECALL:
+    if are_numbers and mean_recall(hits, n_right) < _LOW_RECALL:
         answers_of_less = mark(np.where(lists > 0, lists - 1, PAD)[_FIRST])
         hits_of_less = np.count_nonzero(answers_of_less >= NEAR, axis=1)
         recall_of_less = mean_recall(hits_of_less, n_right[_FIRST])

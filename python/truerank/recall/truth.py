@@ -22,7 +22,7 @@ from .files import count_ids, join_lists, read_lists, refuse_where, search_facts
 
 if TYPE_CHECKING:
     from .._core import Scores
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
     from ..counting.job import Job
     from ..embeddings.vectors import Embeddings
     from .files import Flags

@@ -20,12 +20,20 @@ import numpy as np
 from .. import _core
 from ..errors import InputTypeError, InputValueError, Option
 from ..inputs import checks
-from ..inputs.array_likes import as_array, check_shape, device_name, index_array, refuse_mask
+from ..inputs.array_likes import (
+    as_array,
+    check_shape,
+    device_name,
+    index_array,
+    refuse_index,
+    refuse_mask,
+    without_index,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
 
     Name = Any  # It is a str or an int.
     Names = tuple[Any, ...]  # They are all str, or all int.
@@ -546,7 +554,7 @@ def _read_elements(name: str, values: Any, expected: str) -> Any:
     checks.check_length(name, values)
     if not hasattr(values, "__array__") and not device_name(values):
         return list(values)
-    array = as_array(checks.without_index(values), name, expected)
+    array = as_array(without_index(values), name, expected)
     check_shape(name, array.shape, 1, "a 1-D array")
     if array.dtype.kind in "iu":
         return array
@@ -562,7 +570,7 @@ def is_integer_type(kind: type) -> bool:
 
 def checked_names(argument: str, values: Any) -> Names:
     """Return names, which are all str or all int, as they came."""
-    checks.refuse_index(argument, values)
+    refuse_index(argument, values)
     column = read_column(argument, values, "names that are str or int")
     return checks.plain_names(column.listed) if column.has_labels else column.entries()
 

@@ -23,7 +23,15 @@ from ..arrays.input_files import file_state, is_npy, read_npy
 from ..arrays.row_keys import distinct, factorize
 from ..errors import InputTypeError, InputValueError, Option, argument_names, warn_user
 from ..inputs import checks
-from ..inputs.array_likes import as_array, index_array
+from ..inputs.array_likes import (
+    NUMBERED,
+    as_array,
+    class_if_imported,
+    index_array,
+    is_frame,
+    named_columns,
+    refuse_index,
+)
 from ..naming import format_count
 from ..ranks import Ranks
 from . import text
@@ -55,7 +63,7 @@ from .columns import (
 from .vocabularies import MAX_IDS, Vocabulary, align
 
 if TYPE_CHECKING:
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from ..inputs.progress_listeners import Listener
     from .columns import ColumnsOption
 
@@ -350,7 +358,7 @@ def _name_by_index(argument: str, query: Any, listed: Any, door: Door) -> Any:
     if isinstance(listed, (list, Mapping)) or not hasattr(listed, "keys"):
         return listed
     got = f"{query!r}: {type(listed).__name__}"
-    if isinstance(listed, checks.class_if_imported("pandas", "Series")):
+    if isinstance(listed, class_if_imported("pandas", "Series")):
         names = listed.index.tolist()
         are_rows = names == list(range(len(names)))
         if listed.name not in (None, query):
@@ -413,16 +421,16 @@ def read_columns(
     table = _without_stream(value)
     if isinstance(table, np.ndarray) and table.ndim == 1 and table.dtype.names:
         return [table[name] for name in table.dtype.names], list(table.dtype.names)
-    if isinstance(table, checks.class_if_imported("pyarrow", "Table")):
+    if isinstance(table, class_if_imported("pyarrow", "Table")):
         elements = []
         for column in table.columns:
             has_ints = column.null_count == 0 and "int" in str(column.type)
             elements.append(np.asarray(column) if has_ints else column.to_pylist())
         return elements, list(table.column_names)
-    if checks.is_frame(table):
+    if is_frame(table):
         elements = _split_frame(table)
         names = list(table.columns)
-        has_names = checks.named_columns(argument, table) is not checks.NUMBERED
+        has_names = named_columns(argument, table) is not NUMBERED
         if has_names and names != list(range(len(names))):
             return elements, names
         if columns is None:
@@ -444,9 +452,9 @@ def read_columns(
 
 def _without_stream(value: Any) -> Any:
     """Return a stream of Arrow, such as a relation of DuckDB, as a table; others as they are."""
-    is_arrow_column = isinstance(value, checks.class_if_imported("pyarrow", "ChunkedArray"))
+    is_arrow_column = isinstance(value, class_if_imported("pyarrow", "ChunkedArray"))
     is_series = hasattr(value, "dtype") or is_arrow_column
-    if is_series or checks.is_frame(value) or not hasattr(value, "__arrow_c_stream__"):
+    if is_series or is_frame(value) or not hasattr(value, "__arrow_c_stream__"):
         return value
     try:
         return import_module("pyarrow").table(value)
@@ -469,7 +477,7 @@ def read_keys(argument: str, keys: Any, roles: Sequence[str]) -> list[Any]:
     table = (keys,) if len(roles) == 1 and is_column(keys) else keys
     values = table if isinstance(table, tuple) else [table]
     for value in values:
-        checks.refuse_index(argument, value)
+        refuse_index(argument, value)
     door = Door("keys", names_by_role, len(roles), forms=forms, has_option=False)
     columns, column_names = read_columns(argument, table, door)
     if not len(columns[0]):  # Of no keys nothing says how many columns they have.
@@ -556,11 +564,7 @@ def is_column(value: Any) -> bool:
     """Return whether this is one-dimensional: a list, an array, a Series, a tensor, a range."""
     if isinstance(value, (list, tuple)):
         return True
-    if (
-        isinstance(value, (str, bytes, Mapping))
-        or checks.is_frame(value)
-        or not checks.is_iterable(value)
-    ):
+    if isinstance(value, (str, bytes, Mapping)) or is_frame(value) or not checks.is_iterable(value):
         return False
     return len(getattr(value, "shape", (0,))) == 1
 

@@ -23,8 +23,15 @@ from ..arrays.saved_files import replace_text
 from ..counting.lists import PAD, REPEATS, TopK, as_lists, best_rows
 from ..counting.orders import begins_anew, describe_rising_ranks
 from ..errors import InputError, InputTypeError, InputValueError, Option, UnknownKeyError
-from ..inputs.array_likes import as_array, index_array, read_only, refuse_rounded, widen_bfloat16
-from ..inputs.checks import choice, distinct_names, instance, is_number, is_sparse, without_index
+from ..inputs.array_likes import (
+    as_array,
+    index_array,
+    read_only,
+    refuse_rounded,
+    widen_bfloat16,
+    without_index,
+)
+from ..inputs.checks import choice, distinct_names, instance, is_number, is_sparse
 from ..inputs.rules import PLAIN
 from ..inputs.selection import lengths_to_indptr
 from ..naming import format_count, public
@@ -35,7 +42,7 @@ from .text import column_numbers, is_csv, is_path, text_lines
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from ..inputs.progress_listeners import Listener, Progress
     from ..inputs.rules import Rules
     from .columns import Form, Name, Names

@@ -22,7 +22,8 @@ from ..arrays.row_keys import (
     look_up,
 )
 from ..errors import InputTypeError, InputValueError, Option, warn_user
-from ..inputs.checks import choice, class_if_imported, flag, is_frame
+from ..inputs.array_likes import class_if_imported, is_frame
+from ..inputs.checks import choice, flag
 from ..inputs.rules import LISTED
 from ..naming import format_count, printable
 from .columns import Column, Door, check_columns
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .. import _core
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
 
     Mask = npt.NDArray[np.bool_]
 

@@ -19,6 +19,7 @@ from ..arrays.input_files import is_npy, read_npy
 from ..arrays.row_keys import count_values, distinct, look_up, sorted_with_order
 from ..errors import InputTypeError, InputValueError, Option
 from ..inputs import checks
+from ..inputs.array_likes import refuse_index
 from ..inputs.selection import refuse_mask_of_integers
 from ..ranks.labels import Labels, labels_of_codes
 from . import text
@@ -27,7 +28,7 @@ from .columns import Column, at_position, read_column
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from .columns import Where
 
     # Labels are in the order of their positions.
@@ -122,7 +123,7 @@ class Vocabulary:
             return cls(size, None, name)
         if isinstance(labels, (bytes, Set)) or not checks.is_iterable(labels):
             raise InputTypeError(name, expected=_ORDERS, got=type(labels).__name__)
-        checks.refuse_index(name, labels)
+        refuse_index(name, labels)
         column = read_column(name, labels, "labels")
         if not len(column):
             raise InputValueError(name, expected="at least one label", got="none")

@@ -27,7 +27,7 @@ from .summary import describe_tied_lists, share_missed
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from .reports import Report
 
 _OF_SCORES = ("worse than chance", "ties", "nan", "inf")

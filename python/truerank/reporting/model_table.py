@@ -26,7 +26,8 @@ from ..inference.pairing import (
     read_models,
     refuse_parts,
 )
-from ..inputs.checks import choice, confidence, distinct_names, flag, instance, several
+from ..inputs.array_likes import several
+from ..inputs.checks import choice, confidence, distinct_names, flag, instance
 from ..metrics.contributions import COUNT, UNIT
 from ..metrics.keys import MACRO
 from ..naming import format_count, public
@@ -251,9 +252,9 @@ def overlap(reports: Mapping[str, Any], metric: str = "hits@1") -> Table:
             raise InputValueError(name, f"cannot be put beside {names[0]}: {'; '.join(unlike)}")
         values, _ = pair[1].unit_values(first.grammar.parse(metric))
         values = values[~np.isnan(values)]  # Queries without answers have none.
-        n_others = int((values % 1 > 0).sum() + (values > 1).sum() + (values < 0).sum())
-        if n_others:
-            got = f"{n_others:,} of {len(values):,} {first.grammar.units} with others in {name}"
+        others = values[~np.isin(values, [0, 1])]
+        if len(others):
+            got = f"{len(others):,} of {len(values):,} {first.grammar.units} with others in {name}"
             raise InputValueError("metric", expected="values 0 and 1", got=got)
         solved.append(values.tolist())
     sets = Counter(zip(*solved, strict=True))

@@ -14,7 +14,8 @@ import numpy as np
 
 from .. import inference, metrics
 from ..errors import InputValueError, UnknownKeyError
-from ..inputs.checks import confidence, flag, unique_keys
+from ..inputs.array_likes import unique_keys
+from ..inputs.checks import confidence, flag
 from ..inputs.rules import suggest
 from ..metrics.contributions import UNIT
 from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, UNPOOLED_SIDE, Key, parse, why_no_value

@@ -13,7 +13,8 @@ import numpy as np
 
 from .. import inference, metrics, reporting, tables
 from ..errors import InputValueError, UnknownKeyError
-from ..inputs.checks import choice, flag, instance, integer, positive_integer, several, unique_keys
+from ..inputs.array_likes import several, unique_keys
+from ..inputs.checks import choice, flag, instance, integer, positive_integer
 from ..metrics.keys import ALL_SIDES, GROUPS, MACRO, Key, check_chance, parse, quote
 from ..metrics.values import Rankings
 from ..naming import printable, public
@@ -23,7 +24,7 @@ from ..ranks.labels import LABEL_WORDS
 from ..tables import AsTable
 
 if TYPE_CHECKING:
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
     from ..inference import Interval, Intervals
     from ..inputs.rules import AnswerOrder
     from ..metrics.answers import Answers

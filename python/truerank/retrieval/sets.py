@@ -29,7 +29,7 @@ from ..records.splits import (
 from ..records.vocabularies import MAX_IDS, Vocabulary, align, describe_joined
 
 if TYPE_CHECKING:
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
     from ..records.splits import FindingParts
 
 _MOST_NUMBERS = MAX_IDS // 2  # Without a number of entities, integers from here on are names.

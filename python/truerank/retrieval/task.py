@@ -14,8 +14,8 @@ from ..counting.driver import count_scores
 from ..counting.lists import CandidateLists, TopK
 from ..embeddings.vectors import Embeddings
 from ..errors import InputTypeError, InputValueError, Option, warn_user
-from ..inputs.array_likes import as_floats
-from ..inputs.checks import Axis, by_position, choice
+from ..inputs.array_likes import Axis, as_floats, by_position
+from ..inputs.checks import choice
 from ..inputs.rules import (
     LISTED,
     PLAIN,
@@ -50,7 +50,7 @@ from ..tasks.task import Task as SidedTask
 from .sets import ANY_INTEGERS, count_repeats, find_right_answers, number_names, read_answers
 
 if TYPE_CHECKING:
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
     from ..inputs.rules import IoMode, Rules, Similarity
     from ..ranks.container import Ranks
     from ..records.columns import Names as ListedNames

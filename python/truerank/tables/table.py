@@ -10,7 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
-from ..inputs.checks import choice, flag, instance, integer, several, unique_keys
+from ..inputs.array_likes import several, unique_keys
+from ..inputs.checks import choice, flag, instance, integer
 from ..naming import format_count, number, printable, public
 from .as_table import AsTable, Names
 

@@ -21,7 +21,7 @@ from .side import lists_of_tasks, widen_to_tasks
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from .side import Side, TaskLists
 
 

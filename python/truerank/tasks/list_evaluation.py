@@ -24,7 +24,7 @@ from ..reporting import Finding
 from .side import core_selection, widen_to_tasks
 
 if TYPE_CHECKING:
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from ..inputs.rules import Rules
     from ..ranks.container import Ranks
     from ..records.vocabularies import Vocabulary

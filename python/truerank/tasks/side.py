@@ -18,7 +18,8 @@ from ..counting.driver import count_scores
 from ..counting.job import Job
 from ..counting.ranking import rank_job
 from ..errors import InputValueError, argument_names, warn_user
-from ..inputs.checks import choice, integer, several
+from ..inputs.array_likes import several
+from ..inputs.checks import choice, integer
 from ..inputs.rules import PLAIN, BatchOptions, read_rules
 from ..inputs.selection import find_entries, is_in, join_ranges, lengths_to_indptr
 from ..naming import import_extra, public
@@ -30,7 +31,7 @@ from ..stores.on_device import copy_to_device
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
     from ..embeddings.vectors import Embeddings
     from ..inputs.rules import Rules
     from ..ranks.container import Origins, Ranks

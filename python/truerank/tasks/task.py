@@ -20,8 +20,8 @@ from .. import embeddings, reporting, tables, tasks
 from ..arrays.row_keys import look_up, match_rows
 from ..counting.job import refuse_places
 from ..errors import InputTypeError, InputValueError, Option, argument_names
-from ..inputs.array_likes import check_shape, index_array
-from ..inputs.checks import NUMBERED, Axis, by_position, is_iterable
+from ..inputs.array_likes import NUMBERED, Axis, by_position, check_shape, index_array
+from ..inputs.checks import is_iterable
 from ..inputs.progress_listeners import as_listener, reporter, watch_part
 from ..inputs.rules import LISTED
 from ..naming import format_count
@@ -39,7 +39,7 @@ from .side import (
 )
 
 if TYPE_CHECKING:
-    from ..arrays.types import IntArray
+    from ..arrays import IntArray
     from ..counting.lists import CandidateLists
     from ..embeddings.vectors import Embeddings
     from ..inputs.rules import Rules
@@ -577,7 +577,9 @@ class Task:
             if isinstance(read, Mapping):
                 if read.path:
                     argument = f"{argument}: {read.path}"
-                lists, findings_of_keys = self._lists_by_key(name, argument, read, rules.dtype)
+                lists, findings_of_keys, list_of_query = self._lists_by_key(
+                    name, argument, read, rules.dtype
+                )
                 findings += findings_of_keys
                 rows = side.rows
                 files = (read.source,) if read.source else ()
@@ -595,16 +597,21 @@ class Task:
                     files=files,
                 )
             ranks_of_sides.append(ranks)
+            if isinstance(read, Mapping) and ranks.listed is not None and not ranks.listed.all():
+                findings += tasks.list_evaluation.name_findings(
+                    read, list_of_query, lists, side, self._vocabulary(name)
+                )
             findings += self._list_findings(ranks, lists, rows, read)
             findings += tasks.list_evaluation.order_findings(values[name], lists, rules)
         return self._report(ranks_of_sides, findings, **fields)
 
     def _lists_by_key(
         self, name: str, argument: str, named: Lists, dtype: Any
-    ) -> tuple[CandidateLists, list[reporting.Finding]]:
+    ) -> tuple[CandidateLists, list[reporting.Finding], IntArray]:
         """Return the list of each query of a side by its key, empty where it has none.
 
-        Queries without a list are warned of; these, and lists of other queries, are findings.
+        Queries without a list are warned of; these, and lists of other queries, are findings. At
+        last stand the numbers of the named lists, of which the one behind all is none.
         """
         side = self.sides[name]
         roles = self.roles[name]
@@ -635,10 +642,7 @@ class Task:
         )
         vocabularies = [self.names[role] for role in roles]
         findings += tasks.list_evaluation.reading_findings(argument, named, vocabularies)
-        findings += tasks.list_evaluation.name_findings(
-            named, list_of_query, lists, side, self._vocabulary(name)
-        )
-        return lists, findings
+        return lists, findings, list_of_query
 
     # -- parts -------------------------------------------------------------------------------------
 
