@@ -215,22 +215,24 @@ def test_what_lists_lack_is_counted() -> None:
 
 
 def test_unlike_truths_are_not_compared() -> None:
-    """The order within the right ids, and what stands behind them, make no truth another."""
+    """Those of one content are one, in whichever form they come."""
     report = tr.evaluate_ids(IDS, TRUTH)
     key = "recall@5"
-    same = [TRUTH[:, :5], TRUTH[:, [1, 0, 4, 3, 2, 6]], TRUTH.astype(np.uint64)]
-    same.append(TRUTH.tolist())
-    for truth in same:
+    for truth in (TRUTH.astype(np.uint32), TRUTH.tolist(), np.asfortranarray(TRUTH)):
         assert tr.compare(report, tr.evaluate_ids(IDS[:, ::-1], truth), metric=key).estimate == 0
     others = [
         tr.evaluate_ids(IDS, TRUTH[:, 1:]),
+        tr.evaluate_ids(IDS, TopK(TRUTH, -RISING)),
         tr.evaluate_ids(IDS, TopK(TRUTH, -RISING), tolerance=0.5),
-        tr.evaluate_ids(IDS, TRUTH[:, ::-1]),
-        tr.evaluate_ids(IDS, TopK(TRUTH, np.where(RISING < 4, 1.0, 0))),
+        tr.evaluate_ids(IDS.astype(str), TRUTH.astype(str)),
     ]
     for other in others:
         with pytest.raises(InputValueError, match="protocol: candidates: top 5, of a truth"):
             tr.compare(report, other, metric=key)
+    with pytest.raises(
+        InputValueError, match=r"truth \(\w{8}\) against top 5, tolerance 0.5, of a"
+    ):
+        tr.compare(*others[1:3], metric=key)
 
 
 def test_steps_of_a_stream_are_joined_by_name(tmp_path: Path) -> None:
@@ -381,7 +383,7 @@ def test_lists_of_parquet_and_arrow(tmp_path: Path) -> None:
 # -- what is refused -------------------------------------------------------------------------------
 
 
-VECTORS = r"; evaluate_topk\(queries, entities, ids, truth, similarity=...\) is what vectors need$"
+VECTORS = r"; evaluate_topk\(queries, entities, ids, truth, similarity=\) is what vectors need$"
 
 
 def test_wrong_lists_are_refused(tmp_path: Path) -> None:
@@ -421,7 +423,7 @@ def test_wrong_truths_are_refused() -> None:
     twice[2:, 7] = twice[2:, 0]
     narrow = "expected 5 ids or more for each of 6 queries, got shape"
     ragged = [row[: i % 5] for i, row in enumerate(TRUTH.tolist())]
-    scores = "expected scores that fall in all lists, as more is better, got"
+    scores = "expected scores, of which more is better, that fall in all lists, got"
     shape = r"expected a number for each id, of shape \(6, 8\), got shape \(6, 7\), dtype float64"
     cases: dict[str, tuple[Any, Any]] = {
         r"row 2: expected each id once, got \d+ \(so in 4 of 6 lists\)$": (V, twice),
@@ -465,7 +467,7 @@ def test_distances_of_files_have_one_direction(tmp_path: Path) -> None:
         assert recalls(tr.evaluate_ids(IDS, tmp_path / "t.bin")) == expected
     rising[1] *= -1
     np.save(tmp_path / "d.npy", rising)
-    message = "d.npy: expected distances that rise in all lists, or fall in all, got 5 of 6 lists "
-    message += "where they rise, 1 where they fall"
+    message = "d.npy: expected distances that rise in all, or that fall in all lists, got 5 of 6 "
+    message += "lists where they rise, 1 where they fall"
     with pytest.raises(InputValueError, match=re.escape(message)):
         tr.evaluate_ids(IDS, TopK(TRUTH, tmp_path / "d.npy"))  # type: ignore[arg-type]

@@ -29,12 +29,12 @@ from .options import (
 from .output import bar, check_outputs, check_printing, lay_out, refuse_replaced, show, write_last
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
-    Reports = dict[str, Callable[[int], tr.Report]]  # what reports the first k of each file
+    Reports = Mapping[str, Callable[..., tr.Report]]  # what reports the first k of each file
 
 SEARCH = "similarity bias filter candidates nan dtype threads layout"
 NO_SIMILARITY = (
@@ -256,7 +256,10 @@ def measure_recall(values: Values) -> None:
     printing = take(values, PRINTING)
     style = check_printing(printing, save=save)
     with called(truth="--truth", filter="--exclude-self"):
-        what, reports = (read_with_vectors if has_vectors else read_alone)(paths, top, values)
+        if has_vectors:
+            what, reports = read_with_vectors(paths, top, values)
+        else:
+            what, reports = read_alone(paths, values)
         rows, notes, report = measure_files(reports, top, below)
     if save is not None:
         write_last("save", save, printing, report.ranks.with_protocol(files=files_read()).save)
@@ -279,42 +282,26 @@ def read_with_vectors(paths: Sequence[str], top: int, values: Values) -> tuple[s
     options.refuse(values, "recall")
     embeddings, job = recall.open_search(**search, progress=bar())
     shape = len(job.targets), embeddings.shape[-1]
-    lists = [recall.read_lists("found", path, shape, top, **reading) for path in paths]
+    lists = {path: recall.read_lists("found", path, shape, top, **reading) for path in paths}
     if given is None:
         measuring["exact"] = recall.find_nearest(embeddings, job, top)
     else:
         looked_at = recall.read_truth(embeddings, job, given, top)
         measuring["exact"], measuring["on_trust"] = looked_at
-
-    def report_first(found: Array, k: int) -> tr.Report:
-        return recall.report_lists(embeddings, job, found[:, :k], **measuring)
-
-    reports: Reports = {
-        path: partial(report_first, found) for path, found in zip(paths, lists, strict=True)
-    }
+    measure = partial(recall.report_lists, embeddings, job, **measuring)
+    reports = {path: partial(measure, found) for path, found in lists.items()}
     return f"{shape[0]:,} queries, {shape[1]:,} entities, {search['similarity']}.", reports
 
 
-def read_alone(paths: Sequence[str], top: int, values: Values) -> tuple[str, Reports]:
+def read_alone(paths: Sequence[str], values: Values) -> tuple[str, Reports]:
     """Return what is measured without vectors, in words, and what reports each file."""
-    measuring = take(values, "tolerance")
-    duplicates = values.pop("duplicates", "raise")
-    exact, measuring["scores"] = recall.read_exact("truth", values.pop("truth"))
+    measuring = take(values, "tolerance duplicates")
+    truth, scores = recall.read_exact("truth", values.pop("truth"))
     options.refuse(values, "lists without --similarity")
-
-    def report_first(found: Array, known: Array, k: int) -> tr.Report:
-        return recall.report_ids(found[:, :k], known, exact, **measuring)
-
-    reports: Reports = {}
-    for path in paths:
-        found, place = recall.read_rows("found", path, top)
-        both = recall.number_ids(found, exact, duplicates, "found", place)
-        reports[path] = partial(report_first, *both)
-    distances = "without" if measuring["scores"] is None else "with"
-    return (
-        f"{len(exact):,} queries, {exact.shape[1]:,} exact ids of each, {distances} distances.",
-        reports,
-    )
+    measuring |= {"truth": truth, "scores": scores}
+    reports = {path: partial(recall.report_ids, "found", path, **measuring) for path in paths}
+    distances = f"{'without' if scores is None else 'with'} distances"
+    return f"{len(truth):,} queries, {truth.shape[1]:,} exact ids of each, {distances}.", reports
 
 
 def lay_out_recall(
@@ -345,7 +332,7 @@ def measure_files(
     first_reports: dict[int, tr.Report] = {}
     for path, report_first in ((given_name(path), each) for path, each in reports.items()):
         for k in [*(k for k in SHOWN if k < top), top]:
-            report = report_first(k)
+            report = report_first(k=k)
             key = f"recall@{k}"
             interval = report.interval(key)
             row: list[Any] = [path, k, interval.value, interval.low, interval.high]

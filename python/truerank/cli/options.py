@@ -364,7 +364,6 @@ POSITIVE = click.IntRange(min=1)
 AXES = {"rows": 0, "columns": 1}
 # How messages write what only the user has.
 FORMS = {"--candidates": "N", "--by": "LABEL", "--member": "NAME", "parts": "NAME=FILE"}
-FORMS["--similarity"] = "NAME"
 SUSPECT_ROWS = ("keep", "drop", "raise")
 SIMILARITIES: tuple[str, ...] = ("dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare")
 SIMILARITIES += ("inverse_l1", "inverse_l2", "maxsim")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -29,10 +28,9 @@ from .files import (
     check_form,
     count_ids,
     join_lists,
-    number_ids,
     read_exact,
     read_lists,
-    read_rows,
+    read_with_truth,
     save_lists,
     search_facts,
 )
@@ -63,11 +61,9 @@ __all__ = [
     "evaluate_topk",
     "find_nearest",
     "join_lists",
-    "number_ids",
     "open_search",
     "read_exact",
     "read_lists",
-    "read_rows",
     "read_truth",
     "report_ids",
     "report_lists",
@@ -244,10 +240,8 @@ def evaluate_ids(
     >>> evaluate_ids([[0, 3]], truth)["recall@2"]
     1.0
     """
-    found, place = read_rows("ids", ids)
-    exact, scores = read_exact("truth", truth)
-    lists, known = number_ids(found, exact, duplicates, "ids", place)
-    return report_ids(lists, known, exact, scores, tolerance)
+    exact = read_exact("truth", truth)
+    return report_ids("ids", ids, *exact, tolerance=tolerance, duplicates=duplicates)
 
 
 def open_search(
@@ -319,9 +313,15 @@ def report_lists(
     exact: TopK,
     tolerance: float = 0.0,
     on_trust: int = 0,
+    *,
+    k: int = 0,
 ) -> Report:
-    """Report the recall of lists beside exact ones, some taken on trust, which may be longer."""
+    """Report the recall of the first k ids (0: all) of lists beside exact ones.
+
+    These may be longer, and so many are taken on trust.
+    """
     tolerance = check_tolerance(tolerance)
+    lists = lists[:, : k or None]
     k, size = lists.shape[1], embeddings.shape[-1]
     exact = take(exact, np.s_[:, :k])
 
@@ -329,7 +329,7 @@ def report_lists(
         return mark_answers(embeddings, job, ids, take(exact, slice(len(ids))), tolerance)
 
     name = f"top {min(k, size)} by {embeddings.measure} in {embeddings.dtype}"
-    name += f", tolerance {tolerance!r}" if tolerance else ""
+    name += describe_tolerance(tolerance)
     if job.candidates is not None:
         name += f", of a selection ({sha256_hex(job.candidates)[:8]})"
     protocol = Protocol(
@@ -345,14 +345,24 @@ def report_lists(
 
 
 def report_ids(
-    lists: IntArray,
-    exact: IntArray,
+    argument: str,
+    value: Any,
     truth: npt.NDArray[Any],
-    scores: FloatArray | None = None,
+    scores: FloatArray | None,
+    *,
+    k: int = 0,
     tolerance: float = 0.0,
+    duplicates: str = "raise",
 ) -> Report:
-    """Report the recall of lists beside exact ones, both by common numbers; and as they are."""
+    """Report the recall of the first k ids (0: all) of lists beside exact ones, as they are read.
+
+    Scores fall along the exact lists; None: nobody knows what ties.
+    """
     tolerance = check_tolerance(tolerance)
+    if tolerance and scores is None:
+        expected = "0, as the truth has no distances"
+        raise InputValueError("tolerance", expected=expected, got=tolerance)
+    lists, exact = read_with_truth(argument, value, truth, k, duplicates)
     k = lists.shape[1]
     n_right = np.minimum(count_ids(exact), k)
     has_id = exact != PAD
@@ -361,28 +371,19 @@ def report_ids(
     if scores is not None:
         last = np.take_along_axis(scores, n_right[:, None] - 1, axis=1)
         are_right = are_first | (has_id & (scores >= last - tolerance))
-    elif tolerance:
-        expected = "0, as the truth has no distances"
-        raise InputValueError("tolerance", expected=expected, got=tolerance)
 
     def mark(ids: IntArray) -> npt.NDArray[np.int8]:
-        answers = np.where(ids == PAD, MISSING, WRONG)
-        for mark, places in ((NEAR, are_right), (KNOWN, are_first)):
+        answers = np.where(ids == PAD, np.int8(MISSING), np.int8(WRONG))
+        for answer, places in ((NEAR, are_right), (KNOWN, are_first)):
             known = np.where(places, exact, PAD)[: len(ids)]
-            answers[(ids != PAD) & are_in_lists(ids, known)] = mark
-        return answers.astype(np.int8)
+            answers[(ids != PAD) & are_in_lists(ids, known)] = answer
+        return answers
 
-    are_numbers = truth.dtype.kind == "i"
-    right = np.sort(np.where(are_right, truth, PAD if are_numbers else ""), axis=1)
-    width = max(1, np.count_nonzero(are_right, axis=1).max(initial=0))
-    right = right[:, -width:]
-    digest = sha256_hex(right if are_numbers else right.tolist())[:8]
-    name = f"top {k}{', tolerance ' + repr(tolerance) if tolerance else ''}, of a truth ({digest})"
+    name = f"top {k}{describe_tolerance(tolerance)}, of a truth ({sha256_hex(truth, scores)[:8]})"
     doubts = {"unseen ties": True} if scores is None else {"lower bound": are_right[:, -1]}
-    facts: dict[str, Any] = {"are_numbers": are_numbers, "doubts": doubts}
-    return report_answers(
-        lists, mark, n_right, np.zeros_like(n_right), Protocol(candidates=name), **facts
-    )
+    facts: dict[str, Any] = {"are_numbers": truth.dtype.kind == "i", "doubts": doubts}
+    sizes = np.zeros_like(n_right)
+    return report_answers(lists, mark, n_right, sizes, Protocol(candidates=name), **facts)
 
 
 def check_tolerance(tolerance: float) -> float:
@@ -391,6 +392,11 @@ def check_tolerance(tolerance: float) -> float:
     if not 0 <= tolerance < math.inf:
         raise InputValueError("tolerance", expected="a number from 0 on", got=tolerance)
     return tolerance
+
+
+def describe_tolerance(tolerance: float) -> str:
+    """Return what the name of the candidates says of a tolerance."""
+    return f", tolerance {tolerance!r}" if tolerance else ""
 
 
 def report_answers(
@@ -402,7 +408,7 @@ def report_answers(
     *,
     trusted: int = 0,
     are_numbers: bool = True,
-    doubts: Mapping[str, Any] = MappingProxyType({}),
+    doubts: Mapping[str, Any] | None = None,
 ) -> Report:
     """Report lists by what `mark` says of each place of them, or of lists of the first queries.
 
@@ -425,29 +431,14 @@ def report_answers(
         if recall_of_less - mean_recall(hits[_FIRST], n_right[_FIRST]) > _GAIN:
             found["ids from 1"] = recall_of_less
     found["taken on trust"] = trusted
-    found |= {name: np.count_nonzero(may_rise & at) for name, at in doubts.items()}
+    found |= {name: np.count_nonzero(may_rise & at) for name, at in (doubts or {}).items()}
     findings = [
         Finding(name, math.ceil(number), FINDINGS[name].format(number, f"{len(lists):,}"))
         for name, number in found.items()
         if number
     ]
-    ranks = rank_hits(hits, n_right, sizes, lists.shape[1], protocol)
-    return report_task(ranks, findings, unit="query")
-
-
-def mean_recall(hits: IntArray, n_right: IntArray) -> float:
-    """Return the mean recall of the queries that have right answers."""
-    n_queries = max(1, np.count_nonzero(n_right))
-    return float((hits / np.maximum(n_right, 1)).sum() / n_queries)
-
-
-def rank_hits(
-    hits: IntArray, n_right: IntArray, sizes: IntArray, k: int, protocol: Protocol
-) -> Ranks:
-    """Rank the right answers of each query: those that were found, and then the others, which tie.
-
-    A query that finds nothing has a list all the same.
-    """
+    # The right answers of each query are ranked: those that were found, and then the others, which
+    # tie. A query that finds nothing has a list all the same.
     rows = np.repeat(np.arange(len(n_right)), n_right)
     places = join_ranges(np.zeros_like(n_right), n_right)  # 0, 1, ... in each query
     are_listed = places < hits[rows]
@@ -458,8 +449,16 @@ def rank_hits(
         "tied": np.where(are_listed, 1, np.maximum(sizes - hits, 0)[rows]),
         "candidates": sizes[rows],
         "listed": are_listed,
-        "lengths": np.full(len(rows), k),
+        "lengths": np.full(len(rows), lists.shape[1]),
         "without_answers": without_answers,
     }
-    protocol = replace(protocol, lists=HITS, depth=k, version=_core.__version__)
-    return Ranks._of(counts, {}, protocol).with_labels(queries=rows, targets=places)
+    fields: Any = {"lists": HITS, "depth": lists.shape[1], "version": _core.__version__}
+    ranks = Ranks._of(counts, {}, replace(protocol, **fields))
+    ranks = ranks.with_labels(queries=rows, targets=places)
+    return report_task(ranks, findings, unit="query")
+
+
+def mean_recall(hits: IntArray, n_right: IntArray) -> float:
+    """Return the mean recall of the queries that have right answers."""
+    n_queries = max(1, np.count_nonzero(n_right))
+    return float((hits / np.maximum(n_right, 1)).sum() / n_queries)

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 FORMS = (".npy", *index_files.LISTS, ".fbin", ".run")  # in which lists are written
 # Their scores are distances below 0, which files of indexes have above 0.
 DISTANCES = ("l1", "l2", "sql2", "complex_l1", "poincare")
-_CALL = "evaluate_topk(queries, entities, ids, truth, similarity=...)"
-_VECTORS = Option("similarity", ..., "is what vectors need", _CALL)
+_CALL = "evaluate_topk(queries, entities, ids, truth, {})"
+_VECTORS = Option("similarity", effect="is what vectors need", call=_CALL)
 _FLOAT = np.dtype("<f4")  # of distances in .bin
 
 # -- lists of ids ----------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def read_rows(argument: str, value: Any, k: int = 0) -> tuple[Array, str]:
     refuse_mask(argument, rows)
     if not isinstance(rows, (list, tuple)):
         rows = as_array(rows, argument, "a list of ids for each query")
-    if isinstance(rows, (list, tuple)) or rows.dtype.kind == "O":
+    if isinstance(rows, (list, tuple)) or (rows.dtype.kind == "O" and rows.ndim):
         rows = pad_lists(argument, rows)
     if rows.dtype.kind not in "iuU":
         got = f"dtype {rows.dtype}"
@@ -186,9 +186,7 @@ def read_exact(argument: str, value: Any) -> tuple[Array, FloatArray | None]:
     Distances that rise are turned; scores, which are no file, may not rise.
     """
     ids, scores = (value.ids, value.scores) if isinstance(value, TopK) else (value, None)
-    what = "distances that rise in all lists, or fall in all"
-    if scores is not None and not isinstance(scores, PATHS):
-        what = "scores that fall in all lists, as more is better"
+    are_scores = scores is not None and not isinstance(scores, PATHS)
     if isinstance(ids, PATHS) and scores is None:
         path = path_name(argument, ids)
         if path.lower().endswith(".npz") and "truerank" in read_npz(argument, path, ())[0]:
@@ -200,12 +198,10 @@ def read_exact(argument: str, value: Any) -> tuple[Array, FloatArray | None]:
         return rows, None
     if isinstance(scores, PATHS):
         place = path_name(argument, scores)
-        by_npy = is_npy(place)
-        scores = (
-            read_npy(argument, place)
-            if by_npy
-            else index_files.map_matrix(argument, place, of_bin=_FLOAT)
-        )
+        if is_npy(place):
+            scores = read_npy(argument, place)
+        else:
+            scores = index_files.map_matrix(argument, place, of_bin=_FLOAT)
     refuse_mask(argument, scores)
     array = as_array(scores, argument, "a number for each id")
     if array.shape != rows.shape or array.dtype.kind not in "iuf":
@@ -220,32 +216,35 @@ def read_exact(argument: str, value: Any) -> tuple[Array, FloatArray | None]:
         np.count_nonzero((has_id[:, 1:] & is_so).any(axis=1))
         for is_so in (after > before, after < before)
     )
-    if n_rise and (n_fall or what.startswith("scores")):
+    if n_rise and (n_fall or are_scores):
+        what = (
+            "scores, of which more is better," if are_scores else "distances that rise in all, or"
+        )
         got = f"{n_rise:,} of {len(rows):,} lists where they rise, {n_fall:,} where they fall"
-        raise InputValueError(argument, "", what, got, place)
+        raise InputValueError(argument, "", f"{what} that fall in all lists", got, place)
     return rows, -distances if n_rise else distances
 
 
-def number_ids(
-    ids: Array, truth: Array, duplicates: str, argument: str = "ids", place: str = ""
+def read_with_truth(
+    argument: str, value: Any, truth: Array, k: int, duplicates: str
 ) -> tuple[IntArray, IntArray]:
-    """Return lists and exact ones by common numbers of their ids; refuse what does not fit."""
+    """Read lists as `read_rows` does, and return them and exact ones by numbers of their ids."""
+    lists, place = read_rows(argument, value, k)
     words = {"i": "integers", "U": "text"}
-    expected, got = words[ids.dtype.kind], words[truth.dtype.kind]
+    expected, got = words[lists.dtype.kind], words[truth.dtype.kind]
     if expected != got:
         raise InputTypeError("truth", expected=f"{expected}, as the lists have", got=got)
-    n_queries, k = ids.shape
+    n_queries, k = lists.shape
     if len(truth) != n_queries or truth.shape[1] < k:
         expected = f"{format_count(k, 'id')} or more for each of {format_count(n_queries, 'query')}"
         raise InputValueError("truth", expected=expected, got=f"shape {truth.shape}")
-    numbers, exact = ids, truth
+    both = np.concatenate([lists, truth], axis=1)
+    numbers = both
     if got == "text":
-        every = np.concatenate([ids, truth], axis=1)
-        _, codes = np.unique(every, return_inverse=True)  # by numpy: words
-        codes = np.where(every == "", PAD, codes.reshape(every.shape))
-        numbers, exact = codes[:, :k], codes[:, k:]
-    exact = without_repeats("truth", exact, "raise", "", truth)
-    return without_repeats(argument, numbers, duplicates, place, ids), exact
+        _, codes = np.unique(both, return_inverse=True)  # by numpy: words
+        numbers = np.where(both == "", PAD, codes.reshape(both.shape))
+    exact = without_repeats("truth", numbers[:, k:], "raise", "", truth)
+    return without_repeats(argument, numbers[:, :k], duplicates, place, lists), exact
 
 
 # -- exact lists that were saved -------------------------------------------------------------------
