@@ -322,9 +322,7 @@ class Vocabulary:
         if may_have_ids and self._may_be_ids(column.listed):
             remedies.append(Option("ids", True, "says that text has ids"))
         got = f"{entry!r} {where(row)}"
-        got += describe_joined(
-            entry, lambda x: (self.find_labels(x, column.is_text) >= 0).all()
-        )
+        got += describe_joined(entry, lambda x: (self.find_labels(x, column.is_text) >= 0).all())
         raise InputValueError(argument, expected=expected, got=got, remedies=remedies)
 
     def _may_be_ids(self, fields: Sequence[str]) -> bool:
