@@ -125,12 +125,12 @@ def find_top(values: Values) -> None:
         raise click.UsageError(f"--part selects none of {count:,} queries")
     # One more says whether the last one ties with it.
     with called(k="--top"):
-        found = recall.find_nearest(embeddings, job, top + 1, rows)
+        found = recall.truth.find_nearest(embeddings, job, top + 1, rows)
     last, after = found.scores[:, top - 1], found.scores[:, top]
     is_tie = (found.ids[:, top] >= 0) & ((last == after) | np.isnan(last))  # NaN comes last.
     facts: Values = {"similarity": search["similarity"], "k": top, "ties": int(is_tie.sum())}
     if any(path.suffix.lower() == ".npz" for path in outputs.values()):
-        facts |= recall.search_facts(embeddings, job)
+        facts |= recall.files.search_facts(embeddings, job)
     write_top(tr.TopK(found.ids[:, :top], found.scores[:, :top]), rows, facts, outputs, printing)
 
 
@@ -138,14 +138,14 @@ def check_forms(outputs: Values, printing: Values, entities: int) -> None:
     """Refuse names of files that cannot be written, before anything is counted."""
     check_outputs(outputs, printing)
     for name, path in outputs.items():
-        recall.check_form(f"--{name}", str(path), entities)
+        recall.files.check_form(f"--{name}", str(path), entities)
 
 
 def write_top(top: tr.TopK, rows: Array, facts: Values, outputs: Values, printing: Values) -> None:
     """Write lists to each output, or to standard output; say how many end within a tie."""
     for name, path in outputs.items():
         refuse_replaced(name, path, printing)
-        recall.save_lists(str(path), top, rows, facts)
+        recall.files.save_lists(str(path), top, rows, facts)
     if not outputs:
         # `truerank retrieval --lists` reads these lines, too.
         is_listed = top.ids >= 0
@@ -164,7 +164,7 @@ def merge_lists(paths: Sequence[str], values: Values) -> None:
     outputs = take(values, "output save")
     printing = take(values, "force")
     options.refuse(values, "lists of the most similar entities")
-    facts, top = recall.join_lists("parts", paths)
+    facts, top = recall.files.join_lists("parts", paths)
     check_forms(outputs, printing, facts["entities"])
     write_top(top, np.arange(facts["queries"]), facts, outputs, printing)
 
@@ -235,13 +235,13 @@ def measure_recall(values: Values) -> None:
                 f"FOUND has rows of ids, in .npy, .ivecs or .hdf5:NAME, got {path}; lists of text "
                 "are measured by the right answers that you have: truerank retrieval QRELS RUN"
             )
-        lists[path] = recall.read_lists("found", path, shape, top, **reading)
+        lists[path] = recall.files.read_lists("found", path, shape, top, **reading)
     measuring["embeddings"], measuring["job"] = embeddings, job
     with called(truth="--truth", filter="--exclude-self"):
         if truth_file is None:
-            measuring["exact"] = recall.find_nearest(embeddings, job, top)
+            measuring["exact"] = recall.truth.find_nearest(embeddings, job, top)
         else:
-            looked_at = recall.read_truth(embeddings, job, truth_file, top)
+            looked_at = recall.truth.read_truth(embeddings, job, truth_file, top)
             measuring["exact"], measuring["on_trust"] = looked_at
     rows, notes, report = measure_files(lists, top, measuring)
     if save is not None:

@@ -20,12 +20,11 @@ from ..naming import public
 from ..reporting import Finding
 from ..reporting.reports import report_task
 from ..tasks.side import are_candidates
-from .files import check_form, count_ids, join_lists, read_lists, save_lists, search_facts
+from .files import count_ids, read_lists
 from .truth import (
     are_in_lists,
     count_candidates,
     find_last,
-    find_nearest,
     read_truth,
     refuse_truth_that_lacks,
     score_pairs,
@@ -40,21 +39,6 @@ if TYPE_CHECKING:
     from ..inputs.rules import Similarity
     from ..ranks.container import Ranks
     from ..reporting import Report
-
-__all__ = [
-    "FINDINGS",
-    "check_first_entities",
-    "check_form",
-    "evaluate_topk",
-    "find_nearest",
-    "join_lists",
-    "open_search",
-    "read_lists",
-    "read_truth",
-    "report_lists",
-    "save_lists",
-    "search_facts",
-]
 
 # What a report of an index finds in its lists.
 FINDINGS = {
