@@ -52,6 +52,14 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_wait_for_the_disk() -> Iterator[None]:
+    """Let nothing wait until a file is on the disk, which no test can see."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", lambda _: None)
+        yield
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
     """Return the folder of real data; without it the test is skipped, but fails in CI."""

@@ -1,4 +1,4 @@
-"""Counting on a device of CUDA: truerank's backends beside operations of torch and the host.
+"""Counting on a device of CUDA: Triton's kernel, a copy that the host counts, and lines of torch.
 
     python bench/studies/devices.py
 
@@ -26,7 +26,7 @@ from harness.timing import time_in_turn
 
 DEVICE = "cuda"
 ROUNDS = 7
-BACKENDS = ("torch", "triton", "host")
+BACKENDS = ("triton", "host")
 # Rows, columns, type, and how many are filtered in each row: batches of FB15k-237, of WN18RR, of
 # ogbl-wikikg2 and of 100 sampled candidates.
 SCORES = (

@@ -14,6 +14,7 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -326,6 +327,16 @@ LOGARITHM = (
 UNITS = 10  # of the last place, that a sum and its logarithm may be off
 
 
+@cache
+def drawn_moments(size: int) -> dict[str, tuple[float, float]]:
+    """Return the mean and the variance over draws of metrics whose chance the package has not."""
+    generator = np.random.default_rng(size)
+    draws = (generator.integers(1, size + 1, size) for _ in range(OUR_DRAWS))
+    drawn = np.array([[mean_of(ranks) for mean_of in MEANS.values()] for ranks in draws])
+    moments = zip(drawn.mean(axis=0).tolist(), drawn.var(axis=0).tolist(), strict=True)
+    return dict(zip(MEANS, moments, strict=True))
+
+
 def chance_constants(_: Path) -> Iterator[Figure]:
     """Expectation and variance of metrics of N tasks among N candidates each."""
     times: Counter[tuple[str, int]] = Counter()  # 1 and 2 are there twice
@@ -335,10 +346,7 @@ def chance_constants(_: Path) -> Iterator[Figure]:
         again = ", again" if times[row["metric"], size] > 1 else ""
         noise = 1 / DRAWS  # of a mean of draws, as a share of the variance
         if row["metric"] in MEANS:  # The package has no chance of these, and ranks are drawn.
-            generator = np.random.default_rng(size)
-            mean_of = MEANS[row["metric"]]
-            drawn = [mean_of(generator.integers(1, size + 1, size)) for _ in range(OUR_DRAWS)]
-            mean, variance = float(np.mean(drawn)), float(np.var(drawn))
+            mean, variance = drawn_moments(size)[row["metric"]]
             noise += 1 / OUR_DRAWS
         else:
             mean, variance = tr.chance(row["metric"], ([size], [size]))

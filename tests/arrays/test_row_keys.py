@@ -98,9 +98,17 @@ def test_many_integers(bounds: tuple[int, int], dtype: type) -> None:
         check_two(values, others[:7])
 
 
+def distinct_of(columns: list[np.ndarray]) -> np.ndarray:
+    """Return the distinct rows in order, as np.unique does, which takes ten times as long."""
+    table = np.stack(columns, axis=1)[np.lexsort(columns[::-1])]
+    is_new = np.ones(len(table), bool)
+    is_new[1:] = (table[1:] != table[:-1]).any(axis=1)
+    return table[is_new]
+
+
 def check_rows(columns: list[np.ndarray]) -> None:
     """Distinct rows, and the keys of rows, are what numpy says."""
-    expected = np.unique(np.stack(columns, axis=1), axis=0)
+    expected = distinct_of(columns)
     assert np.array_equal(np.stack(rows.distinct_rows(columns), axis=1), expected)
     keys = rows.RowKeys(columns)
     chosen = np.arange(len(columns[0]))[::-2]
@@ -108,7 +116,7 @@ def check_rows(columns: list[np.ndarray]) -> None:
     assert np.array_equal(keys.of(slice(1, 9)), rows.row_keys(columns)[1:9])
     counted = rows.count_prefixes(columns)
     for length, counts in enumerate(counted, start=2):
-        firsts = np.unique(np.stack(columns[:length], axis=1), axis=0)[:, 0]
+        firsts = distinct_of(columns[:length])[:, 0]
         values, numbers = np.unique(firsts, return_counts=True)
         assert np.array_equal(counts.distinct, values)
         assert np.array_equal(counts.numbers, numbers)

@@ -1,6 +1,6 @@
 """A real device of CUDA gives the counts and errors of the host.
 
-Each test runs with operations of torch, with kernels of Triton, and with copies to the host.
+Each test runs with Triton's kernel, and with copies to the host.
 `test_devices.py` runs these cases where torch has such a device.
 """
 
@@ -28,7 +28,7 @@ from truerank.devices.task_counts import counts_right
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="a device of CUDA")
 
 RNG = np.random.default_rng(17)
-BACKENDS = ("torch", "triton", "host")
+BACKENDS = ("triton", "host")
 # A kernel is compiled when it is first asked for, which takes seconds.
 EXAMPLES = settings(
     max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -64,7 +64,7 @@ def test_the_device_counts_every_dtype_by_kernels(
 ) -> None:
     monkeypatch.delenv("TRUERANK_DEVICE", raising=False)
     scores = torch.arange(12).reshape(3, 4).cuda().to(host_tensor(matrix(kind)).dtype)
-    assert counts_right(scores.device, scores.dtype, "torch")
+    assert counts_right(scores.device, scores.dtype)
     assert counted_by(tr.rank(scores, [0, 1, 3])) == "triton"
 
 
@@ -93,9 +93,6 @@ def test_the_counts_and_errors_of_the_host(
     with on_host():
         expected = outcome(tensor, problem)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(task_counts, "TILE_BYTES", 8 * most)
-        patch.setattr(task_counts, "MOST_ENTRIES", most // 3 + 1)
-        patch.setattr(task_counts, "MOST_TASKS", most // 8 + 1)
         patch.setattr(task_counts, "MOST_KERNEL_TASKS", most // 8 + 1)
         got = outcome(LAYOUTS[layout](host_tensor(problem.scores).cuda()), problem)
     if isinstance(expected, Exception):

@@ -23,21 +23,28 @@ from support.problems import DTYPES, Array, csr, host_tensor, matrix
 from support.refusals import refusal, refused
 from support.simulated_device import (
     RNG,
+    SIZES,
     DeviceTensor,
     Event,
+    Kernel,
     Stream,
     choose,
+    count_plainly,
     module,
     on_device,
     pending_scores,
     pending_tensor,
+    use_kernel,
 )
 from truerank import _core, alignment
 from truerank.devices import task_counts
+from truerank.devices.task_counts import DeviceScores
+from truerank.inputs.selection import Tasks
 from truerank.link_prediction import Task
 from truerank.stores import on_device as device
+from truerank.stores.on_device import DeviceStream
 
-WAYS = ("host", "torch")
+WAYS = ("host", "triton")
 
 
 @pytest.fixture(params=WAYS)
@@ -64,7 +71,7 @@ def test_every_dtype_without_a_wait(kind: str, way: str) -> None:
     module.forget()
     ranks = tr.rank(scores, targets, filter=lists)
     assert module.copies == [False] * len(module.copies)  # none of which was waited for by itself
-    assert len(module.copies) > 1 or way == "torch"
+    assert len(module.copies) > 1 or way == "triton"
     assert module.synchronisations == 0 or way == "host"
     assert ranks == tr.rank(array, targets, filter=lists)  # tensors would be counted alike
     assert (ranks.protocol.dtype, ranks.protocol.device) == (kind, f"standin:0, {way}")
@@ -267,7 +274,7 @@ def test_views_of_vectors_and_modes(way: str) -> None:
 
 
 def test_bits_of_vectors_that_are_yet_to_be_applied(way: str) -> None:
-    """Tensors in the host's memory count as on the device where operations of torch are chosen."""
+    """Tensors in the host's memory count as on the device where Triton is chosen."""
     parts = torch.from_numpy(QUERIES + 1j * QUERIES[::-1])
     how = {"similarity": "complex_l1"}
     expected = tr.score_embeddings(parts.numpy().conj(), ENTITIES + 0j, **how)
@@ -361,9 +368,11 @@ def test_scores_of_a_stream_beside(width: int, way: str) -> None:
     targets = RNG.integers(0, width, 25)
     expected = tr.rank(array, targets)
     with module.stream(Stream()):
-        assert tr.rank(pending_scores(array), targets) == expected
+        ranks = [tr.rank(pending_scores(array), targets)]
         store = tr.open_scores(pending_scores(array))
-    assert tr.rank(store, targets) == expected
+    ranks.append(tr.rank(store, targets))
+    assert ranks == [expected, expected]
+    assert {each.protocol.device for each in ranks} == {f"standin:0, {way}"}
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -377,6 +386,7 @@ def test_shards_on_devices(axis: int, way: str) -> None:
     assert store.device
     for some in (store, mixed):
         assert tr.rank(some, targets, filter=lists) == tr.rank(array, targets, filter=lists)
+    assert way in str(tr.rank(store, targets).protocol.device)
     assert repr(tr.open_scores(pending_scores(array))) == "DeviceStore(20 x 46 float64)"
     array[18, 35] = array[18, 40] = np.nan
     store = tr.open_scores([pending_scores(x) for x in np.split(array, 2, axis=axis)], axis=axis)
@@ -407,7 +417,7 @@ def test_tasks_of_a_protocol(way: str) -> None:
     refused(ValueError, "tail", task.evaluate, **narrow)
     module.forget()
     task.evaluate(**scorers, batch_size=1)
-    assert len(module.copies) == sum(map(len, rows.values())) or way == "torch"
+    assert len(module.copies) == sum(map(len, rows.values())) or way == "triton"
 
 
 def test_progress_and_checkpoint(way: str, tmp_path: Any) -> None:
@@ -463,7 +473,7 @@ def copied(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def counted_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    choose("torch", monkeypatch)
+    choose("triton", monkeypatch)
 
 
 @pytest.fixture
@@ -530,62 +540,87 @@ def test_a_refused_block_leaves_the_counter_as_it_was(example: tuple[Any, Any]) 
     assert counter.ranks() == tr.rank(array, targets)
 
 
-def test_operations_of_torch_are_the_default(
-    example: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without a choice a device counts by itself what it counts right in a trial."""
-    array, targets = example
-    expected = tr.rank(array, targets)
-    task_counts.counts_right.cache_clear()
-    ranks = tr.rank(pending_scores(array), targets)
-    assert ranks == expected
-    assert str(ranks.protocol).endswith(", float64, on standin:0, torch")
-    monkeypatch.setattr(task_counts, "count_parts", lambda *args: 1 / 0)  # a device that cannot
-    task_counts.counts_right.cache_clear()
-    ranks = tr.rank(pending_scores(array), targets)
-    assert ranks == expected
-    assert ranks.protocol.device == "standin:0, host"
-    task_counts.counts_right.cache_clear()
-    monkeypatch.setenv("TRUERANK_DEVICE", "gpu")
-    refused(ValueError, "TRUERANK_DEVICE", tr.rank, on_device(np.eye(3)), [0, 1, 2])
-
-
 @pytest.mark.parametrize(
-    ("chosen", "installed", "right", "expected"),
+    ("count", "chosen", "installed", "expected"),
     [
-        ("", True, ["triton", "torch"], "triton"),
-        ("", True, ["torch"], "torch"),
-        ("", True, [], "host"),
-        ("", False, ["triton", "torch"], "torch"),
-        ("", False, ["triton"], "host"),
-        ("triton", True, ["triton"], "triton"),
-        ("triton", True, ["torch"], "host"),
-        ("torch", True, [], "torch"),  # which is not tried
+        ("right", "", True, "triton"),
+        ("right", "triton", True, "triton"),
+        ("right", "host", True, "host"),
+        ("right", "", False, "host"),
+        ("one too many", "", True, "host"),  # a compiler that errs
+        ("one too many", "triton", True, "host"),
+        ("fails", "", True, "host"),  # one that does not know the device
     ],
 )
-def test_the_first_backend_that_counts_right_is_used(
+def test_the_kernel_is_used_where_it_counts_right(
+    count: str,
     chosen: str,
     installed: bool,
-    right: list[str],
     expected: str,
+    example: tuple[Any, Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """It is tried on the device, once for a dtype; else the host counts a copy."""
+    array, targets = example
+
+    def count_here(given: Any) -> None:
+        count_plainly(given)
+        given.counts[0] += count == "one too many"
+
+    if count == "fails":
+        monkeypatch.setattr(Kernel, "__getitem__", lambda kernel, programs: 1 / 0)
+    use_kernel(count_here, SIZES, monkeypatch)
+    if not installed:
+        monkeypatch.setattr(task_counts, "find_spec", lambda name: None)
     monkeypatch.setenv("TRUERANK_DEVICE", chosen)
-    monkeypatch.setattr(task_counts, "find_spec", lambda name: name if installed else None)
-    monkeypatch.setattr(task_counts, "counts_right", lambda device, dtype, name: name in right)
-    assert task_counts.backend_of(on_device(np.eye(3))) == expected
+    task_counts.counts_right.cache_clear()
+    for _ in range(2):
+        ranks = tr.rank(pending_scores(array), targets)
+        assert ranks == tr.rank(array, targets)
+        assert str(ranks.protocol).endswith(f", float64, on standin:0, {expected}")
+    tries = task_counts.counts_right.cache_info()
+    assert tries.misses == (installed and chosen != "host")
+    task_counts.counts_right.cache_clear()
+
+
+def test_a_backend_that_there_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRUERANK_DEVICE", "torch")
+    words = "^TRUERANK_DEVICE: expected one of triton, host, got 'torch'"
+    refusal(ValueError, words, tr.rank, on_device(np.eye(3)), [0, 1, 2])
 
 
 def test_triton_is_required_where_it_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where its kernels are interpreted they are not tried."""
-    tensor = on_device(np.eye(3)).raw
-    monkeypatch.setenv("TRUERANK_DEVICE", "triton")
+    """Where its kernel is interpreted it is not tried; elsewhere the host's memory is not read."""
+    tensor = torch.eye(3)
+    choose("triton", monkeypatch)
+    assert task_counts.backend_of(tensor) == "host"
     monkeypatch.setenv("TRITON_INTERPRET", "1")
-    monkeypatch.setattr(task_counts, "find_spec", lambda name: name)
-    monkeypatch.setattr(task_counts, "counts_right", lambda *arguments: False)
     assert task_counts.backend_of(tensor) == "triton"
     monkeypatch.setattr(task_counts, "find_spec", lambda name: None)
     refusal(ImportError, "^TRUERANK_DEVICE=triton needs", task_counts.backend_of, tensor)
+
+
+@pytest.mark.parametrize("shape", [(3, 1_500_000), (4000, 5000), (1 << 21, 20), (1 << 21, 9000)])
+@pytest.mark.parametrize("kind", ["float64", "bfloat16"])
+def test_memory_beside_the_scores(
+    shape: tuple[int, int], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that is taken on the device for the most tasks that a kernel counts."""
+    sizes: list[int] = []
+    plain = DeviceScores.empty
+
+    def noted(self: Any, shape: Any, dtype: Any) -> Any:
+        sizes.append(int(np.prod(shape)) * dtype.itemsize)
+        return plain(self, shape, dtype)
+
+    monkeypatch.setattr(DeviceScores, "empty", noted)
+    use_kernel(lambda given: None, SIZES, monkeypatch)
+    assert shape[0] <= task_counts.MOST_KERNEL_TASKS
+    tensor = on_device(torch.zeros(1, 1, dtype=getattr(torch, kind))).expand(shape)
+    tasks = Tasks(np.arange(shape[0])[::-1], np.zeros(shape[0], np.int64))
+    task_counts.begin_kernel(DeviceScores(tensor, DeviceStream(tensor.device)), tasks)
+    module.default.synchronize()
+    assert (24 + 40 + tensor.itemsize) * shape[0] <= sum(sizes) < 256 << 20
 
 
 @pytest.mark.usefixtures("counted_there")
@@ -604,7 +639,7 @@ def test_a_call_is_over_when_it_returns(example: tuple[Any, Any]) -> None:
     test = np.stack([np.arange(23), np.zeros(23, np.int64), targets], axis=1)
     task = Task(test, entities=300, relations=1, sides=("tail",))
     got = task.evaluate(tail=score, batch_size=7)
-    assert got.protocol.device == "standin:0, torch"
+    assert got.protocol.device == "standin:0, triton"
     assert got.ranks == task.evaluate(tail=lambda queries: array[queries[:, 0]]).ranks
 
     lists = [RNG.integers(0, 300, 20).tolist() for _ in range(23)]

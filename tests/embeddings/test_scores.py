@@ -410,7 +410,7 @@ def test_files_and_forms(tmp_path: Path, dtype: str) -> None:
         np.testing.assert_array_equal(tr.score_embeddings(queries, form), scores)
 
 
-@pytest.mark.parametrize("backend", ["host", "torch", "triton"])
+@pytest.mark.parametrize("backend", ["host", "triton"])
 @pytest.mark.parametrize("dtype", RANGES)
 def test_tensors(monkeypatch: pytest.MonkeyPatch, dtype: str, backend: str) -> None:
     """On a device they are copied to the host, whatever counts there."""

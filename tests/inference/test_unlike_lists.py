@@ -622,7 +622,7 @@ def known_and_lists(draw: st.DrawFn) -> tuple[dict[int, list[int]], dict[int, li
     return known, lists
 
 
-@pytest.mark.filterwarnings("ignore:.*no right answer is in any list:UserWarning")
+@pytest.mark.filterwarnings("ignore:ids. no right answer is in any list")
 @examples(80)
 @given(known_and_lists(), st.data())
 def test_which_tasks_lack_a_list_is_what_the_lists_say(

@@ -120,6 +120,7 @@ def count(
             check_range(name, entries, columns)
     is_better = {"ascending": np.less, "descending": np.greater}[order]
     known: dict[int, tuple[Array, Array]] = {}  # the scores of a row, and which are NaN
+    shared: dict[int, tuple[Array, Array, Array, int, int]] = {}  # what no selection changes
     refused: set[tuple[int, int]] = set()
     result = np.zeros((len(targets), 6), np.int64)
     for i, (row, target) in enumerate(zip(rows, targets, strict=True)):
@@ -130,9 +131,17 @@ def count(
         chosen = listed(candidates, i, columns, otherwise=True)
         if not chosen[target]:
             raise Refused(["targets", "candidates"])
-        members = chosen & ~listed(filter, i, columns, otherwise=False)
-        members[target] = True
-        bad = members & is_nan
+        if filter is not None or candidates is not None or row not in shared:
+            members = chosen & ~listed(filter, i, columns, otherwise=False)
+            members[target] = True
+            at_best = 0
+            numbers = score[chosen & ~is_nan]
+            if len(numbers):
+                best = numbers.min() if order == "ascending" else numbers.max()
+                at_best = int((score[members] == best).sum())
+            infinite = int(np.isinf(score[members]).sum())
+            shared[row] = members, members & is_nan, score[members], infinite, at_best
+        members, bad, s, infinite, at_best = shared[row]
         if nan == "raise" and bad.any():
             refused.add((row, int(bad.argmax())))
         if nan == "omit" and bad[target]:
@@ -141,18 +150,12 @@ def count(
         nans = int(bad.sum())
         if nan == "omit":
             size -= nans
-        s = score[members]
         above = int(is_better(s, score[target]).sum())
         tied = int((s == score[target]).sum())
         if is_nan[target]:  # under "worst"
             above = size - 1
             tied = 1
-        at_best = 0
-        numbers = score[chosen & ~is_nan]
-        if len(numbers):
-            best = numbers.min() if order == "ascending" else numbers.max()
-            at_best = int((s == best).sum())
-        result[i] = above, tied, size, nans, int(np.isinf(s).sum()), at_best
+        result[i] = above, tied, size, nans, infinite, at_best
     if refused:
         raise Refused(["scores"], nan=min(refused))
     return Counts(*result.T)

@@ -139,11 +139,13 @@ def evaluate_queries(
     return [task[p::number].evaluate_lists(run).ranks for p in range(number)]
 
 
+_FOLDER = tempfile.TemporaryDirectory()  # for one file, which is written again and again
+
+
 def saved(ranks: tr.Ranks) -> tr.Ranks:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "ranks.npz")
-        ranks.save(path)
-        return tr.load(path)
+    path = Path(_FOLDER.name, "ranks.npz")
+    ranks.save(path)
+    return tr.load(path)
 
 
 def report_of(problem: Problem, ranks: tr.Ranks, by: str | None = None) -> tr.Report:

@@ -111,7 +111,7 @@ def drawn_middle(above: int, tied: int, size: int, cutoff: tuple[int, int]) -> F
     k, negatives = cutoff
     drawn = min(negatives, size - 1)
     ways = 0
-    for i in range(min(drawn, above) + 1):
+    for i in range(min(drawn, above, k - 1) + 1):  # With k and more above it is never among them.
         for j in range(min(drawn - i, tied - 1) + 1):
             if 2 * (i + 1) + j <= 2 * k:
                 below = math.comb(size - above - tied, drawn - i - j)

@@ -56,6 +56,12 @@ def saved(reports: Any, **options: Any) -> tuple[str, Page]:
     return text, Page(text)
 
 
+@pytest.fixture
+def _without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out what takes nine tenths of the time, where a test is about words and tables."""
+    monkeypatch.setattr("truerank.page.picture", lambda *_: "<p></p>")
+
+
 # -- what is on it ---------------------------------------------------------------------------------
 
 
@@ -76,6 +82,7 @@ def test_everything_is_there(grouped: Report) -> None:
     assert grouped.table(interval=True).to_html() in text
 
 
+@pytest.mark.usefixtures("_without_pictures")
 def test_what_is_found_and_what_a_table_says_agree() -> None:
     """Nothing is said to be found only where no table says that few units carry a number.
 
@@ -92,6 +99,7 @@ def test_what_is_found_and_what_a_table_says_agree() -> None:
     assert nothing not in saved({"A": two, "B": two})[1].words
 
 
+@pytest.mark.usefixtures("_without_pictures")
 def test_two_models_are_compared_by_their_names_the_better_first() -> None:
     """Each note stands once, and p has two digits."""
     rng = np.random.default_rng(0)
@@ -112,6 +120,7 @@ def test_two_models_are_compared_by_their_names_the_better_first() -> None:
     assert page.cells[start - 2 : start] == ["a", "b"]
 
 
+@pytest.mark.usefixtures("_without_pictures")
 def test_a_page_says_what_its_fingerprint_and_last_section_are(grouped: Report) -> None:
     text, page = saved(grouped)
     assert "<h2>Numbers</h2>" in text
@@ -123,6 +132,7 @@ def test_a_page_says_what_its_fingerprint_and_last_section_are(grouped: Report) 
     assert len(json.loads(page.json())["groups"]["labels"]) == 30
 
 
+@pytest.mark.usefixtures("_without_pictures")
 def test_tables_have_intervals_and_kinds() -> None:
     rng = np.random.default_rng(0)
     models = {n: report(Ranks(rng.integers(0, m, 60), [2] * 60, 90)) for n, m in AB}
@@ -158,7 +168,11 @@ def test_protocol_in_words() -> None:
         (21, {}, False),
     ],
 )
-def test_groups_of_several_models(number: int, options: Any, is_shown: bool) -> None:
+def test_groups_of_several_models(
+    number: int, options: Any, is_shown: bool, request: pytest.FixtureRequest
+) -> None:
+    if options:
+        request.getfixturevalue("_without_pictures")
     labels = [f"group {i}" for i in np.tile(np.arange(number), 2)]
     above = np.arange(2 * number)
     ones = [1] * len(above)

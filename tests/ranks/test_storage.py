@@ -157,8 +157,7 @@ def test_compressed_members_are_refused_before_they_are_read(saved: Path, member
         refusal(ValueError, f"the member '{member}' is compressed", load, saved)
 
 
-def test_hostile_members(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.fsync", lambda _: None)
+def test_hostile_members(saved: Path) -> None:
     everything().with_labels(word=list("abca"), degree=[1, 2, 3, 4]).save(saved)
     names = set(members(saved))
     refused = set()

@@ -87,7 +87,7 @@ TIES = (  # Realistic ranks are all 1.5: hits@1 is 0, but 1/2 in expectation.
         ({"tied": some(3, 2, 1)}, "", 0, ""),
         ({"above": NONE, "tied": 2 * ONE}, "ties", N, TIES),
         (RELATIONS, "ties", 40, "ties move relation.hits@1 by up to 1 from 0: optimi"),
-        (CONSTANT, "ties", 3, "ties move hits@1 by up to"),
+        (CONSTANT, "ties", 3, "ties move hits@1 by up to 0.0075 from 0: "),
         (FEW, "few candidates", 5, "5 of 400 tasks (1.25 %) have at most 10 candidates"),
         (ALIKE | {"weights": some(10, 0, 1)}, "", 0, ""),  # Tasks without weight do not count.
         (ALIKE | {"weights": some(5, 0, 1)}, "ties,few candidates", 5, "of 395 tasks"),
@@ -95,7 +95,7 @@ TIES = (  # Realistic ranks are all 1.5: hits@1 is 0, but 1/2 in expectation.
         ({"audit": (NONE, some(1, 3), ONE)}, "inf", 3, "3 candidates of 1 task have infinite"),
         (ALONE, "few candidates", 201, "201 of 400 tasks (50.2 %) have at most 10 cand"),
         (ALONE | SAMPLED, "few candidates,sampled", N, "a sample: among all"),
-        ({"audit": (NONE, NONE, some(7, 11, 10))}, "", 0, ""),  # The tie says it.
+        ({"audit": (NONE, NONE, some(7, 11, 10))}, "", 0, ""),  # The line of counts says it.
         (
             {"audit": (NONE, NONE, ONE, some(2, 1))},
             "rescored",

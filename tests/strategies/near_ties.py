@@ -106,6 +106,7 @@ class NearTies:
     filtered: Array | None = None  # for each task and entity, whether the filter lists it
     block: int | None = None
     threads: int = 1
+    step: int = 1  # from a candidate that is a target to the next one
 
     @property
     def added(self) -> dict[str, Any]:
@@ -272,13 +273,17 @@ def compare_levels(
 
 
 def all_tasks(made: NearTies) -> tuple[Array, Array, Array, Array]:
-    """Return the candidates; the rows and targets of tasks of all pairs; what the filter lists."""
+    """Return the candidates; the rows and targets of tasks; what the filter lists.
+
+    Tasks are all pairs, or those of each so-many-th candidate.
+    """
     chosen = np.arange(len(made.entities)) if made.allowed is None else made.allowed
-    rows = np.repeat(np.arange(len(made.queries)), len(chosen))
+    targets = chosen[:: made.step]
+    rows = np.repeat(np.arange(len(made.queries)), len(targets))
     filtered = np.zeros((len(rows), len(made.entities)), bool)
     if made.filtered is not None:
         filtered = made.filtered[: len(rows)]
-    return chosen, rows, np.tile(chosen, len(made.queries)), filtered
+    return chosen, rows, np.tile(targets, len(made.queries)), filtered
 
 
 def check_levels(made: NearTies) -> Tally:

@@ -12,10 +12,14 @@ An operation whose result depends on values in a way that the host must know (`i
 
 from __future__ import annotations
 
+import ast
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,6 +29,7 @@ from torch import library as torch_operators
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 from support.problems import Array, host_tensor
+from truerank import devices
 from truerank.devices import task_counts
 from truerank.stores import on_device as device_stores
 
@@ -370,13 +375,101 @@ def pending_scores(array: Array) -> DeviceTensor:
     return pending_tensor(lambda: tensor)
 
 
+# --- Triton's kernel there
+
+_SOURCE = Path(devices.__file__).with_name("count_kernels.py").read_text()
+SIZES = {name: int(size) for name, size in re.findall(r"^([A-Z_]+) = (\d+)", _SOURCE, re.MULTILINE)}
+_PARAMETERS = [
+    each.arg
+    for node in ast.parse(_SOURCE).body
+    if isinstance(node, ast.FunctionDef) and node.name == "count_tasks"
+    for each in node.args.args
+]
+
+
+class Kernel:
+    """What stands for Triton's kernel: the current stream runs it in its turn, in plain numpy."""
+
+    def __init__(self, count: Callable[[SimpleNamespace], None]) -> None:
+        self.count = count
+
+    def __getitem__(self, grid: tuple[int, int]) -> Callable[..., None]:
+        """Return what starts the programs; here one does the work of all."""
+        return self._start
+
+    def _start(self, *arguments: Any, **options: Any) -> None:
+        if not isinstance(arguments[0], DeviceTensor):
+            raise ValueError("a pointer to the host's memory")
+        given = dict(zip(_PARAMETERS, arguments, strict=False)) | options
+        arrays = {
+            name: value.raw.numpy() if isinstance(value, DeviceTensor) else value
+            for name, value in given.items()
+        }
+        module.current_stream().operations.append(lambda: self.count(SimpleNamespace(**arrays)))
+
+
+def count_plainly(given: SimpleNamespace) -> None:
+    """Count each task as the kernel promises, in as plain a way as there is."""
+
+    def values(scores: Array) -> Array:
+        bits = given.IS_BFLOAT16
+        return (scores.astype(np.uint32) << 16).view(np.float32) if bits else scores
+
+    def columns_of(prefix: str, lists: Any, task: int) -> Array:
+        """Return the columns of this part that the list of a task has (default: all)."""
+        columns = getattr(given, f"{prefix}indices")
+        if columns is None:
+            return np.arange(given.width)
+        indptr = getattr(given, f"{prefix}indptr")
+        if indptr is not None:
+            number = task if lists is None else lists[task]
+            columns = columns[indptr[number] : indptr[number + 1]]
+        columns = columns - given.first_column
+        return columns[(columns >= 0) & (columns < given.width)]
+
+    scores = given.scores
+    strides = given.row_stride * scores.itemsize, given.column_stride * scores.itemsize
+    assert strides == scores.strides
+    rows = np.arange(given.tasks) if given.rows is None else given.rows
+    assert (np.diff(rows if given.order is None else rows[given.order]) >= 0).all()
+    targets = given.targets - given.first_column
+    counts = given.counts.reshape(-1, 5, given.tasks)
+    counts[:] = 0  # one program writes all
+    for task, (row, target) in enumerate(zip(rows, targets, strict=True)):
+        own = scores[row, target : target + 1] if 0 <= target < given.width else scores[row, :0]
+        if given.true_scores is None:
+            given.own_scores[task : task + 1] = own if len(own) else 0
+            true = values(given.own_scores[task : task + 1])
+        else:
+            true = values(given.true_scores[task : task + 1])
+        columns = columns_of("", given.lists, task)
+        assert given.indptr is not None or len(columns) == given.n_columns
+        columns = columns[columns != target]
+        if given.filter_indices is not None:
+            known = columns_of("filter_", given.filter_lists, task)
+            columns = columns[~np.isin(columns, known)]
+        others = values(scores[row, columns])
+        differs = len(own) > 0 and not np.array_equal(values(own), true, equal_nan=True)
+        flags = (others > true, others == true, others != others)
+        counts[0, :, task] = [*map(np.count_nonzero, flags), len(columns), differs]
+
+
+def use_kernel(
+    count: Callable[[SimpleNamespace], None], sizes: dict[str, int], patch: pytest.MonkeyPatch
+) -> None:
+    """Let a function stand for Triton's kernel, with the sizes of its tiles."""
+    patch.setattr(task_counts, "find_spec", lambda name: name)
+    kernels = SimpleNamespace(count_tasks=Kernel(count), **sizes)
+    patch.setattr(devices, "count_kernels", kernels, raising=False)
+
+
 def choose(kind: str, patch: pytest.MonkeyPatch) -> None:
-    """Let scores be copied to the host, or counted on the device, block by block."""
+    """Let scores be copied to the host block by block, or counted on the device by the kernel."""
     patch.setenv("TRUERANK_DEVICE", kind)
-    if kind == "torch":
-        patch.setattr(task_counts, "TILE_BYTES", 400)
-        patch.setattr(task_counts, "MOST_ENTRIES", 50)
-        patch.setattr(task_counts, "MOST_TASKS", 9)
+    if kind == "triton":
+        small = SIZES | {"TILE": 64, "ROWS": 4, "PROGRAMS": 12}
+        use_kernel(count_plainly, small, patch)
+        patch.setattr(task_counts, "MOST_KERNEL_TASKS", 9)
         # Blocks are so large that the host names the first NaN.
         patch.setattr(device_stores, "BLOCK_BYTES", 1 << 20)
     else:

@@ -264,8 +264,8 @@ VIEWS: dict[str, Callable[[Array], Any]] = {
 def test_a_scorer_may_fill_one_buffer_again(view: str, batch_size: int) -> None:
     rng = np.random.default_rng(0)
     entities = 2000
-    model = rng.integers(0, 500, (200, entities)).astype(np.float32)
-    test = np.stack([np.arange(200), np.zeros(200, np.int64), rng.integers(0, entities, 200)], 1)
+    model = rng.integers(0, 500, (100, entities)).astype(np.float32)
+    test = np.stack([np.arange(100), np.zeros(100, np.int64), rng.integers(0, entities, 100)], 1)
     task = Task(test, entities=entities, relations=1, sides=("tail",))
     buffer = np.empty((batch_size, entities), np.float32)
 

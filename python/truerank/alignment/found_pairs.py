@@ -145,7 +145,7 @@ def _share(part: int, whole: int) -> tuple[float, tuple[float, float]]:
 
 def make_curve(scores: FloatArray, is_correct: Any, n_right: int) -> Table:
     """Return the numbers of the pairs from each threshold on: equal scores stay together."""
-    thresholds, codes = np.unique(scores, return_inverse=True)
+    thresholds, codes = np.unique(scores, return_inverse=True)  # by numpy: floats
     found = np.bincount(codes)[::-1].cumsum()
     correct = np.bincount(codes, is_correct)[::-1].cumsum().astype(np.int64)
     right = np.full(len(found), n_right)

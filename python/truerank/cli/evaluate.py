@@ -18,7 +18,6 @@ import numpy as np
 import truerank as tr
 from truerank import InputError, InputValueError
 
-from ..naming import format_count
 from ..stores import check_order
 from . import options, output
 from .options import SAVED, TEXT, Values, called, command, option, take
@@ -522,8 +521,8 @@ def merge(values: Values) -> None:
                     counter.merge(part)
             ranks = counter.ranks()
     output.show_report(lambda: ranks, values, SAVED, unit=output.counted_unit(ranks))
-    if kinds[0] == "truerank.ranks" and not ranks.origins:
-        counted = f"{len(ranks):,} tasks of {format_count(len(paths), 'file')}"
+    if kinds[0] == "truerank.ranks" and not ranks.origins and len(paths) > 1:
+        counted = f"{len(ranks):,} tasks of {len(paths)} files"
         click.echo(f"Joined {counted}, which do not know of how many they are a part.", err=True)
 
 

@@ -125,12 +125,12 @@ def find_top(values: Values) -> None:
         raise click.UsageError(f"--part selects none of {count:,} queries")
     # One more says whether the last one ties with it.
     with called(k="--top"):
-        found = recall.find_nearest(embeddings, job, top + 1, rows)
+        found = recall.truth.find_nearest(embeddings, job, top + 1, rows)
     last, after = found.scores[:, top - 1], found.scores[:, top]
     is_tie = (found.ids[:, top] >= 0) & ((last == after) | np.isnan(last))  # NaN comes last.
     facts: Values = {"similarity": search["similarity"], "k": top, "ties": int(is_tie.sum())}
     if any(path.suffix.lower() == ".npz" for path in outputs.values()):
-        facts |= recall.search_facts(embeddings, job)
+        facts |= recall.files.search_facts(embeddings, job)
     write_top(tr.TopK(found.ids[:, :top], found.scores[:, :top]), rows, facts, outputs, printing)
 
 
@@ -138,14 +138,14 @@ def check_forms(outputs: Values, printing: Values, entities: int) -> None:
     """Refuse names of files that cannot be written, before anything is counted."""
     check_outputs(outputs, printing)
     for name, path in outputs.items():
-        recall.check_form(f"--{name}", str(path), entities)
+        recall.files.check_form(f"--{name}", str(path), entities)
 
 
 def write_top(top: tr.TopK, rows: Array, facts: Values, outputs: Values, printing: Values) -> None:
     """Write lists to each output, or to standard output; say how many end within a tie."""
     for name, path in outputs.items():
         refuse_replaced(name, path, printing)
-        recall.save_lists(str(path), top, rows, facts)
+        recall.files.save_lists(str(path), top, rows, facts)
     if not outputs:
         # `truerank retrieval --lists` reads these lines, too.
         is_listed = top.ids >= 0
@@ -164,7 +164,7 @@ def merge_lists(paths: Sequence[str], values: Values) -> None:
     outputs = take(values, "output save")
     printing = take(values, "force")
     options.refuse(values, "lists of the most similar entities")
-    facts, top = recall.join_lists("parts", paths)
+    facts, top = recall.files.join_lists("parts", paths)
     check_forms(outputs, printing, facts["entities"])
     write_top(top, np.arange(facts["queries"]), facts, outputs, printing)
 
@@ -282,11 +282,11 @@ def read_with_vectors(paths: Sequence[str], top: int, values: Values) -> tuple[s
     options.refuse(values, "recall")
     embeddings, job = recall.open_search(**search, progress=bar())
     shape = len(job.targets), embeddings.shape[-1]
-    lists = {path: recall.read_lists("found", path, shape, top, **reading) for path in paths}
+    lists = {path: recall.files.read_lists("found", path, shape, top, **reading) for path in paths}
     if given is None:
-        measuring["exact"] = recall.find_nearest(embeddings, job, top)
+        measuring["exact"] = recall.truth.find_nearest(embeddings, job, top)
     else:
-        looked_at = recall.read_truth(embeddings, job, given, top)
+        looked_at = recall.truth.read_truth(embeddings, job, given, top)
         measuring["exact"], measuring["on_trust"] = looked_at
     measure = partial(recall.report_lists, embeddings, job, **measuring)
     reports = {path: partial(measure, found) for path, found in lists.items()}
@@ -296,12 +296,12 @@ def read_with_vectors(paths: Sequence[str], top: int, values: Values) -> tuple[s
 def read_alone(paths: Sequence[str], values: Values) -> tuple[str, Reports]:
     """Return what is measured without vectors, in words, and what reports each file."""
     measuring = take(values, "tolerance duplicates")
-    truth, scores = recall.read_exact("truth", values.pop("truth"))
+    exact, scores = recall.files.read_exact("truth", values.pop("truth"))
     options.refuse(values, "lists without --similarity")
-    measuring |= {"truth": truth, "scores": scores}
+    measuring |= {"truth": exact, "scores": scores}
     reports = {path: partial(recall.report_ids, "found", path, **measuring) for path in paths}
     distances = f"{'without' if scores is None else 'with'} distances"
-    return f"{len(truth):,} queries, {truth.shape[1]:,} exact ids of each, {distances}.", reports
+    return f"{len(exact):,} queries, {exact.shape[1]:,} exact ids of each, {distances}.", reports
 
 
 def lay_out_recall(

@@ -199,7 +199,7 @@ class RankCounter:
             refuse_places(scores, job.rules)
             numbers = self._column_numbers(shape[-1], start, columns)
             job, column_set = self._place_columns(job, numbers)
-            self._refuse_counted("block", column_set)
+            self._refuse_repeated("block", column_set)
             first_column = numbers.start if isinstance(numbers, range) else 0
             counts, included = self._count(scores, job, first_column)
         fault = counts.fault
@@ -210,7 +210,7 @@ class RankCounter:
                 place += f" (column {column})"
             raise forbidden_nan("block", place, job.rules.nan)
         with self._lock:
-            self._refuse_counted("block", column_set)  # Another thread may have been faster.
+            self._refuse_repeated("block", column_set)  # Another thread may have been faster.
             self._add(counts.arrays, column_set, included)
         if self._columns:
             _, counted = self._total
@@ -302,9 +302,10 @@ class RankCounter:
             partial_counts.add_counts(counts, more, self._job.rules)
         self._total = (counts, columns_before | columns)
 
-    def _refuse_counted(self, name: str, columns: int) -> None:
-        _, counted = self._total
-        repeated = lowest_column(counted & columns)
+    def _refuse_repeated(self, name: str, column_set: int) -> None:
+        """Refuse a set of columns of which one has been counted."""
+        _, counted_set = self._total
+        repeated = lowest_column(counted_set & column_set)
         if repeated >= 0:
             raise InputValueError(name, f"column {repeated} has been counted before")
 
@@ -460,7 +461,7 @@ class RankCounter:
             raise InputValueError("other", expected=expected, got="another")
         counts, counted = other._total
         with self._lock:
-            self._refuse_counted("other", counted)
+            self._refuse_repeated("other", counted)
             copies = {name: array.copy() for name, array in counts.items()}
             self._add(copies, counted, self._no_counts)
         return self
@@ -599,17 +600,17 @@ def full_bitset(columns: int) -> int:
     return (1 << columns) - 1
 
 
-def to_bytes(columns: int) -> bytes:
+def to_bytes(column_set: int) -> bytes:
     """Return a set of columns as bytes, of which the first has the bits of the first columns."""
-    return columns.to_bytes((columns.bit_length() + 7) // 8, "little")
+    return column_set.to_bytes((column_set.bit_length() + 7) // 8, "little")
 
 
-def lowest_column(columns: int) -> int:
+def lowest_column(column_set: int) -> int:
     """Return the first column of a set; -1 if it is empty."""
-    return (columns & -columns).bit_length() - 1
+    return (column_set & -column_set).bit_length() - 1
 
 
-def checksum(columns: int, facts: Mapping[str, Any]) -> np.int64:
+def checksum(column_set: int, facts: Mapping[str, Any]) -> np.int64:
     """Return a number whose sum over counters shows which columns they counted, of which tasks.
 
     It is the sum, modulo 2**64, of (2 c + tag)^7 for each column c, with an odd tag of the facts:
@@ -617,7 +618,7 @@ def checksum(columns: int, facts: Mapping[str, Any]) -> np.int64:
     """
     tag = np.uint64(int(sha256_hex(facts)[:16], 16) | 1)
     total = 0
-    flags = to_bytes(columns)
+    flags = to_bytes(column_set)
     for first in range(0, len(flags), _BYTES_PER_STEP):
         step = np.frombuffer(flags[first : first + _BYTES_PER_STEP], np.uint8)
         numbers = np.flatnonzero(np.unpackbits(step, bitorder="little")) + 8 * first

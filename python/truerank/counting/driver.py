@@ -250,7 +250,7 @@ def count_on_device(
     report_progress(scores.nbytes)
     if has_targets_in_scores:
         arrays = partial_counts.final_counts(arrays, true_scores, job.rules)
-    return Counts(arrays, place=f"{scores.device}, {parts[0].backend}")
+    return Counts(arrays, place=f"{scores.device}, triton")
 
 
 def count_tiles(

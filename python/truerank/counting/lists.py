@@ -344,9 +344,8 @@ def rank_checked_lists(
     tasks_by_list = np.argsort(rows, kind="stable")  # The core takes tasks in this order.
     rows = rows[tasks_by_list]
     job = job.part(tasks_by_list, rows)
-    total_bytes = lists.ids.nbytes
-    if lists.scores is not None:
-        total_bytes += lists.scores.array.nbytes
+    score_bytes = 0 if lists.scores is None else lists.scores.array.nbytes
+    total_bytes = lists.ids.nbytes + score_bytes
     report_progress = reporter(rules.progress, total_bytes)
     report_progress(0)
     # "target" is the position of the target among all ids, or -1. Of "n_filtered" ids that the
@@ -362,12 +361,8 @@ def rank_checked_lists(
     )
     if fault is not None:
         raise _id_error(lists, n, *fault)
-    are_in_order = False
-    if lists.scores is not None and lists.scores.array.nbytes:
-        are_in_order = _are_in_order(lists.indptr, lists.scores, rules)
-        # Lists with the best first rise nowhere.
-        if not rules.is_order_named and (lists.contradiction or not are_in_order):
-            refuse_doubtful_lists(lists.argument, lists.indptr, lists.scores, lists.contradiction)
+    are_in_order = _look_at_order(lists, rules)
+    if score_bytes:
         report_progress(lists.ids.nbytes)
     are_listed = positions["target"] >= 0
     ids_in_list = np.diff(lists.indptr)[rows]
@@ -418,6 +413,17 @@ def _id_error(lists: CandidateLists, n: int, place: int, earlier: int) -> InputV
     if lists.ids[place] == PAD:
         expected += f" and pads ({PAD}) only at the end of a row of an array"
     return InputValueError("ids", expected=expected, got=f"{wrong}, at position {position}")
+
+
+def _look_at_order(lists: CandidateLists, rules: Rules) -> bool:
+    """Return whether lists have the best score first; refuse doubtful ones if no order is named."""
+    if lists.scores is None or not lists.scores.array.nbytes:
+        return False
+    are_in_order = _are_in_order(lists.indptr, lists.scores, rules)
+    # Lists with the best first rise nowhere.
+    if not rules.is_order_named and (lists.contradiction or not are_in_order):
+        refuse_doubtful_lists(lists.argument, lists.indptr, lists.scores, lists.contradiction)
+    return are_in_order
 
 
 def _counts_by_order(

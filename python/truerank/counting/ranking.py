@@ -129,11 +129,11 @@ def rank(
     ordinary scores, and -0.0 equals 0.0.
 
     Scores on a device are counted there, on the stream that makes them, with the same integers: by
-    a kernel of Triton, or by operations of torch where there is no Triton, in at most 256 MB beside
-    the scores and the selections (``TRUERANK_DEVICE`` chooses). Targets, rows and selections may be
-    on the device, too: they are copied to the host, checked, and copied back. The call waits for
-    the counts. Scores that a device cannot count, and those of a call with a checkpoint, are copied
-    to the host block by block. ``ranks.protocol.device`` says what counted them.
+    a kernel of Triton, in at most 256 MB beside the scores and the selections. Targets, rows and
+    selections may be on the device, too: they are copied to the host, checked, and copied back. The
+    call waits for the counts. Where there is no Triton, or its kernel counts a small problem wrong,
+    and in a call with a checkpoint, scores are copied to the host block by block
+    (``TRUERANK_DEVICE=host`` chooses that). ``ranks.protocol.device`` says what counted them.
 
     Examples
     --------

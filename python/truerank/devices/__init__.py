@@ -1,7 +1,7 @@
 """Counting where the scores are: tensors on a device.
 
 Only what has imported torch already has a tensor, so that torch is looked up in `sys.modules`.
-Triton is imported when a device is first used that it has kernels for.
+Triton is imported when a device is first used.
 """
 
 from __future__ import annotations

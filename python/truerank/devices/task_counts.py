@@ -1,12 +1,11 @@
 """Partial counts of tasks on devices: what the core counts in memory, with the same integers.
 
-Scores are compared by their keys, integers in the same order, because some devices take subnormal
-floats for 0. A tile is so small that it and all that is made of it take less than 256 MB.
+One kernel reads the scores where they are, after one upload of what it is told of the tasks, and
+before one download of their counts: in at most 256 MB beside the scores and the selections.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +17,7 @@ import numpy as np
 
 from .._core import Selection
 from ..inputs.array_likes import tensor_array
-from ..inputs.selection import Tasks, list_numbers, selection_arrays
+from ..inputs.selection import Tasks, selection_arrays
 from ..stores.on_device import DeviceStore, DeviceStream, chosen_backend
 from ..stores.store import ShardStore
 
@@ -35,14 +34,10 @@ if TYPE_CHECKING:
 
 NAMES = ("above", "tied", "nan", "candidates", "differing")
 ALIGNMENT = 16  # of arrays that are copied together, so that a kernel is compiled once for all
-TILE_BYTES = 16 << 20  # a tile's keys, masks and sums take up to ten times as much
 MOST_KERNEL_TASKS = 1 << 21  # counted by one kernel, which takes some 50 bytes for each
-MOST_TASKS = 1 << 17  # counted at once: each takes some 200 bytes meanwhile
-COLUMN_BITS = 32  # of an entry of a selection; the number of its list is above them
-MOST_ENTRIES = 1 << 18  # of selections, handled at once: each takes some 150 bytes meanwhile
 
 
-# -- what counts: kernels of Triton, else operations of torch, else the host ----------------------
+# -- what counts: a kernel of Triton, else the host -----------------------------------------------
 
 
 def parts_on_device(store: Store, top: int = 0, left: int = 0) -> list[DeviceScores] | None:
@@ -59,43 +54,36 @@ def parts_on_device(store: Store, top: int = 0, left: int = 0) -> list[DeviceSco
                 return None
             parts += parts_of_shard
         return parts
-    if not isinstance(store, DeviceStore) or chosen_backend() == "host" or store.array.is_neg():
+    if not isinstance(store, DeviceStore) or store.array.is_neg():
         return None
-    backend = backend_of(store.array)
-    if backend == "host":
+    if backend_of(store.array) == "host":
         return None
-    return [DeviceScores(store.array, backend, store.stream, top, left)]
+    return [DeviceScores(store.array, store.stream, top, left)]
 
 
 def backend_of(tensor: Tensor) -> str:
-    """Return what counts the numbers of a tensor: "triton", "torch" or "host".
+    """Return what counts the numbers of a tensor: "triton" or "host", which counts a copy of them.
 
-    That is what TRUERANK_DEVICE chooses, or else the first that counts a small problem right. The
-    host counts a copy of them, where the device counts such a problem wrong.
+    That is what TRUERANK_DEVICE chooses. Triton's kernel must count a small problem right on the
+    device.
     """
     choice = chosen_backend()
-    if choice == "torch":
+    if choice == "host":
         return choice
-    if choice == "triton":
-        if find_spec("triton") is None:
+    if find_spec("triton") is None:
+        if choice == "triton":
             raise ImportError("TRUERANK_DEVICE=triton needs the package triton")
-        # an interpreted kernel takes seconds for what a device does in no time
-        if tensor.is_cpu and os.environ.get("TRITON_INTERPRET") == "1":
-            return choice
-        backends = ["triton"]
-    elif find_spec("triton") is not None:
-        backends = ["triton", "torch"]
-    else:
-        backends = ["torch"]
-    for backend in backends:
-        if counts_right(tensor.device, tensor.dtype, backend):
-            return backend
+        return "host"
+    # an interpreted kernel takes seconds for what a device does in no time
+    interprets = tensor.is_cpu and os.environ.get("TRITON_INTERPRET") == "1"
+    if (choice == "triton" and interprets) or counts_right(tensor.device, tensor.dtype):
+        return "triton"
     return "host"
 
 
 @lru_cache(maxsize=256)
-def counts_right(device: Any, dtype: Any, backend: str) -> bool:
-    """Whether a device counts a small problem right: it may lack an operation, or a compiler.
+def counts_right(device: Any, dtype: Any) -> bool:
+    """Whether a device counts a small problem right: its kernel may not be compiled, or wrongly.
 
     It is tried once for each device and dtype. Whatever goes wrong there, the host can count.
     """
@@ -103,7 +91,7 @@ def counts_right(device: Any, dtype: Any, backend: str) -> bool:
     try:
         with torch.no_grad():
             scores = torch.tensor([[3, 1, 2, 2], [5, 5, 9, 7]], device="cpu").to(dtype).to(device)
-            matrix = DeviceScores(scores, backend, DeviceStream(device))
+            matrix = DeviceScores(scores, DeviceStream(device))
             lists = Selection(np.array([0, 1, 2, 2]), np.array([1, 0]))
             tasks = Tasks(np.array([1, 0, 1]), np.array([0, 2, 3]), lists)
             counts, _ = count_parts([matrix], tasks)
@@ -161,30 +149,22 @@ def _begin_parts(
 ) -> Iterator[tuple[slice | IntArray, Finish]]:
     """Begin to count all parts; yield the numbers of some tasks, and what waits for their counts.
 
-    That waits only for the work that the stream was given before. One kernel counts a limited
-    number of tasks; operations of torch count fewer at a time, in the order of their rows.
+    That waits only for the work that the stream was given before.
     """
     all_tasks = slice(0, len(tasks.targets))
     for scores in parts:
         tasks_of_part: slice | IntArray = all_tasks
         if len(parts) > 1:
             tasks_of_part = _find_tasks(tasks, scores.top, scores.top + scores.shape[0])
-        most = MOST_KERNEL_TASKS
-        if scores.backend == "torch":
-            most = MOST_TASKS
-            if tasks.rows is not None:
-                numbers = np.arange(all_tasks.stop)[tasks_of_part]
-                tasks_of_part = numbers[np.argsort(tasks.rows[numbers], kind="stable")]
-        begin = begin_kernel if scores.backend == "triton" else begin_operations
         with scores.stream.current():
-            for numbers_at_once in _split(tasks_of_part, most):
+            for numbers_at_once in _split(tasks_of_part):
                 is_all = isinstance(numbers_at_once, slice) and numbers_at_once == all_tasks
                 if is_all and not scores.top and not scores.left:
                     tasks_at_once = tasks
                 else:
                     rows = tasks.all_rows[numbers_at_once] - scores.top
                     tasks_at_once = tasks.part(numbers_at_once, rows, scores.left)
-                counts, true_scores = begin(scores, tasks_at_once)
+                counts, true_scores = begin_kernel(scores, tasks_at_once)
                 wait = scores.stream.record()
                 yield numbers_at_once, partial(_finish, wait, counts, true_scores)
 
@@ -213,144 +193,14 @@ def _find_tasks(tasks: Tasks, top: int, bottom: int) -> slice | IntArray:
     return np.flatnonzero(is_read)
 
 
-def _split(numbers: slice | IntArray, most: int) -> Iterator[slice | IntArray]:
-    """Yield at most so many numbers at a time; an empty part where there are none."""
+def _split(numbers: slice | IntArray) -> Iterator[slice | IntArray]:
+    """Yield the numbers that one kernel counts at a time; an empty part where there are none."""
     if isinstance(numbers, slice):
-        for first in range(numbers.start, max(numbers.stop, numbers.start + 1), most):
-            yield slice(first, min(first + most, numbers.stop))
+        for first in range(numbers.start, max(numbers.stop, numbers.start + 1), MOST_KERNEL_TASKS):
+            yield slice(first, min(first + MOST_KERNEL_TASKS, numbers.stop))
     else:
-        for first in range(0, max(1, len(numbers)), most):
-            yield numbers[first : first + most]
-
-
-# -- by operations of torch ----------------------------------------------------------------------
-
-
-class SelectedColumns:
-    """The lists of a selection of some tasks, each in ascending order, copied to a device.
-
-    An entry is the number of a list and, in the bits below, a column: all entries ascend.
-    """
-
-    def __init__(self, selection: Selection, scores: DeviceScores, tasks: int) -> None:
-        torch = sys.modules["torch"]
-        self.shared = selection.shared
-        self._columns = selection.indices
-        self._list_of_task = list_numbers(selection, np.arange(tasks))
-        self._starts = selection.indptr[:-1]
-        self._lengths = np.diff(selection.indptr)
-        self._scores = scores  # On its device memory is taken.
-        total = len(self._columns)
-        lengths = scores.upload(self._lengths)
-        lists = scores.arange(0, len(self._lengths))
-        list_of_entry = torch.repeat_interleave(lists, lengths, output_size=total)
-        # The last entry is above all, for what `hold` looks for.
-        self._entries = scores.zeros(total + 1).fill_(np.iinfo(np.int64).max)
-        self._entries[:-1] = (list_of_entry << COLUMN_BITS) + scores.upload(self._columns)
-
-    def columns_within(self, first: int, width: int) -> Tensor:
-        """Return those columns of a shared list that are in a part, as numbered there."""
-        start, stop = np.searchsorted(self._columns, [first, first + width])
-        return self._entries[int(start) : int(stop)] - first
-
-    def columns_of_tasks(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield columns of the lists of all tasks, with the tasks, some at a time."""
-        torch = sys.modules["torch"]
-        scores = self._scores
-        lengths = self._lengths[self._list_of_task]
-        ends = np.cumsum(lengths)
-        total = int(lengths.sum())
-        # The lists of all tasks, end to end, have `total` places. Where place i is of task t, it
-        # has entry i + shifts[t].
-        shifts = scores.upload(self._starts[self._list_of_task] - (ends - lengths))
-        ends_on_device = scores.upload(ends)
-        for first in range(0, total, MOST_ENTRIES):
-            places = scores.arange(first, min(first + MOST_ENTRIES, total))
-            tasks = torch.searchsorted(ends_on_device, places, right=True)
-            entries = self._entries[shifts[tasks] + places]
-            yield tasks, entries & ((1 << COLUMN_BITS) - 1)
-
-    def hold(self, tasks: Tensor, columns: Tensor) -> Tensor:
-        """Whether the lists of some tasks have these columns."""
-        wanted = (self._scores.upload(self._list_of_task)[tasks] << COLUMN_BITS) + columns
-        return self._entries[sys.modules["torch"].searchsorted(self._entries, wanted)] == wanted
-
-
-def begin_operations(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor | None]:
-    """Begin to count tasks in the order of their rows, by operations of torch.
-
-    Candidates are counted as if nothing were filtered, with the targets; then both are taken out.
-    The counts, (1, 5, tasks) in the order of `NAMES`, and the true scores, (tasks,), or None if
-    these were given, are on the host once the stream has come so far.
-    """
-    counts, true = count_by_operations(scores, tasks)
-    counts = scores.stream.copy_to_host(counts)[None]
-    if tasks.true_scores is not None:
-        return counts, None
-    return counts, scores.stream.copy_to_host(true)
-
-
-def count_by_operations(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor]:
-    """Return the counts and the true scores of tasks, on the device."""
-    rows = tasks.all_rows
-    first_column = tasks.first_column
-    task_rows = scores.upload(rows)
-    targets = scores.upload(tasks.targets - first_column)
-    if tasks.true_scores is None:
-        true = scores.pairs(task_rows, targets)
-    else:
-        true = scores.upload(tasks.true_scores, scores.dtype)
-    true_keys = true_score_keys(true)
-    _, true_nan = comparison_keys(true)
-    width = scores.shape[1]
-    counts = scores.zeros(len(NAMES), len(rows))
-    if not width:
-        return counts, true
-    # These are views of the counts.
-    above_tied_nan, n_candidates, differing = counts[:3], counts[3], counts[4]
-    counts_of_candidates = counts[:4]
-
-    def compare_pairs(numbers: Tensor, columns: Tensor, where: bool | Tensor = True) -> Any:
-        """Compare the score of each pair of a task and a column with the task's true score.
-
-        Returns whether it is above, tied, NaN and a candidate, (4, n), and whether it is another
-        one, (n,): all False for columns that the part does not have, and pairs that `where` leaves
-        out.
-        """
-        inside = (columns >= 0) & (columns < width) & where
-        keys, nan = comparison_keys(scores.pairs(task_rows[numbers], columns.where(inside, 0)))
-        keys_to_beat = true_keys[numbers]
-        flags = (keys > keys_to_beat, keys == keys_to_beat, nan, inside)
-        compared = sys.modules["torch"].stack([(flag & inside).long() for flag in flags])
-        is_other_number = (keys != keys_to_beat) & ~nan
-        is_nan_of_one = nan != true_nan[numbers]
-        return compared, inside & (is_other_number | is_nan_of_one)
-
-    candidates = None
-    if tasks.candidates is None:
-        above_tied_nan[:] = scores.compare(rows, true, None)
-        n_candidates[:] = width
-    else:
-        candidates = SelectedColumns(tasks.candidates, scores, len(rows))
-        if candidates.shared:
-            columns = candidates.columns_within(first_column, width)
-            above_tied_nan[:] = scores.compare(rows, true, columns)
-            n_candidates[:] = len(columns)
-        else:
-            for numbers, columns in candidates.columns_of_tasks():
-                compared, _ = compare_pairs(numbers, columns - first_column)
-                counts_of_candidates.index_add_(1, numbers, compared)
-    compared_targets, differing[:] = compare_pairs(scores.arange(0, len(rows)), targets)
-    counts_of_candidates -= compared_targets
-    if tasks.filter is not None:
-        filtered = SelectedColumns(tasks.filter, scores, len(rows))
-        for numbers, columns in filtered.columns_of_tasks():
-            is_candidate = columns - first_column != targets[numbers]
-            if candidates is not None:
-                is_candidate &= candidates.hold(numbers, columns)
-            compared, _ = compare_pairs(numbers, columns - first_column, is_candidate)
-            counts_of_candidates.index_add_(1, numbers, compared, alpha=-1)
-    return counts, true
+        for first in range(0, max(1, len(numbers)), MOST_KERNEL_TASKS):
+            yield numbers[first : first + MOST_KERNEL_TASKS]
 
 
 # -- by one kernel: one upload, one launch, one download -------------------------------------------
@@ -491,43 +341,21 @@ def _power_of_two_from(number: int) -> int:
 class DeviceScores:
     """A score matrix on a device: a tensor in any layout, which is read in place.
 
-    It begins at row `top` and column `left` of a larger one. A backend, "triton" or "torch", counts
-    it, on the stream that makes the scores. Nothing here waits for the device: results are tensors
-    that it has yet to compute. No index is out of range; the caller sees to that.
+    It begins at row `top` and column `left` of a larger one, and is made on a stream. Nothing here
+    waits for the device: results are tensors that it has yet to compute.
     """
 
-    def __init__(
-        self, tensor: Tensor, backend: str, stream: DeviceStream, top: int = 0, left: int = 0
-    ) -> None:
+    def __init__(self, tensor: Tensor, stream: DeviceStream, top: int = 0, left: int = 0) -> None:
         self.top = top
         self.left = left
         self.tensor = tensor
         self.shape: tuple[int, int] = tuple(tensor.shape)
         self.dtype = tensor.dtype
-        self.backend = backend
         self.stream = stream
-        self._bits = view_bits(tensor)  # Signed: torch indexes few unsigned integers.
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Tensor:
         """Return a new tensor on the device, whose values are not set."""
         return self.tensor.new_empty(shape, dtype=dtype)
-
-    def zeros(self, *shape: int) -> Tensor:
-        """Return counts of 0: a new tensor of int64."""
-        return self.empty(shape, sys.modules["torch"].int64).zero_()
-
-    def arange(self, start: int, stop: int) -> Tensor:
-        """Return the integers from `start` to `stop` - 1, int64."""
-        torch = sys.modules["torch"]
-        return torch.arange(start, stop, dtype=torch.int64, device=self.tensor.device)
-
-    def upload(self, array: Array, dtype: Any = None) -> Tensor:
-        """Copy integers to the device, or the bits of numbers of another dtype of torch."""
-        bits = np.array(array).view(f"i{array.itemsize}")  # a copy, as the array may be read-only
-        host_tensor = sys.modules["torch"].from_numpy(bits)
-        if dtype is not None:
-            host_tensor = host_tensor.view(dtype)
-        return self.stream.upload(host_tensor, self.empty(host_tensor.shape, host_tensor.dtype))
 
     def upload_together(self, *arrays: Array | None) -> list[Tensor | None]:
         """Copy arrays to the device at once, each as signed integers; None stays."""
@@ -550,44 +378,6 @@ class DeviceScores:
             parts.append(part)
         return parts
 
-    def pairs(self, rows: Tensor, columns: Tensor) -> Tensor:
-        """Return the scores of pairs of a row and a column: (n,), of two int64 tensors (n,)."""
-        return self._bits[rows, columns].view(self.dtype)
-
-    def block(self, rows: IntArray, columns: slice | Tensor) -> Tensor:
-        """Return the scores of some rows, perhaps with repeats, and columns: a matrix."""
-        if len(rows) and (rows[1:] - rows[:-1] == 1).all():  # usually every task has the next row
-            block = self._bits[int(rows[0]) : int(rows[-1]) + 1][:, columns]
-        elif isinstance(columns, slice):
-            block = self._bits[:, columns].index_select(0, self.upload(rows))
-        else:
-            block = self._bits[self.upload(rows)[:, None], columns]
-        return block.view(self.dtype)
-
-    def compare(self, rows: IntArray, true_scores: Tensor, columns: Tensor | None) -> Tensor:
-        """Compare columns with the true score of each task, by operations of torch.
-
-        Return how many scores are above the true score, equal to it, and NaN: shape (3, tasks). The
-        rows ascend, a true score may be NaN, and columns (None: all) are without repeats.
-        """
-        torch = sys.modules["torch"]
-        true_keys = true_score_keys(true_scores)[:, None]
-        counts = self.zeros(3, len(rows))
-        width = self.shape[1] if columns is None else len(columns)
-        scores_of_tile = max(1, TILE_BYTES // self.dtype.itemsize)
-        widest = math.isqrt(scores_of_tile)  # A tile of many columns is a square.
-        tile_height = max(1, scores_of_tile // max(1, min(width, widest)))
-        tile_width = max(1, scores_of_tile // tile_height)
-        for top in range(0, len(rows), tile_height):
-            tasks = slice(top, min(top + tile_height, len(rows)))
-            for left in range(0, width, tile_width):
-                span = slice(left, min(left + tile_width, width))
-                tile = self.block(rows[tasks], span if columns is None else columns[span])
-                keys, nan = comparison_keys(tile)
-                flags = (keys > true_keys[tasks], keys == true_keys[tasks], nan)
-                counts[:, tasks] += torch.stack([flag.sum(1, dtype=torch.int32) for flag in flags])
-        return counts
-
 
 def integer_dtype(itemsize: int) -> Any:
     """Return torch's dtype of signed integers of so many bytes."""
@@ -598,27 +388,3 @@ def integer_dtype(itemsize: int) -> Any:
 def view_bits(scores: Tensor) -> Tensor:
     """View scores as signed integers of the same size."""
     return scores.view(integer_dtype(scores.element_size()))
-
-
-def comparison_keys(scores: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the keys of scores, and which of them are NaN.
-
-    The key of a NaN is below all others; 0.0 and -0.0 have one key.
-    """
-    torch = sys.modules["torch"]
-    bits = view_bits(scores)
-    least = torch.iinfo(bits.dtype).min
-    if scores.dtype.is_floating_point:
-        keys = (least - bits).where(bits < 0, bits)  # the sign bit alone, of -0.0, becomes 0
-        nan = scores.isnan()
-        return keys.masked_fill_(nan, least), nan
-    nan = bits != bits  # none is
-    if torch.iinfo(scores.dtype).min == 0:
-        return bits ^ least, nan  # unsigned integers, in the order of signed ones
-    return bits, nan
-
-
-def true_score_keys(true_scores: Tensor) -> Tensor:
-    """Return the keys of true scores; that of a NaN is above all, so that no score is equal."""
-    keys, nan = comparison_keys(true_scores)
-    return keys.masked_fill(nan, sys.modules["torch"].iinfo(keys.dtype).max)

@@ -520,7 +520,7 @@ def compare_pair(
         most = runs_a[0].best_value(key) * sums_a.heaviest
         comparison = _compare_sums(metric, sums_a, sums_b, most, shared_fields)
         notes_on_key = note_on_depth(models, names, key)
-        notes_on_key += intervals.note_on_sides(runs_a[0].ranks, unit, key) + comparison.notes
+        notes_on_key += intervals.note_without_units(runs_a[0].ranks, unit, key) + comparison.notes
         comparisons.append(replace(comparison, notes=notes + notes_on_pairing + notes_on_key))
     return comparisons
 

@@ -287,20 +287,22 @@ def _joint_codes(
     names = [name for name in labels_a if name != DATASET]
     columns = [join_labels(name, (labels_a[name], labels_b[name])).codes for name in names]
     # Where both models have Tasks of several orders of entities, one number may be several queries.
-    scopes = _scopes(a), _scopes(b)
-    if FACT not in labels_a and all(each.any() for each in scopes):
-        columns.append(np.concatenate(scopes))
+    orders_a = _entity_order_numbers(a)
+    orders_b = _entity_order_numbers(b)
+    if FACT not in labels_a and orders_a.any() and orders_b.any():
+        columns.append(np.append(orders_a, orders_b))
     if DATASET in labels_a:
-        apart = join_labels(DATASET, (labels_a[DATASET], labels_b[DATASET])).codes
+        sources = join_labels(DATASET, (labels_a[DATASET], labels_b[DATASET])).codes
     else:
-        tasks = a._task_numbers(), b._task_numbers()
-        shared = [np.where(are_among(x, y), x, 0) for x, y in (tasks, tasks[::-1])]
-        apart = np.concatenate(shared)
-    codes = row_keys([*columns, apart])
+        tasks_a = a._task_numbers()
+        tasks_b = b._task_numbers()
+        shared_a = np.where(are_among(tasks_a, tasks_b), tasks_a, 0)
+        sources = np.append(shared_a, np.where(are_among(tasks_b, tasks_a), tasks_b, 0))
+    codes = row_keys([*columns, sources])
     if DATASET in labels_a and names:
         facts = row_keys(columns)
-        parts = slice(len(a)), slice(len(a), None)
-        if all(len(distinct(facts[x])) == len(distinct(codes[x])) for x in parts):
+        models = slice(len(a)), slice(len(a), None)
+        if all(len(distinct(facts[x])) == len(distinct(codes[x])) for x in models):
             codes = facts
     return codes[: len(a)], codes[len(a) :]
 
@@ -378,12 +380,12 @@ def _with_own_numbers(ranks: Ranks) -> Ranks:
     return ranks.with_labels(queries=ranks._labels["queries"].codes - shifts)
 
 
-def _scopes(ranks: Ranks) -> IntArray:
-    """Return a number for the entities that queries of each rank are numbered by."""
+def _entity_order_numbers(ranks: Ranks) -> IntArray:
+    """Return a number for the order of entities behind the query of each rank; 0: there is one."""
     if len(_entity_orders(ranks)) < 2:
         return np.zeros(len(ranks), np.int64)
-    scopes = [int(short_sha256(x.digests[0].encode()), 16) - 2**63 for x in ranks.origins]
-    return np.array(scopes)[origin_index(ranks._labels["unit"].codes, ranks.origins)]
+    numbers = [int(short_sha256(x.digests[0].encode()), 16) - 2**63 for x in ranks.origins]
+    return np.array(numbers)[origin_index(ranks._labels["unit"].codes, ranks.origins)]
 
 
 def _entity_orders(ranks: Ranks) -> set[str]:

@@ -214,8 +214,12 @@ def _chance_influences(
 ) -> FloatArray:
     """Return what tasks take from the mean logarithm of an adjusted gmr or igmr by their chance.
 
-    The logarithm of the expectation E is a sum over the tasks. By log E an index (v - E) / (1 - E)
-    falls (1 - index) E / v times as fast as it rises by log v, and a ratio as fast.
+    Let v be the plain metric and E its expectation, whose logarithm is a sum over the tasks. A
+    ratio v / E falls by log E as fast as it rises by log v. For an index I = (v - E) / (1 - E),
+
+        dI / d log v = v / (1 - E),    dI / d log E = -E (1 - v) / (1 - E)^2 = -E (1 - I) / (1 - E),
+
+    so that it falls by log E (1 - I) E / v times as fast.
     """
     total = weights.sum()
     powers = key.row.exponent * weights / total

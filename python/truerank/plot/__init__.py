@@ -365,7 +365,7 @@ def _shares(report: Report, side: str | None, kind: str, cutoffs: IntArray) -> S
     left_out = len(cutoffs)  # an interval that has no sum
     is_within_one = intervals_of_best == intervals_of_worst
     intervals = np.where(is_within_one, intervals_of_best, left_out)
-    sums, total = _sums_within(intervals, best.weights, len(cutoffs))
+    sums, total = _weigh_intervals(intervals, best.weights, len(cutoffs))
     reached = np.clip(hits.high - np.append(0.0, hits.low[:-1]), 0.0, 1.0)
     line = np.diff(hits.line, prepend=0.0)
     chance = np.diff(hits.chance, prepend=0.0)
@@ -407,7 +407,7 @@ def hits_at(sample: Sample, cutoffs: IntArray) -> FloatArray:
         shares = [values_of_tasks(METRICS["hits"], sample, k) for k in cutoffs.tolist()]
         return np.array([metric_table.weighted_mean(each, sample.weights) for each in shares])
     intervals = np.searchsorted(cutoffs, sample.ranks)
-    sums, total = _sums_within(intervals, sample.weights, len(cutoffs))
+    sums, total = _weigh_intervals(intervals, sample.weights, len(cutoffs))
     return np.cumsum(sums) / total  # The sums come first, so that it equals the report's value.
 
 
@@ -425,13 +425,19 @@ def chance_hits(sample: Sample, cutoffs: IntArray) -> FloatArray:
     return np.array([mean for mean, _ in moments])
 
 
-def _sums_within(
+def _weigh_intervals(
     intervals: IntArray, weights: FloatArray | None, m: int
 ) -> tuple[FloatArray, float]:
-    """What the tasks in each of m intervals weigh, and all tasks, also those of an interval m."""
-    mass = np.ones(len(intervals)) if weights is None else metric_table.rescale_weights(weights)
-    sums: FloatArray = np.bincount(intervals, mass, m + 1)[:m].astype(np.float64, copy=False)
-    return sums, float(mass.sum()) or math.nan
+    """Return what the tasks in each of m intervals weigh, and what all tasks do; nan: nothing.
+
+    Tasks of an interval m are in none of them.
+    """
+    if weights is None:
+        weights = np.ones(len(intervals))
+    else:
+        weights = metric_table.rescale_weights(weights)
+    sums = np.bincount(intervals, weights, m + 1)[:m]
+    return sums.astype(np.float64), float(weights.sum()) or math.nan
 
 
 # -- groups ----------------------------------------------------------------------------------------

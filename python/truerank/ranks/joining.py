@@ -136,8 +136,10 @@ def concatenate(
     """
     if repeats is not None:
         choice("repeats", repeats, REPEAT_RULES)
+    rule = repeats or "refuse"
     are_named = isinstance(parts, Mapping)
     if isinstance(parts, Mapping):
+        rule = repeats or "keep"  # Data sets may have the same queries.
         parts = [_name_data_set(name, value, repeats) for name, value in parts.items()]
     parts = several("parts", parts, "Ranks")
     ranks = join_ranks(parts)
@@ -145,15 +147,13 @@ def concatenate(
         problem = "a query of retrieval counts once in each run, and is not kept twice; runs of "
         problem += "one model are a list, which compare and table take"
         raise InputValueError("repeats", problem, remedies=[_NAMES])
-    if are_named:
-        repeats = repeats or "keep"
-    elif repeats is None:
+    if repeats is None and not are_named:
         _refuse_tasks_apart(parts, ranks)
-    if repeats != "keep":
-        ranks = _without_repeats(ranks, repeats or "refuse", are_apart=not are_named)
+    if rule != "keep":
+        ranks = _without_repeats(ranks, rule, are_apart=not are_named)
     ranks = _with_part_sizes(ranks, parts)
     _warn_of_unfiltered(ranks)
-    if are_named or repeats == "keep" or not ranks.origins or not len(ranks):
+    if are_named or rule == "keep" or not ranks.origins or not len(ranks):
         return ranks
     # Ranks of tasks come in the order of their whole: by data set, task, side and unit.
     unit = ranks._labels["unit"].codes

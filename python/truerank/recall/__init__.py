@@ -24,21 +24,11 @@ from ..ranks.protocol import HITS, Protocol
 from ..reporting import Finding
 from ..reporting.reports import report_task
 from ..tasks.side import are_candidates
-from .files import (
-    check_form,
-    count_ids,
-    join_lists,
-    read_exact,
-    read_lists,
-    read_with_truth,
-    save_lists,
-    search_facts,
-)
+from .files import count_ids, read_exact, read_lists, read_with_truth
 from .truth import (
     are_in_lists,
     count_candidates,
     find_last,
-    find_nearest,
     read_truth,
     refuse_truth_that_lacks,
     score_pairs,
@@ -52,24 +42,6 @@ if TYPE_CHECKING:
     from ..counting.job import Job
     from ..inputs.rules import Similarity
     from ..reporting import Report
-
-__all__ = [
-    "FINDINGS",
-    "check_first_entities",
-    "check_form",
-    "evaluate_ids",
-    "evaluate_topk",
-    "find_nearest",
-    "join_lists",
-    "open_search",
-    "read_exact",
-    "read_lists",
-    "read_truth",
-    "report_ids",
-    "report_lists",
-    "save_lists",
-    "search_facts",
-]
 
 # What a report of an index finds in its lists.
 FINDINGS = {
@@ -442,15 +414,16 @@ def report_answers(
     rows = np.repeat(np.arange(len(n_right)), n_right)
     places = join_ranges(np.zeros_like(n_right), n_right)  # 0, 1, ... in each query
     are_listed = places < hits[rows]
-    without_answers = np.zeros(len(rows), np.int64)
-    without_answers[:1] = np.count_nonzero(n_right == 0)
+    # The first rank stands for all queries that have no right answers.
+    n_queries_without = np.zeros(len(rows), np.int64)
+    n_queries_without[:1] = np.count_nonzero(n_right == 0)
     counts = {
         "above": np.where(are_listed, places, hits[rows]),
         "tied": np.where(are_listed, 1, np.maximum(sizes - hits, 0)[rows]),
         "candidates": sizes[rows],
         "listed": are_listed,
         "lengths": np.full(len(rows), lists.shape[1]),
-        "without_answers": without_answers,
+        "without_answers": n_queries_without,
     }
     fields: Any = {"lists": HITS, "depth": lists.shape[1], "version": _core.__version__}
     ranks = Ranks._of(counts, {}, replace(protocol, **fields))

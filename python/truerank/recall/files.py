@@ -252,18 +252,21 @@ def read_with_truth(
 
 def search_facts(embeddings: Embeddings, job: Job) -> dict[str, Any]:
     """Return what tells a search from others, by names for messages: numbers, words and digests."""
-    tokens_of_queries, tokens_of_entities = embeddings.tokens or (None, None)
-    facts: dict[str, Any] = {"similarity": embeddings.similarity, "precision": embeddings.dtype}
-    facts |= {"queries": len(job.targets), "entities": embeddings.shape[-1]}
-    addends_and_layout = (embeddings.bias, embeddings.layout)
-    content = {
-        "queries": (embeddings.queries.array, tokens_of_queries),
-        "entities": (embeddings.entities.array, tokens_of_entities, *addends_and_layout),
+    query_starts, entity_starts = embeddings.tokens or (None, None)
+    entities = embeddings.entities.array, entity_starts, embeddings.bias, embeddings.layout
+    digested: dict[str, tuple[Any, ...]] = {
+        "queries": (embeddings.queries.array, query_starts),
+        "entities": entities,
         "candidates": (job.candidates, job.filter, job.rules.nan),
     }
-    for name in index_files.DIGESTS:
-        facts[f"digest of {name}"] = sha256_hex(*content[name])[:16]
-    return facts
+    digests = {f"digest of {x}": sha256_hex(*digested[x])[:16] for x in index_files.DIGESTS}
+    return {
+        "similarity": embeddings.similarity,
+        "precision": embeddings.dtype,
+        "queries": len(job.targets),
+        "entities": embeddings.shape[-1],
+        **digests,
+    }
 
 
 def join_lists(argument: str, paths: Sequence[str]) -> tuple[dict[str, Any], TopK]:

@@ -180,7 +180,7 @@ def read_tables(
     if header is None:
         _refuse_undeclared_headers(tables, door, given)
     roles = list(tables[0].columns)
-    findings = count_left_out(tables)
+    findings = list_left_out(tables)
     titles: dict[str, list[str]] = {}  # of the files whose headers read alike
     for table in tables:
         if table.form.description:
@@ -350,8 +350,8 @@ def _is_first_known(
     return False
 
 
-def count_left_out(tables: Iterable[IdTable]) -> list[FindingParts]:
-    """Say what was left out of the tables of splits."""
+def list_left_out(tables: Iterable[IdTable]) -> list[FindingParts]:
+    """Say of each table of a split what was left out of it, if anything was."""
     left_out = {table.title: ", ".join(table.form.left_out) for table in tables}
     return [(f"left out of {title}", 1, words) for title, words in left_out.items() if words]
 

@@ -478,7 +478,7 @@ def align(
 
 
 def describe_joined(label: Any, are_known: Callable[[list[str]], bool | np.bool_]) -> str:
-    """Say so of a label of which all parts at ; or , are known; "": it is no such one.
+    """Say of how many known labels, joined by ; or ,, a label is made; "": it is no such one.
 
     >>> describe_joined("a,b", {"a", "b"}.issuperset)
     ' (2 that are known, joined: a row has one)'

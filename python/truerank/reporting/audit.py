@@ -86,14 +86,14 @@ class Finding:
     ----------
     name : str
         The check; tasks have their own, as "leaks". For a report: "misses", "worse than chance",
-        "ties", "nan", "inf", "rescored", "queries", "few candidates",
-        "unfiltered", "sampled", "test candidates", "missing rows" of a part or of joined ones, and
-        "missing sides" of these, "data sets" that are alike, "one array" of two sides; for queries
-        "missing answers", "joined queries" of one name, and "self" of those that are candidates of
-        themselves; for lists "missing lists", "unused lists", "pooled lists" of several values of a
-        column, "known in lists", "names" of right answers that differ only in writing, and
-        "spellings"; for lists of an index "missing ids", "no candidates", "tied lists", "without
-        candidates", "taken on trust" and "ids from 1".
+        "ties", "nan", "inf", "rescored", "queries", "few candidates", "unfiltered", "sampled",
+        "test candidates", "missing rows" of a part or of joined ones, and "missing sides" of these,
+        "data sets" that are alike, "one array" of two sides; for queries "missing answers", "joined
+        queries" of one name, and "self" of those that are candidates of themselves; for lists
+        "missing lists", "unused lists", "pooled lists" of several values of a column, "known in
+        lists", "names" of right answers that differ only in writing, and "spellings"; for lists of
+        an index "missing ids", "no candidates", "tied lists", "without candidates", "taken on
+        trust" and "ids from 1".
     count : int
         How many tasks, candidates, rows or lists it concerns.
     message : str

@@ -442,9 +442,10 @@ class Report(Mapping[str, float], AsTable):
         Examples
         --------
         >>> from truerank import Ranks, report
-        >>> for finding in report(Ranks([0], [10], 10)).audit("ties", "misses"):
+        >>> for finding in report(Ranks([0], [10], 10)).audit("ties", "few candidates"):
         ...     print(finding)
         ties: ties move hits@1 by up to 1 from 0: optimistic 1, realistic 0, pessimistic 0, expected 0.1; say which is reported
+        few candidates: 1 of 1 task (100 %) have at most 10 candidates: hits@10 cannot miss
         """  # noqa: E501
         return reporting.audit.audit_report(self, unique_keys(names, "names"))
 

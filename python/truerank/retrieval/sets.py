@@ -21,8 +21,8 @@ from ..records.id_tables import align_columns, is_column
 from ..records.lists import Judgements, read_judgements
 from ..records.splits import (
     SplitTables,
-    count_left_out,
     find_leaks,
+    list_left_out,
     name_splits,
     warn_about_strangers,
 )
@@ -91,7 +91,7 @@ def read_answers(
         for name, (title, value) in _name_splits(qrels, known, split).items()
     }
     tested = tables[split]
-    findings = count_left_out(tables.values())
+    findings = list_left_out(tables.values())
     given_entities = Vocabulary(MAX_IDS, None, has_order=False, has_size=False)
     if entities is not None:
         given_entities = Vocabulary.read("entities", entities)

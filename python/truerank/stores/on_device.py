@@ -20,15 +20,15 @@ from .store import Array, Store, Tile, cut_tiles
 
 # Copying so much takes long compared with starting a copy, and it is little of the memory.
 BLOCK_BYTES = 32 << 20
-# Arrays on a device are counted there, by kernels or by operations of torch, or as a copy.
-BACKENDS = ("triton", "torch", "host")
+# Arrays on a device are counted there, by a kernel of Triton, or as a copy by the host.
+BACKENDS = ("triton", "host")
 
 
 def chosen_backend() -> str | None:
     """Return what TRUERANK_DEVICE has count arrays on a device; None: it chooses nothing.
 
-    With "triton" and "torch", tensors in the host's memory count as on the device, too, so that
-    both can be tried without one.
+    With "triton", tensors in the host's memory count as on the device, too, so that it can be
+    tried without one.
     """
     value = os.environ.get("TRUERANK_DEVICE")
     if not value:
@@ -146,7 +146,7 @@ def device_store(tensor: Any, dtype: Any, dtypes: tuple[str, ...]) -> Store | No
 
     TRUERANK_DEVICE may have those of the host counted as on a device.
     """
-    if tensor.is_cpu and chosen_backend() not in BACKENDS[:2]:
+    if tensor.is_cpu and chosen_backend() != "triton":
         return None
     tensor = dense_tensor(tensor, "scores")
     # An empty array of the same dtype is checked as one in memory is.

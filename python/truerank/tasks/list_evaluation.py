@@ -79,7 +79,12 @@ def choose_lists(
 
 
 def name_findings(
-    named: Lists, list_of_query: IntArray, lists: CandidateLists, side: Side, vocabulary: Vocabulary
+    named: Lists,
+    list_of_query: IntArray,
+    lists: CandidateLists,
+    ranks: Ranks,
+    side: Side,
+    vocabulary: Vocabulary,
 ) -> list[Finding]:
     """Find right answers that their lists lack, but have in another writing.
 
@@ -87,6 +92,8 @@ def name_findings(
     those of the queries, with ids for names; `list_of_query` says which of the `named` ones each
     query has, where ``len(named)`` is none.
     """
+    if ranks.listed is None or ranks.listed.all():
+        return []
     lengths = np.diff(lists.indptr)[side.rows]
     most_entries = _LEAST_ENTRIES + len(named.ids) // 16
     n_tasks = int(np.searchsorted(np.cumsum(lengths), most_entries)) + 1

@@ -570,40 +570,52 @@ class Task:
         # All were checked before one is ranked. Progress is told of each side by itself.
         findings = self._row_findings(orders, {})
         ranks_of_sides = []
-        for name, side in self.sides.items():
-            read = lists_of_sides[name]
-            argument = title or name
-            files: tuple[str, ...] = ()
-            if isinstance(read, Mapping):
-                if read.path:
-                    argument = f"{argument}: {read.path}"
-                lists, findings_of_keys, list_of_query = self._lists_by_key(
-                    name, argument, read, rules.dtype
-                )
-                findings += findings_of_keys
-                rows = side.rows
-                files = (read.source,) if read.source else ()
-            else:
-                lists = read
-                rows = orders[name].rows
-            with argument_names(ids=argument, scores=argument):
-                ranks = tasks.list_evaluation.rank_side_lists(
-                    lists,
-                    rows,
-                    side,
-                    self._vocabulary(name),
-                    rules,
-                    are_listed=self.protocol.candidates == LISTED,
-                    files=files,
-                )
+        for name, read in lists_of_sides.items():
+            rows = self.sides[name].rows if isinstance(read, Mapping) else orders[name].rows
+            given = values[name]
+            ranks, found = self._rank_side_lists(name, given, read, rows, rules, title or name)
             ranks_of_sides.append(ranks)
-            if isinstance(read, Mapping) and ranks.listed is not None and not ranks.listed.all():
-                findings += tasks.list_evaluation.name_findings(
-                    read, list_of_query, lists, side, self._vocabulary(name)
-                )
-            findings += self._list_findings(ranks, lists, rows, read)
-            findings += tasks.list_evaluation.order_findings(values[name], lists, rules)
+            findings += found
         return self._report(ranks_of_sides, findings, **fields)
+
+    def _rank_side_lists(
+        self,
+        name: str,
+        given: Any,
+        read: Lists | CandidateLists,
+        rows: IntArray,
+        rules: Rules,
+        argument: str,
+    ) -> tuple[Ranks, list[reporting.Finding]]:
+        """Rank the tasks of a side by lists that were given and read, at some rows; with findings.
+
+        The argument is what messages call the lists.
+        """
+        side = self.sides[name]
+        files: tuple[str, ...] = ()
+        findings: list[reporting.Finding] = []
+        lists: Any = read
+        if isinstance(read, Mapping):
+            if read.path:
+                argument = f"{argument}: {read.path}"
+            lists, findings, list_of_query = self._lists_by_key(name, argument, read, rules.dtype)
+            files = (read.source,) if read.source else ()
+        with argument_names(ids=argument, scores=argument):
+            ranks = tasks.list_evaluation.rank_side_lists(
+                lists,
+                rows,
+                side,
+                self._vocabulary(name),
+                rules,
+                are_listed=self.protocol.candidates == LISTED,
+                files=files,
+            )
+        if isinstance(read, Mapping):
+            findings += tasks.list_evaluation.name_findings(
+                read, list_of_query, lists, ranks, side, self._vocabulary(name)
+            )
+        findings += self._list_findings(ranks, lists, rows, read)
+        return ranks, findings + tasks.list_evaluation.order_findings(given, lists, rules)
 
     def _lists_by_key(
         self, name: str, argument: str, named: Lists, dtype: Any
