@@ -69,7 +69,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         ("inference/intervals.py", "math.sqrt(MORE_UNITS / 2)", "math.sqrt(MORE_UNITS)"),
     ],
     "joins": [
-        ("inference/pairing.py", "columns.append(np.concatenate(scopes))", "pass"),
+        ("inference/pairing.py", "columns.append(np.append(orders_a, orders_b))", "pass"),
         ("ranks/grouping.py", 'or (label == "unit" and ranks.origins)', ""),
         ("ranks/joining.py", 'for name in ("unit",) if are_named else', "for name in"),
     ],

@@ -49,6 +49,7 @@ if _typing.TYPE_CHECKING:
     from .ranks import Ranks as Ranks
     from .ranks.joining import concatenate as concatenate
     from .ranks.storage import load as load
+    from .recall import evaluate_ids as evaluate_ids
     from .recall import evaluate_topk as evaluate_topk
     from .records.lists import read_qrels as read_qrels
     from .records.lists import read_run as read_run
@@ -81,7 +82,7 @@ else:  # or a type checker would accept any name
         ".stores": ("open_scores",),
         ".tables": ("Table",),
         ".tasks": ("evaluate",),
-        ".recall": ("evaluate_topk",),
+        ".recall": ("evaluate_ids", "evaluate_topk"),
         ".records.lists": ("read_qrels", "read_run", "write_run"),
     }
     _MODULES = (

@@ -15,6 +15,7 @@ import truerank as tr
 from support.cli_files import INDICES, INDPTR, SCORES, TARGETS, Run, make_files
 from truerank.cli import output
 from truerank.counting import driver
+from truerank.tables.forms import html_page
 
 PAIR = {"filter": (INDPTR, INDICES)}
 LISTS = {"filter": [[0], [0], [0, 1, 2], [0, 1, 2]]}
@@ -113,6 +114,8 @@ def test_a_report_is_printed_as_it_writes_itself(
 ) -> None:
     labelled().save("ranks.npz")
     written = getattr(tr.report(labelled(), **keywords), f"to_{style}")(**options)
+    if style == "html":  # A page has a head, so that a browser reads it as UTF-8.
+        written = html_page("Report", written)
     words = [*line.split(), "--format", style]
     assert run("evaluate", "ranks.npz", *words).out == written.rstrip("\n") + "\n"
 

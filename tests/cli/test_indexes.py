@@ -227,7 +227,10 @@ def test_recall_is_that_of_numpy(run: Run) -> None:
         any((distances[q] < distances[q, e]).sum() < 10 for e in others)
         for q, others in enumerate(tied)
     )
-    assert f"b.npy: lists with right ids that the truth lacks: {right}" in lines
+    assert (
+        f"b.npy: lists with right ids that only tie with the last of the exact ones: {right}"
+        in lines
+    )
     assert "d.npz: ids that are missing, or come again: 207" in lines
     assert json.loads(run(*words, "--json").out)["notes"] == lines[len(rows) + 2 :]
 
@@ -286,7 +289,9 @@ def test_candidates_and_few_of_them(run: Run) -> None:
     outcome = json.loads(run(*line.replace("f.npy", "g.npy").split()).out)
     assert outcome["rows"][1]["recall"] == pytest.approx(expected.mean() - 1 / 3 / len(expected))
     assert "g.npy: ids that are not candidates of their query: 1" in outcome["notes"]
-    assert "g.npy: queries without candidates, which are left out: 1" in outcome["notes"]
+    assert (
+        "g.npy: queries without candidates or exact ids, which are left out: 1" in outcome["notes"]
+    )
 
 
 def test_lists_of_misses_alone(run: Run) -> None:
@@ -321,7 +326,7 @@ def test_repeated_ids(run: Run) -> None:
     ids[:, 9] = ids[:, 0]
     np.save("f.npy", ids)
     words = *RECALL.split(), *["f.npy", "--top", "10", "--similarity", "sql2"]
-    message = "f.npy: row 0: expected each id once (23 of 23 lists"
+    message = f"f.npy: row 0: expected each id once, got {ids[0, 0]} (so in 23 of 23 lists)"
     run(*words).refuses(1, message)
     rows = rows_of(run(*words, "--duplicates", "first", "--json").out)
     assert rows[1]["recall"] == pytest.approx(0.9)
@@ -590,6 +595,67 @@ def test_late_interaction_of_an_index(run: Run) -> None:
     assert [row["recall"] for row in rows_of(run(*line.split()).out)] == [1, 1]
 
 
+# -- lists and a truth alone -----------------------------------------------------------------------
+
+
+def test_recall_without_vectors_is_that_with_them(run: Run) -> None:
+    """A truth with distances is deep enough for all ties; one without does not see them."""
+    np.save("a.npy", index(0))
+    np.insert(index(80), 0, 10, axis=1).tofile("b.ivecs")
+    top = f"topk {FILES} --top 300 --similarity sql2 --output"
+    for outputs in ("t.bin", "t.npz", "t.ibin --save t.fbin"):
+        assert run(*f"{top} {outputs}".split()).code == 0
+    words = ["a.npy", "b.ivecs", "--top", "10", "--below", ".9", "--json"]
+    by_vectors = json.loads(run(*RECALL.split(), *words, "--similarity", "sql2").out)
+    for truth in ("t.bin", "t.npz", "t.ibin,t.fbin"):
+        by_ids = json.loads(run("recall", *words, "--truth", truth).out)
+        assert by_ids["rows"] == by_vectors["rows"]
+        assert by_ids["notes"][0] == "23 queries, 300 exact ids of each, with distances."
+    without = json.loads(run("recall", *words, "--truth", "t.ibin").out)
+    assert without["notes"][0] == "23 queries, 300 exact ids of each, without distances."
+    assert any("may tie, as the truth has no" in note for note in without["notes"])
+    unlike = [i for i in range(4) if without["rows"][i] != by_vectors["rows"][i]]
+    assert unlike
+    for i in unlike:
+        assert without["rows"][i]["recall"] < by_vectors["rows"][i]["recall"]
+
+
+def test_lists_without_vectors_are_saved_and_compared(run: Run) -> None:
+    """Their ids may be text, and with a tolerance what is not much farther is right."""
+    truth = nearest(squares(), 20)
+    for name, lost in (("a", 0), ("b", 200)):
+        np.save(f"{name}.npy", np.char.add("d", index(lost).astype(str)))
+        np.save("t.npy", np.char.add("d", truth.astype(str)))
+        line = f"recall {name}.npy --truth t.npy --top 10 --save {name}.npz"
+        assert run(*line.split()).code == 0
+    assert run("compare", "a.npz", "b.npz", "--metrics", "recall@10").code == 0
+    assert tr.load("a.npz").protocol.files == ("t.npy", "a.npy")
+    write_bin("t.bin", truth.astype("i4"), np.take_along_axis(squares(), truth, 1).astype("f4"))
+    np.save("f.npy", truth[:, 10:])
+    line = "recall f.npy --truth t.bin --top 10 --json"
+    recalls = [rows_of(run(*line.split(), "--tolerance", x).out)[1]["recall"] for x in (0, 1, 99)]
+    assert recalls == sorted(recalls)
+    assert recalls[2] == 1
+
+
+def test_columns_of_queries_are_observed_values(run: Run) -> None:
+    """The share below a recall, the least, and those of the 1st, 5th and 50th of 100 queries."""
+    n_found = np.array([0, *[1] * 3, *[5] * 96, *[9] * 50, *[10] * 50])
+    truth = np.tile(np.arange(10), (200, 1))
+    np.save("t.npy", truth)
+    np.save("f.npy", np.where(truth < n_found[:, None], truth, truth + 10))
+    line = "recall f.npy --truth t.npy --top 10 --below"
+    names = ("below", "least", "percentile 1", "percentile 5", "percentile 50")
+    expected = {"0.9": 0.5, "0.91": 0.75, "0.5": 0.02, "1": 0.75, "0": 0}
+    for below, share in expected.items():
+        row = rows_of(run(*line.split(), below, "--json").out)[1]
+        assert [row[name] for name in names] == [share, 0, 0.1, 0.5, 0.5]
+    assert "below 0.9   least     1 %     5 %    50 %" in run(*line.split(), "0.9").out
+    np.save("t.npy", np.full((200, 10), -1))
+    row = rows_of(run(*line.split(), "0.9", "--json").out)[1]
+    assert [row[name] for name in names] == [None] * 5
+
+
 # -- wrong lines -----------------------------------------------------------------------------------
 
 # Each ends with this code and message, and writes nothing.
@@ -663,6 +729,46 @@ REFUSED = {
         "f.npy is one of the other files of this line",
     ),
     f"{RECALL} --similarity sql2 --top 3": (2, "Missing argument 'FOUND...'"),
+    f"{RECALL} --similarity sql2 f.npy --top 3 --truth f.npy,E.npy": (
+        2,
+        "--truth has ids alone where there are vectors, got two files",
+    ),
+    f"{RECALL} f.npy --top 3": (2, "dot and cosine. Lists without vectors need '--truth'"),
+    "recall f.npy --truth f.npy --top 11": (
+        1,
+        "found: f.npy: expected a list of 11 ids or more for each q",
+    ),
+    "recall f.npy --truth few.npy --top 3": (
+        1,
+        "--truth: expected 1 id or more for each of 23 queries, got shape (5, 10)",
+    ),
+    "recall few.npy --truth high.npy --top 3": (1, "each of 5 queries, got shape (23, 3)"),
+    "recall low.npy --truth f.npy --top 3": (
+        1,
+        "found: low.npy: row 0: expected ids from 0 on, or -1 for none, got -2 (so in 23 of 23 lis",
+    ),
+    "recall f.npy --truth low.npy --top 3": (1, "--truth: low.npy: row 0: expected ids from 0 on"),
+    f"{RECALL} f.npy --truth f.npy --top 3": (
+        1,
+        "got queries.u8bin; --similarity is what vectors need",
+    ),
+    "recall Q.npy E.npy f.npy --truth f.npy --top 3": (
+        1,
+        "found: Q.npy: expected ids, integers of 2 bytes or more, or text, got dtype uint8; "
+        "--similarity is what vectors need",
+    ),
+    "recall f.npy --truth f.npy --top 3 --filter few.npz --dtype int8 --exclude-self": (
+        2,
+        "--exclude-self, --filter, --dtype cannot apply to lists without --similarity",
+    ),
+    "recall f.npy --truth f.npy --top 3 --tolerance 1": (
+        1,
+        "--tolerance: expected 0, as the truth has no distances, got 1.0",
+    ),
+    "recall f.npy few.npy --truth f.npy --top 3 --save s.npz": (
+        2,
+        "--save keeps what one index found, got 2 files",
+    ),
 }
 PARTS = {
     "p0": "--top 7 --similarity sql2 --part 0::2",
@@ -794,7 +900,7 @@ def test_lists_of_keys_in_hdf5_and_of_unsigned_misses(run: Run) -> None:
         "signed.npy --labels entities=words.txt": "words.txt, as 'doc0', got",
         "found.hdf5:neighbors --labels entities=few.npy": "few.npy: expected a label for each of",
         "found.hdf5": "found.hdf5: expected the name of a dataset: neighbors, unsigned, got",
-        "named": "expected a name that ends in .npy, .npz, .ivecs, .ibin, .bin, .hdf5:NAME, got",
+        "named": "ends in .npy, .npz, .ivecs, .ibin, .bin, .hdf5:NAME, .parquet:NAME, got",
     }
     np.save("few.npy", keys[:9])
     Path("named").write_text("entities")

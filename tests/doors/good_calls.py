@@ -80,6 +80,7 @@ def counting_calls(folder: Path) -> list[Call]:
         Call("score_embeddings", tr.score_embeddings, vectors | {"targets": TARGETS}),
         Call("topk_embeddings", tr.topk_embeddings, vectors | {"k": 2}),
         Call("evaluate_topk", tr.evaluate_topk, vectors | found),
+        Call("evaluate_ids", tr.evaluate_ids, {"ids": found["ids"], "truth": found["truth"]}),
     ]
 
 

@@ -46,7 +46,8 @@ KINDS = {
     "*.others RankCounter.update.block alignment.infer.left",
     "lists": "*.evaluate_lists.ids *.evaluate_lists.tail *.evaluate_lists.head "
     "*.evaluate_lists.relation *.evaluate_lists.left_to_right *.evaluate_lists.right_to_left",
-    "lists by position": "rank_lists.ids rank_lists.scores evaluate_topk.ids evaluate_topk.truth",
+    "lists by position": "rank_lists.ids rank_lists.scores evaluate_topk.ids evaluate_topk.truth "
+    "evaluate_ids.ids evaluate_ids.truth",
     "filter": "*.filter",
     "candidates of tasks": "*.Task.candidates",
     "candidates": "rank*.candidates evaluate.candidates compat.*.candidates "

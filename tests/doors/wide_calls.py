@@ -102,6 +102,7 @@ def counting_calls() -> list[Call]:
         Call("score_embeddings", tr.score_embeddings, late | {"targets": PLACES}),
         Call("topk_embeddings", tr.topk_embeddings, late | {"k": 2}),
         Call("evaluate_topk", tr.evaluate_topk, of_index),
+        Call("evaluate_ids", tr.evaluate_ids, dict.fromkeys(["ids", "truth"], nearest)),
         Call("evaluate_topk", tr.evaluate_topk, late | dict.fromkeys(["ids", "truth"], nearest)),
         Call("compat.report", tr.compat.report, compat | {"preset": "pykeen"}),
         Call("compat.report", tr.compat.report, bare | {"preset": "ogb"}),

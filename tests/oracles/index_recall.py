@@ -94,3 +94,30 @@ def recall_of_diskann(
     while end < len(true_ids) and true_distances[end] == true_distances[k - 1]:
         end += 1
     return len({*listed[:k]} & {*true_ids[:end]}) / k
+
+
+def recall_by_ids(
+    listed: Sequence[Any],
+    true_ids: Sequence[Any],
+    true_distances: Sequence[float] | None,
+    k: int,
+    tolerance: float = 0.0,
+    *,
+    falling: bool = False,
+) -> float | None:
+    """Return the recall of a list by a truth alone; of both, -1 and "" are no ids."""
+    exact = [each for each in true_ids if each not in (-1, "")]
+    right = {*exact[:k]}
+    if not right:
+        return None
+    most = len(right)
+    if true_distances is not None:
+        sign = -1 if falling else 1
+        limit = sign * true_distances[most - 1] + tolerance
+        right |= {each for i, each in enumerate(exact) if sign * true_distances[i] <= limit}
+    return min(len(right & {*listed[:k]}), most) / most
+
+
+def recall_of_vectordbbench(listed: Sequence[int], true_ids: Sequence[int], k: int) -> float:
+    """Return the share of k places whose id is among the first k, as its `calc_recall` does."""
+    return sum(each in true_ids[:k] for each in listed) / k

@@ -324,7 +324,7 @@ def test_what_are_no_lists(tmp_path: Path) -> None:
         "torn.bin": (V, "expected 32 or 56 bytes for 2 rows of 3 int32, got 33"),
         "qrels.txt": (
             V,
-            "expected a name that ends in .npy, .npz, .ivecs, .ibin, .bin, .hdf5:NAME, got .*qrels",
+            "ends in .npy, .npz, .ivecs, .ibin, .bin, .hdf5:NAME, .parquet:NAME, got .*qrels",
         ),
         "absent.ibin": (FileNotFoundError, "absent.ibin"),
     }

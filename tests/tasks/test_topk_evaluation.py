@@ -205,7 +205,7 @@ def test_the_mean_is_over_queries() -> None:
 def test_one_right_id_ten_times_is_one() -> None:
     """The ranks of each id, as the page had it, were all right: 1.0."""
     with pytest.raises(
-        InputValueError, match=r"ids: row 0: expected each id once \(1 of 1 .*; dup"
+        InputValueError, match=r"ids: row 0: expected each id once, got 0 \(so in 1 of 1 .*; dup"
     ):
         on_a_line([[0] * 10], 10)
     assert on_a_line([[0, 0, 1, -1, -1]], 5, duplicates="first") == 0.4
@@ -278,7 +278,7 @@ def test_the_audit_counts_what_lists_lack() -> None:
     assert findings_of(report) == {
         "missing ids": "ids that are missing, or come again: 3",
         "no candidates": "ids that are not candidates of their query: 3",
-        "without candidates": "queries without candidates, which are left out: 1",
+        "without candidates": "queries without candidates or exact ids, which are left out: 1",
     }
     assert report.without_answers == 1
     assert report["recall@4"] == pytest.approx((9 + 1 / 4 + 1) / 11)
@@ -455,7 +455,7 @@ def test_a_truth_of_other_candidates_is_refused() -> None:
         ({"truth": whole.ids[:11]}, "truth: expected a list of 5 ids or more for each of 12 q"),
         (
             {"truth": np.full((12, 5), 7)},
-            r"truth: row 0: expected each id once \(12 of 12 lists .*, got 7",
+            r"truth: row 0: expected each id once, got 7 \(so in 12 of 12 lists",
         ),
     ]
     for search, message in cases:

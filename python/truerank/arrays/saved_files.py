@@ -57,13 +57,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     try:
         with _open_temporary(folder, temporary, mode) as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-            has_name = file.name == temporary
-            if not has_name:
-                # Python follows a link only if `src_dir_fd` is given; a whole path ignores it.
-                source = f"/proc/self/fd/{file.fileno()}"
-                os.link(source, temporary, src_dir_fd=file.fileno())
+            _keep_file(file, temporary)
         if replaced is None:
             _move_to_free_place(temporary, place)
         else:
@@ -90,6 +84,16 @@ def _open_temporary(folder: str, temporary: str, mode: int) -> IO[bytes]:
     except (AttributeError, OSError):
         pass  # An error of the folder will be that of the other file, too.
     return open(temporary, "x+b", opener=lambda name, flags: os.open(name, flags, mode))
+
+
+def _keep_file(file: IO[bytes], temporary: str) -> None:
+    """Write what is buffered to the disk, and give the file its temporary name if it has none."""
+    file.flush()
+    os.fsync(file.fileno())
+    if file.name != temporary:
+        # Python follows a link only if `src_dir_fd` is given; a whole path ignores it.
+        source = f"/proc/self/fd/{file.fileno()}"
+        os.link(source, temporary, src_dir_fd=file.fileno())
 
 
 def _move_to_free_place(temporary: str, place: str) -> None:

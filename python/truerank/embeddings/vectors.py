@@ -157,59 +157,33 @@ class Embeddings(Store):
         else:
             self._entities_as_read = like._entities_as_read
         entity_vectors, entity_starts, entity_files, entity_device = self._entities_as_read
-        self.vector_shapes = (  # as they were handed over: queries may be one vector
-            list_shape(query_vectors, query_starts),
-            list_shape(entity_vectors, entity_starts),
-        )
+        query_shape = list_shape(query_vectors, query_starts)
+        entity_shape = list_shape(entity_vectors, entity_starts)
+        check_vectors(query_vectors, entity_vectors, entity_shape, similarity, layout)
         if query_starts is not None and entity_starts is not None:
-            self.tokens = (query_starts, entity_starts)
-        self.layout = layout
-        self._check_vectors(query_vectors, entity_vectors)
-        if self.tokens is not None:
-            check_lists("queries", query_vectors, self.tokens[0], query_rows)
+            check_lists("queries", query_vectors, query_starts, query_rows)
             if like is None:
-                check_lists("entities", entity_vectors, self.tokens[1], entity_rows)
+                check_lists("entities", entity_vectors, entity_starts, entity_rows)
+            self.tokens = (query_starts, entity_starts)
         dtypes = [query_vectors.dtype, entity_vectors.dtype]
         if in_double and query_vectors.dtype not in _DOUBLES:
             query_vectors = widened(query_vectors)
         has_single_scores = {query_vectors.dtype, entity_vectors.dtype}.isdisjoint(_DOUBLES)
         score_dtype: np.dtype[Any] = np.dtype(np.float32 if has_single_scores else np.float64)
         files = query_files + entity_files
-        shape = (*self.vector_shapes[0][:-1], self.vector_shapes[1][0])
         if bias is not None:
-            numbers, bias_files = read_bias(bias, shape[-1], dtype, entity_rows)
+            numbers, bias_files = read_bias(bias, entity_shape[0], dtype, entity_rows)
             self.bias = _rounded(as_floats(numbers), score_dtype)
             files += bias_files
             dtypes.append(numbers.dtype)
         check_narrow(dtype, dtypes)
-        super().__init__(shape, score_dtype.name, score_dtype, files)
+        super().__init__((*query_shape[:-1], entity_shape[0]), score_dtype.name, score_dtype, files)
         self.device = entity_device or query_device
+        self.layout = layout
+        self.vector_shapes = (query_shape, entity_shape)  # The first may be of one vector.
         self.csls = None if csls is None else rounded_means(csls, self.shape, self.dtype)
         self.queries = query_vectors.with_array(np.atleast_2d(query_vectors.array))
         self.entities = entity_vectors
-
-    def _check_vectors(self, left: Scores, right: Scores) -> None:
-        """Refuse vectors of unlike scales or lengths, and a layout that does not belong to them.
-
-        A complex number is as long as two real ones.
-        """
-        if left.dtype != right.dtype and not {left.dtype, right.dtype}.isdisjoint(QUANTISED):
-            expected = f"{left.dtype}, as queries: floats in both, or both quantised by one scale"
-            raise InputTypeError("entities", expected=expected, got=right.dtype)
-        check_shape("entities", self.vector_shapes[1], 2, "a matrix (entities, d)")
-        check_layout(self.layout, self.similarity, [left.dtype, right.dtype])
-        length, entity_length = (
-            vectors.array.shape[-1] * (2 if vectors.dtype in PARTS else 1)
-            for vectors in (left, right)
-        )
-        if entity_length != length:
-            expected = f"vectors of length {length}, as in queries"
-            if right.dtype in PARTS:
-                expected = f"vectors of {length / 2:g} complex numbers, as in queries"
-            raise InputValueError("entities", expected=expected, got=f"shape {right.array.shape}")
-        if length == 0 or (self.layout is not None and length % 2):
-            expected = "vectors of length 1 or more, of an even length for complex_l1"
-            raise InputValueError("queries", expected=expected, got=f"shape {left.array.shape}")
 
     def with_fields(self, **fields: Any) -> Self:
         """Return the same embeddings with other attributes."""
@@ -387,6 +361,35 @@ def _without_names(
     entity_columns = named_columns("entities", entities)
     queries = by_position("queries", queries, query_rows, entity_columns)
     return queries, by_position("entities", entities, entity_rows, query_columns)
+
+
+def check_vectors(
+    left: Scores,
+    right: Scores,
+    right_shape: tuple[int, ...],
+    similarity: str,
+    layout: Layout | None,
+) -> None:
+    """Refuse vectors of unlike scales or lengths, and a layout that does not belong to them.
+
+    A complex number is as long as two real ones.
+    """
+    if left.dtype != right.dtype and not {left.dtype, right.dtype}.isdisjoint(QUANTISED):
+        expected = f"{left.dtype}, as queries: floats in both, or both quantised by one scale"
+        raise InputTypeError("entities", expected=expected, got=right.dtype)
+    check_shape("entities", right_shape, 2, "a matrix (entities, d)")
+    check_layout(layout, similarity, [left.dtype, right.dtype])
+    length, entity_length = (
+        vectors.array.shape[-1] * (2 if vectors.dtype in PARTS else 1) for vectors in (left, right)
+    )
+    if entity_length != length:
+        expected = f"vectors of length {length}, as in queries"
+        if right.dtype in PARTS:
+            expected = f"vectors of {length / 2:g} complex numbers, as in queries"
+        raise InputValueError("entities", expected=expected, got=f"shape {right.array.shape}")
+    if length == 0 or (layout is not None and length % 2):
+        expected = "vectors of length 1 or more, of an even length for complex_l1"
+        raise InputValueError("queries", expected=expected, got=f"shape {left.array.shape}")
 
 
 def split_lists(name: str, value: Any, similarity: str) -> tuple[Any, Any]:

@@ -285,11 +285,8 @@ def _mean_interval(
     notes: tuple[str, ...] = ()
     if not math.isnan(sums.value):
         mean, influences = mean_and_influences(sums.tops.mean(axis=0), sums.bases)
-        if is_share and number > 1:  # An adjusted mean is a share of the way to its end.
-            least, _ = sums.ends
-            share = (mean - least) / sums.extent
-            shares = wilson(share, influences / sums.extent, level, sums.trials)
-            low, high = (least + each * sums.extent for each in shares)
+        if is_share and number > 1:
+            low, high = _share_bounds(sums, mean, influences, level)
         else:
             _, low, high = t_test([sums.tops], sums.bases, level)
         if not math.isnan(low):  # The mean is cut to its range; the metric may fall with it.
@@ -299,6 +296,16 @@ def _mean_interval(
         notes = note_on(metric, name, influences, sums.bases, by_weights_alone=by_weights_alone)
         notes += note_on_runs(len(sums.tops))
     return Interval(metric, sums.value, low, high, level, method, number, name, notes, key.decimals)
+
+
+def _share_bounds(
+    sums: Contributions, mean: float, influences: FloatArray, level: float
+) -> tuple[float, float]:
+    """Return Wilson's bounds of a mean that is a share of the way to its end."""
+    least, _ = sums.ends
+    share = (mean - least) / sums.extent
+    low, high = wilson(share, influences / sums.extent, level, sums.trials)
+    return least + low * sums.extent, least + high * sums.extent
 
 
 def run_units(

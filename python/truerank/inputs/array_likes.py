@@ -8,7 +8,7 @@ library of tensors or frames is imported: a program that has not imported it has
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -180,6 +180,31 @@ def stack_lists(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         got = f"{unlike:,} of {len(rows):,} unlike the first"
         raise InputValueError(name, expected="lists of one length", got=got)
     return as_array(rows, name)
+
+
+def pad_lists(name: str, rows: Sequence[Any]) -> npt.NDArray[Any]:
+    """Return lists of ids as a matrix; behind shorter ones stands -1, or "" where ids are text.
+
+    >>> pad_lists("ids", [[7, 2], None, ["b"][:0]])
+    array([[ 7,  2],
+           [-1, -1],
+           [-1, -1]])
+    """
+    lists = []
+    for row in rows:
+        array = as_array([] if row is None else without_index(row), name, "a list of ids")
+        check_shape(name, array.shape, 1, "a list of ids for each query")
+        lists.append(array if array.dtype.kind != "O" else as_array(array.tolist(), name))
+    filled = [array for array in lists if len(array)] or [np.empty(0, np.int64)]
+    if len({array.dtype.kind for array in filled}) > 1:
+        raise InputTypeError(name, expected="ids of one dtype", got="lists of unlike dtypes")
+    values = np.concatenate(filled)
+    if values.dtype.kind in "iu":
+        values = index_array(name, signed_ids(values))
+    has_id = np.arange(max(map(len, lists), default=0)) < np.array([[len(each)] for each in lists])
+    matrix = np.full(has_id.shape, "" if values.dtype.kind == "U" else -1, values.dtype)
+    matrix[has_id] = values
+    return matrix
 
 
 def index_array(name: str, value: object, *, copy: bool = True, what: str = "an array") -> IntArray:

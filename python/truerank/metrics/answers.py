@@ -19,6 +19,7 @@ from ..inputs.rules import LISTED
 from ..naming import format_count
 from ..ranks.container import Ranks, check_number
 from ..ranks.grouping import group_codes
+from ..ranks.protocol import HITS
 from .answer_metrics import ANSWER_KEYS, BEYOND, ORDER_KINDS, Ties, hit_chances
 from .keys import Key, fail
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 GAINS = ("linear", "exponential", "binary")  # what becomes of gains
 MISSES = ("zero", "bounds", "expected")  # what right answers count for that their lists miss
 ANSWERLESS = ("omit", "zero")  # what becomes of queries without a right answer
-HITS = "hits"  # Of lists of indexes is known how many right answers they have, and no order.
 _CHUNK = 1 << 15  # The ties of so many queries stay in the cache.
 _MOST_EXPONENT = 1000  # The sum of many exponential gains is finite up to here, too.
 

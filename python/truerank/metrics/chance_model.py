@@ -53,6 +53,15 @@ class GroupedTasks(NamedTuple):
         return int(self.multiplicities.sum())
 
 
+def _scale_weights(weights: npt.ArrayLike, length: int) -> FloatArray:
+    """Check weights, and divide them by a power of two, so that no sum of them overflows."""
+    given = checked_weights(weights, length=length)
+    _, exponent = np.frexp(given.max(initial=0.0))
+    relative: FloatArray = np.ldexp(given, -exponent)
+    relative[relative < 2.0**-1021] = 0.0  # They are negligible beside the greatest.
+    return relative
+
+
 def group_tasks(candidates: CandidatesLike, weights: npt.ArrayLike | None = None) -> GroupedTasks:
     """Count the tasks of each number of candidates and each weight.
 
@@ -68,12 +77,7 @@ def group_tasks(candidates: CandidatesLike, weights: npt.ArrayLike | None = None
         sizes, multiplicities = count_values(sizes)
     elif multiplicities is None:
         multiplicities = np.ones(len(sizes), dtype=np.int64)
-    relative = np.ones(len(sizes))  # weights, divided by a power of two, so that sums are safe
-    if weights is not None:
-        given = checked_weights(weights, length=len(sizes))
-        _, exponent = np.frexp(given.max(initial=0.0))
-        relative = np.ldexp(given, -exponent)
-        relative[relative < 2.0**-1021] = 0.0  # They are negligible beside the greatest.
+    relative = np.ones(len(sizes)) if weights is None else _scale_weights(weights, len(sizes))
 
     present = (multiplicities > 0) & (relative > 0)
     order = np.flatnonzero(present)[np.lexsort((relative[present], sizes[present]))]

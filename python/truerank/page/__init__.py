@@ -26,11 +26,11 @@ from ..inference.comparing import compare, gather_notes, why_incomparable
 from ..inference.intervals import FEW
 from ..inputs.array_likes import several, unique_keys
 from ..inputs.checks import confidence, instance
-from ..metrics.answers import HITS
 from ..metrics.contributions import UNIT
 from ..metrics.keys import ALL_SIDES, MACRO
 from ..naming import import_extra, number, public
 from ..plot import drawing, groups, hits_curve, rank_distribution
+from ..ranks.protocol import HITS
 from ..reporting.model_table import table
 from ..reporting.report_table import AUTO, GROUPS_SHOWN, is_auto, sentence, table_of_report
 from ..reporting.reports import Report

@@ -25,10 +25,10 @@ from ..errors import InputTypeError, InputValueError
 from ..inference.intervals import why_no_interval
 from ..inputs.checks import choice, confidence, flag, instance, positive_integer
 from ..metrics import METRICS, chance_model, metric_table
-from ..metrics.answers import HITS
 from ..metrics.keys import GROUPS, MACRO
 from ..metrics.values import Sample, values_of_tasks
 from ..naming import format_count, public
+from ..ranks.protocol import HITS
 from ..reporting.report_table import label_text
 from ..reporting.reports import NO_GROUPS, Report
 from ..reporting.summary import describe_candidates

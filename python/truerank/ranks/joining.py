@@ -28,7 +28,7 @@ from ..naming import public
 from .container import COUNTS, Ranks, origin_index
 from .grouping import group_codes
 from .labels import DATASET, Labels, describe_task, join_labels, labels_of_codes
-from .protocol import Origin
+from .protocol import HITS, Origin, short_sha256
 
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
@@ -62,7 +62,8 @@ def concatenate(
 
     A mapping joins **data sets** by their names, ``{"en": a, "de": b}``: each rank has the label
     "dataset". Queries, relations, targets and units are then by data set, also where they have one
-    name, and shown as ``("en", "q1")``.
+    name, and shown as ``("en", "q1")``. Recalls of an index are joined so where their candidates or
+    truths differ, as in the steps of a stream.
 
     Vocabularies of labels are merged, weights stay as they are. A provenance field in which the
     parts differ becomes "mixed".
@@ -324,15 +325,32 @@ def count_unfiltered(ranks: Ranks) -> int:
 
 def _joined_protocol(parts: Sequence[Ranks]) -> Protocol:
     """Join protocols, which have to agree; empty ranks add nothing of their provenance."""
-    protocol = next((part.protocol for part in parts if len(part)), parts[0].protocol)
+    protocols = [part.protocol for part in parts]
+    if all(DATASET in part._labels and part.protocol.lists == HITS for part in parts):
+        protocols = _name_steps(protocols)
+    protocol = next((protocols[i] for i, part in enumerate(parts) if len(part)), protocols[0])
     for i, part in enumerate(parts):
-        if part.protocol is protocol:  # Blocks of one count share it.
+        if protocols[i] is protocol:  # Blocks of one count share it.
             continue
         with argument_names(other=f"parts: number {i}"):
-            joined = protocol.joined(part.protocol)
+            joined = protocol.joined(protocols[i])
         if len(part):
             protocol = joined
     return protocol
+
+
+def _name_steps(protocols: list[Protocol]) -> list[Protocol]:
+    """Name the candidates, or truths, of recalls together, if these alone differ, as in a stream.
+
+    What is compared has to have the same ones.
+    """
+    names = sorted({str(protocol.candidates) for protocol in protocols})
+    kinds = {name.partition(", of ")[0] for name in names}
+    if len(names) < 2 or len(kinds) > 1:
+        return protocols
+    digest = short_sha256(repr(names).encode())[:8]
+    name = f"{kinds.pop()}, of {len(names)} steps ({digest})"
+    return [replace(protocol, candidates=name) for protocol in protocols]
 
 
 def _without_repeats(ranks: Ranks, rule: RepeatRule, *, are_apart: bool) -> Ranks:

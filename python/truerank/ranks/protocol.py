@@ -18,6 +18,7 @@ _WORDS = ("dtype", "similarity", "lists", "ties", "device", "version")  # of pro
 _NUMBERS = {"depth": 0, "highest_grade": 1.0}  # of provenance, with what None stands for
 PROVENANCE = ("order", *_WORDS, *_NUMBERS, "files")
 MIXED = "mixed"
+HITS = "hits"  # Of lists of indexes is known how many right answers they have, and no order.
 # Fields of several names, and of one.
 _SEVERAL = ("filter", "files")
 _SINGLE = ("filter_rule", "candidates", "split", "gain", "misses", "answerless", *_WORDS)

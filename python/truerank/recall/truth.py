@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.input_files import path_name
-from ..arrays.row_keys import are_among
+from ..arrays.row_keys import are_among, row_keys
 from ..arrays.saved_files import read_npz
 from ..counting.lists import PAD, TopK
 from ..embeddings.scoring import search_topk
@@ -100,7 +100,7 @@ def look_at_truth(embeddings: Embeddings, job: Job, truth: TopK, sizes: IntArray
     last = find_last(known)
     # With "omit", the truth may have too few ids: then even the worst is better than none.
     last.scores[count_ids(known.ids) < count_ids(found.ids)] = -np.inf
-    is_lacking = (found.ids != PAD) & ~are_in_lists(found.ids, known.ids, embeddings.shape[-1])
+    is_lacking = (found.ids != PAD) & ~are_in_lists(found.ids, known.ids)
     rows = np.nonzero(is_lacking)[0]
     refuse_truth_that_lacks(
         embeddings, job, queries[rows], take(found, is_lacking), take(last, rows)
@@ -233,10 +233,11 @@ def count_candidates(job: Job, size: int) -> IntArray:
     return sizes
 
 
-def are_in_lists(ids: IntArray, lists: IntArray, size: int) -> Flags:
-    """Return whether each id, of so many and PAD, is in the list of its row."""
-    first_keys = (size + 1) * np.arange(len(lists))[:, None]
-    return are_among((ids + first_keys).ravel(), (lists + first_keys).ravel()).reshape(ids.shape)
+def are_in_lists(ids: IntArray, lists: IntArray) -> Flags:
+    """Return whether each id, however large, is in the list of its row."""
+    rows = [np.repeat(np.arange(len(each)), each.shape[1]) for each in (ids, lists)]
+    keys = row_keys([np.concatenate(rows), np.concatenate([ids.ravel(), lists.ravel()])])
+    return are_among(keys[: ids.size], keys[ids.size :]).reshape(ids.shape)
 
 
 def find_last(lists: TopK) -> TopK:

@@ -11,16 +11,20 @@ the first rows has its own, as `base.1B.u8bin.crop_nb_10000000`.
   columns, 4 bytes each, then all numbers. `.bin` (of DiskANN): the same, with numbers of 4, 2 or 1
   bytes, which the size tells; only the caller knows whether one byte has a sign, and whether those
   of two bytes are float16 or bfloat16, in `.f16bin`, too.
-- `.ibin`, `.bin` of lists: the same, with ids and perhaps distances behind all ids.
+- `.ibin`, `.bin` of lists: the same, with ids and perhaps distances behind all ids. Names in `.gt`
+  and `.gt100` (of truths of big-ann), or without an ending, have this form, too.
 - `FILE.hdf5:NAME`, `.h5` (of ann-benchmarks): a dataset. What lies in one piece of the file is
   mapped, what lies in chunks or is compressed is read by h5py.
+- `FILE.parquet:NAME`, `.arrow`, `.feather` (of VectorDBBench): a column of lists of ids, which is
+  read by pyarrow. It needs no name if it is the only one.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any
 
@@ -30,7 +34,7 @@ from .._core import Scores
 from ..arrays.input_files import NpyHeader, open_input, read_npy, report_damage
 from ..arrays.saved_files import checked_fields, open_archive, read_npz, replace_file, write_archive
 from ..errors import InputTypeError, InputValueError, Option, argument_names
-from ..inputs.array_likes import NARROW, check_shape, dtype_name, named_dtype, signed_ids
+from ..inputs.array_likes import NARROW, check_shape, dtype_name, named_dtype, pad_lists, signed_ids
 from ..naming import import_extra
 from .store import ArrayStore, FileStore, Store, Tile, read_single_scores
 
@@ -45,8 +49,10 @@ OF_WHOLE = {".fbin": "<f4", ".f16bin": "<f2", ".u8bin": "u1", ".i8bin": "i1", ".
 ID = np.dtype("<i4")  # Distances may stand behind all ids.
 VECTORS = (".fvecs", ".bvecs", ".fbin", ".f16bin", ".u8bin", ".i8bin", ".bin")
 DATASET = re.compile(r"(.+\.(?:hdf5|h5))(?::([^:\\]+))?", re.IGNORECASE | re.DOTALL)
+TABLE = re.compile(r"(.+\.(?:parquet|arrow|feather))(?::([^:\\]+))?", re.IGNORECASE | re.DOTALL)
 FORMS = f"a name that ends in .npy, .npz, {', '.join(VECTORS)}, .hdf5:NAME"  # of vectors
 LISTS = (".npz", ".ivecs", ".ibin", ".bin")
+_TRUTH = re.compile(r"\.gt[0-9]*")  # an ending
 KIND = "truerank.topk"  # of lists that are saved with the numbers of their queries
 DIGESTS = ("queries", "entities", "candidates")  # of what was searched
 MOST_IDS = 2**31 - 1  # Ids of these files have 4 bytes.
@@ -244,12 +250,15 @@ def begins_as_npy(argument: str, path: str) -> bool:
         return file.read(6) == np.lib.format.MAGIC_PREFIX
 
 
-def read_ids(argument: str, path: str, entities: int | None = None) -> Array:
+def read_ids(
+    argument: str, path: str, entities: int | None = None, ways: Sequence[Option] = ()
+) -> Array:
     """Read the ids that an index lists for each query, a row for each, in any dtype of integers.
 
     What -1 becomes in an unsigned dtype is -1, as `signed_ids` has it; the entities are so many. A
     `.npy` file has an array of integers, an `.npz` file one that is called ids. Where nobody says
-    how many entities there are, they are keys, which may be text.
+    how many entities there are, they are keys, which may be text. The ways are for vectors, which
+    may be bytes: they are refused then.
     """
     ending = file_ending(path)
     if ending == ".npy":
@@ -260,19 +269,71 @@ def read_ids(argument: str, path: str, entities: int | None = None) -> Array:
             got = ", ".join(members) or "nothing"
             raise InputValueError(argument, expected="a member ids", got=got, place=path)
         ids = arrays["ids"]
-    elif ending in LISTS or DATASET.fullmatch(path):
+    elif table := TABLE.fullmatch(path):
+        ids = _read_column(argument, table[1], table[2], path)
+    elif ending in LISTS or DATASET.fullmatch(path) or _is_truth(path):
         ids = map_matrix(argument, path)
     elif begins_as_npy(argument, path):  # as what a shell wrote under a name of its own
         ids = read_npy(argument, path, mapped=True)
     else:
-        expected = f"a name that ends in .npy, {', '.join(LISTS)}, .hdf5:NAME"
-        raise InputValueError(argument, expected=expected, got=path)
-    if ids.dtype.kind not in ("iuU" if entities is None else "iu"):
+        expected = f"a name that ends in .npy, {', '.join(LISTS)}, .hdf5:NAME, .parquet:NAME"
+        raise InputValueError(argument, expected=expected, got=path, remedies=ways)
+    is_narrow = ids.dtype.itemsize == 1 and bool(ways)
+    if is_narrow or ids.dtype.kind not in ("iuU" if entities is None else "iu"):
         expected = "integers, the numbers of entities"
-        raise InputTypeError(argument, expected=expected, got=f"dtype {ids.dtype}", place=path)
+        if ways:
+            expected = "ids, integers of 2 bytes or more, or text"
+        raise InputTypeError(argument, "", expected, f"dtype {ids.dtype}", path, ways)
     with report_damage(argument, path):
         check_shape(argument, ids.shape, 2, "a list of ids in each row")
     return np.asarray(signed_ids(ids, entities))
+
+
+def _is_truth(path: str) -> bool:
+    """Return whether a file is a truth of big-ann, by its ending, or its size if it has none."""
+    ending = file_ending(path)
+    with suppress(InputValueError):
+        return bool(_TRUTH.fullmatch(ending) if ending else map_matrix("scores", path).size)
+    return False
+
+
+def _read_column(argument: str, path: str, name: str | None, place: str) -> Array:
+    """Read a column of lists of ids, which needs no name if it is the only one, as `pad_lists`."""
+    types = import_extra("pyarrow.types", place, "tables")
+    form = "parquet" if path.lower().endswith(".parquet") else "feather"
+    with open_input(argument, path), report_damage(argument, place):
+        source = import_extra("pyarrow.dataset", place, "tables").dataset(path, format=form)
+        names = []
+        for field in source.schema:
+            item = getattr(field.type, "value_type", None)
+            if item is not None and (types.is_integer(item) or types.is_string(item)):
+                names.append(field.name)
+        if name not in names and (name or len(names) != 1):
+            expected = (
+                f"the name of a column of lists of ids: {', '.join(names) or 'there is none'}"
+            )
+            raise InputValueError(argument, expected=expected, got=name or "no name", place=place)
+        column = source.to_table(columns=[name or names[0]])[0]
+        return pad_lists(argument, column.to_numpy().tolist())
+
+
+def read_distances(argument: str, path: str) -> Array | None:
+    """Read what a file of ids has as distances: behind all ids, or as the dataset beside them.
+
+    In HDF5 `distances` stands beside `neighbors`. None: there are none.
+    """
+    if DATASET.fullmatch(path):
+        beside = re.sub(r"([:/])neighbors$", r"\1distances", path)
+        with suppress(InputValueError):
+            return map_matrix(argument, beside) if beside != path else None
+        return None
+    if file_ending(path) not in (".ibin", ".bin") and not _is_truth(path):
+        return None
+    with open_input(argument, path) as file:
+        shape = find_layout(file, path, ID).shape
+        file.seek(_HEADER_BYTES + ID.itemsize * math.prod(shape))
+        distances = np.frombuffer(file.read(), "<f4")
+    return distances.reshape(shape) if len(distances) else None
 
 
 def write_lists(path: str | os.PathLike[str], ids: Array, distances: Array) -> None:

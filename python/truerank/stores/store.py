@@ -340,13 +340,11 @@ class FileStore(Store):
         part.shape = (len(rows), self.shape[1])
         part.nbytes = len(rows) * self.shape[1] * self.itemsize
         part.single_row = False
-        line_stride, score_stride = self._strides
-        if self._by_columns:
-            part._offset += rows.start * score_stride
-            part._strides = (line_stride, score_stride * rows.step)
-        else:
-            part._offset += rows.start * line_stride
-            part._strides = (line_stride * rows.step, score_stride)
+        strides = list(self._strides)
+        of_rows = 1 if self._by_columns else 0
+        part._offset += rows.start * strides[of_rows]
+        strides[of_rows] *= rows.step
+        part._strides = (strides[0], strides[1])
         part._step = self._step * rows.step
         part._facts = (part._offset, self._by_columns, part._step)
         return part
