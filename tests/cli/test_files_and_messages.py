@@ -22,6 +22,7 @@ from support.environment import ROOT
 from support.refusals import refusal
 from truerank.cli import output
 from truerank.cli.commands import COMMANDS, commands
+from truerank.cli.options import PAGE
 from truerank.link_prediction import read_triples
 
 pytestmark = pytest.mark.python_only
@@ -626,6 +627,22 @@ def test_ways_out_at_the_command_line(run: Run) -> None:
     assert run(LINE.replace("right.run", "empty")).err.startswith("Warning: --lists: empty: 2 of 2")
     assert "Warning: run: empty" in run("compare right.run empty --qrels qrels --candidates 9").err
     assert "None" not in run("evaluate two.npz targets.npy").err
+
+
+@pytest.mark.usefixtures("wrong_files")
+def test_an_error_leads_to_the_page_on_options_once_at_its_end(run: Run) -> None:
+    """Where an option stands alone; another hint is not written behind it."""
+    Path("rounds").write_text("u 3 1 0\nu 1 2 5\n", encoding="utf-8")
+    for line in (
+        LINE.replace("right", "twice"),
+        "link-prediction --test four --scores tail=S.npy --sides tail",
+        "retrieval --qrels rounds --scores scores.npy",
+    ):
+        text = run(line).err.rstrip()
+        assert text.endswith(f" (see {PAGE})")
+        assert text.count("(see ") == 1
+    assert PAGE not in run("link-prediction --test header --scores tail=S.npy").err
+    assert PAGE in run("--help").out
 
 
 def test_what_else_a_table_says(run: Run) -> None:

@@ -167,7 +167,8 @@ def test_facts_of_names_that_the_model_lacks_are_left_out(predict: Predict, run:
     Path("model.txt").write_text("".join(f"{name}\n" for name in NAMES))
     line = f"{KNOWN} --known more=more.txt --labels entities=model.txt {VECTORS}"
     run(*f"link-prediction {line}".split(" ")).refuses(
-        1, "got 'nobody' in column 0 of line 1; --unseen says what becomes of such facts"
+        1,
+        "in column 0 of line 1; 1 of 2 rows have others; --unseen says what becomes of such facts",
     )
     assert predict(f"{line} --unseen drop --save", "with.npz").code == 0
     plain = f"{KNOWN} --labels entities=model.txt {VECTORS} --save"

@@ -239,24 +239,30 @@ def test_errors_name_what_is_wrong(kind: Any, argument: str, call: dict[str, Any
 
 
 RISING: list[list[float]] = [[0.1, 0.5, 0.9]] * 4
-RISE = "scores rise in {} list"
+RISE = "scores rise in {} of {} list"
 PLACES = "{}, each a permutation of {} to its length"
 BITS = np.array([0x3F80, 0x4000, 0x4040], np.uint16)
 # What the error says of scores that rise, or are places in the order in which they were shown.
 REFUSED: list[tuple[str, list[Any]]] = [
-    (RISE.format(4), RISING),
-    (RISE.format(4), [[0.1, 0.5, 0.5], *RISING[1:]]),
-    (RISE.format(4), [*RISING, [1, 2]]),  # Two entries are no list by themselves.
-    (RISE.format(4), [*RISING, [0.5, 0.5], [7], []]),
-    (RISE.format(1), [list(range(12))]),
-    (RISE.format("1,000"), [np.arange(6, dtype=np.uint8)] * 1000),
-    (RISE.format(4), [BITS] * 4),
+    (RISE.format(4, 4), RISING),
+    (RISE.format(4, 4), [[0.1, 0.5, 0.5], *RISING[1:]]),
+    (RISE.format(4, 5), [*RISING, [1, 2]]),  # Two entries are no list by themselves.
+    (RISE.format(4, 7), [*RISING, [0.5, 0.5], [7], []]),
+    (RISE.format(1, 1), [list(range(12))]),
+    (RISE.format("1,000", "1,000"), [np.arange(6, dtype=np.uint8)] * 1000),
+    (RISE.format(4, 4), [BITS] * 4),
     (
-        "rise in 80 lists, 240 entries, and fall at 1 of 160 steps",
+        "rise in 80 of 80 lists, 240 entries, and fall at 1 of 160 steps",
         [[1, 3, 2.5], *[[1, 2, 3.5]] * 79],
     ),
-    ("rise in 19 lists, 60 entries, and fall at 0 of 38 steps", [[1, 1, 1], *[[1, 2, 3.5]] * 19]),
-    ("rise in 10 lists, 30 entries, and fall at 1 of 21 steps", [[2, 1], *[[1, 2, 3.5]] * 10]),
+    (
+        "rise in 19 of 20 lists, 60 entries, and fall at 0 of 38 steps",
+        [[1, 1, 1], *[[1, 2, 3.5]] * 19],
+    ),
+    (
+        "rise in 10 of 11 lists, 30 entries, and fall at 1 of 21 steps",
+        [[2, 1], *[[1, 2, 3.5]] * 10],
+    ),
     (PLACES.format("4 lists", 1), [[2, 3, 1], [3, 1, 2]] * 2),
     (PLACES.format("3 lists", 0), [[2.0, 0.0, 1.0, 3.0]] * 3),
     (PLACES.format("4 lists", 1), [[7], [2, 3, 1], [0.5, 0.5], *[[3, 2, 1]] * 3, []]),

@@ -64,7 +64,7 @@ def test_an_order_that_the_first_lists_lack_is_seen() -> None:
         arguments: Any = [list(each) for each in ids], scores, [0] * len(scores)
         if is_refused:
             with pytest.raises(
-                tr.InputValueError, match=r"10,000 lists, .* fall at 4,500 of 94,500"
+                tr.InputValueError, match=r"10,000 of 10,500 lists, .* fall at 4,500 of 94,500"
             ):
                 tr.rank_lists(*arguments, candidates=10)
         else:

@@ -61,3 +61,14 @@ def test_err_does_not_propose_what_has_no_value_either() -> None:
 def test_near_names_are_proposed(key: str, near: str) -> None:
     report = tr.report(tr.rank(SCORES, TARGETS))
     refusal(KeyError, near, report.__getitem__, key)
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["bpref", "tail.bpref@10", "IPrec@0.1", "iprec_at_recall_0.10", "gmap", "nERR8@10", "pr_auc"],
+)
+def test_no_metric_stands_for_another_one_of_other_tools(key: str) -> None:
+    words = "a metric of other tools; known are m"
+    of_queries = search().evaluate_lists({"q": ["c"], "p": ["c", "b"]})
+    for report in (of_queries, tr.report(tr.rank(SCORES, TARGETS))):
+        assert "did you mean" not in refusal(KeyError, words, report.__getitem__, key)

@@ -22,7 +22,7 @@ LONGEST = 2600
 MANY = 30_000
 IDS = np.arange(MANY)
 NAMES = tuple(f"entity{i}" for i in range(MANY))
-LARGE = (IDS, NAMES, "x" * MANY, dict.fromkeys(NAMES, IDS), [[IDS[:99]] * 30] * 30)
+LARGE = (IDS, NAMES, "x" * MANY, dict.fromkeys(NAMES, IDS), [[IDS[:40]] * 99] * 99)
 
 
 def large_task() -> tr.link_prediction.Task:

@@ -1,4 +1,4 @@
-"""Remedies that are not named, since what came shows that they would be wrong."""
+"""Remedies that would be wrong are not named; what came is said, with options about it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from truerank import InputError, InputWarning, alignment, write_run
+from truerank import InputError, InputWarning, alignment, rank, write_run
 from truerank.link_prediction import Task
 from truerank.retrieval import Task as Search
 
@@ -114,10 +114,6 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: evaluate_judgements("qrels.tsv", [(*NAMES[:2], "relevance"), ("q", "a", 1)]),
         "this is the file of the right answers: expected another one$",
     ),
-    "zeros as padding": (
-        lambda: Search({"q": [5], "p": [0]}).evaluate_lists({"q": [5, 3, 0, 0], "p": [3, 2, 0, 0]}),
-        "the list of 'q' has 0 twice; 2 of 2 lists .*; lists are of unlike lengths, without pad",
-    ),
     "a column of gains": (leave_out_gains, "without column 'gain', got one left out, with the val"),
 }
 
@@ -131,6 +127,98 @@ def test_a_remedy_that_would_be_wrong_is_not_named(
     with pytest.raises(InputError, match=words) as refused:
         call()
     assert refused.value.remedies == ()
+
+
+def evaluate_ranks(ranks: list[int], **columns: list[str]) -> Any:
+    """Each of three lists has these ranks."""
+    rows = [(query, f"d{i}", rank) for query in "qpo" for i, rank in enumerate(ranks)]
+    table = pd.DataFrame(rows, columns=["query", "document", "rank"]).assign(**columns)
+    names = dict(zip(["query", "document", "rank"], table.columns[:3], strict=True))
+    return Search({"q": ["d0"]}).evaluate_lists(table, columns=names)
+
+
+def leave_out_positions() -> Any:
+    rows = [(query, f"d{(i + k) % 7}", k) for i, query in enumerate("qpon") for k in range(1, 5)]
+    table = pd.DataFrame(rows, columns=["query", "document", "position"])
+    columns = {"query": "query", "document": "document"}
+    return Search({"q": ["d0"]}).evaluate_lists(table, columns=columns)
+
+
+# What came, with counts, and the options that are about it.
+SAID: dict[str, tuple[Callable[[], Any], str, list[str]]] = {
+    "judgements of subtopics": (
+        lambda: Search(write("ndeval.txt", [("q", i, f"d{i % 3}", i % 2) for i in range(4)])),
+        "of 4 rows it has 4 values, the third 3; columns= says which are meant$",
+        ["columns"],
+    ),
+    "few subtopics": (
+        lambda: Search(write("ndeval.txt", [("q", i % 2, f"d{i % 3}", i // 3) for i in range(5)])),
+        "twice for 'q', as 0 and as 1; expected one grade .*, and 2 of 3 have more .* 2 values, as",
+        [],
+    ),
+    "a pair that is judged twice in memory": (
+        lambda: Search((["q", "q", "p"], ["a", "a", "b"], [1, 2, 1])),
+        "expected one gain for each pair, got 1.0 and 2.0 for 'a' of .*; of 2 pairs 1 have several",
+        [],
+    ),
+    "tabs in .csv": (
+        lambda: Search(write("qrels.csv", [(*NAMES[:2], "relevance"), ("q", "a", 1)])),
+        "expected tabs between columns, in .csv commas, .*, got tabs in 'query.tdocument.trelev",
+        [],
+    ),
+    "tabs in .csv of facts": (
+        lambda: Task(write("test.csv", FACTS), {}),
+        "line 1: expected tabs between columns, in .csv commas, .*, got tabs in 'a.tr.tb'",
+        [],
+    ),
+    "ints beside names": (
+        lambda: Search({"q": ["a"]}).evaluate_lists({"q": [1, 2]}),
+        r"as 'a', whose order is not .*, got 1 .* \(all 2 are int\); Task\(..., entities=names\)",
+        ["entities"],
+    ),
+    "ints beside names of digits": (  # They would be refused with an order, too.
+        lambda: Search({"q": ["1"]}).evaluate_lists({"q": [1, 2]}),
+        r"as '1', whose order is not given, got 1 at position 0 \(all 2 are int\)$",
+        [],
+    ),
+    "equal ranks": (
+        lambda: evaluate_ranks([1, 1, 2]),
+        "'q' has the rank 1 twice; in 3 of 3 lists ranks are equal; columns= says which are meant$",
+        ["columns"],
+    ),
+    "equal ranks beside a column of one value": (
+        lambda: evaluate_ranks([1, 1, 2], phase=["test"] * 9),
+        "'q' has the rank 1 twice; in 3 of 3 lists ranks are equal; columns= says which are meant$",
+        ["columns"],
+    ),
+    "places that are left out": (
+        leave_out_positions,
+        "in order by it, and no score is read; columns= says which are meant$",
+        ["columns"],
+    ),
+    "triples of OpenKE with their kinds": (
+        lambda: Task(write("test2id_all.txt", [(1,), (0, 0, 1, 0)]), {}, entities=2, relations=1),
+        r"line 2: expected 3 columns \(head, tail, relation\) below a line .*, got '0.t0.t1.t0'$",
+        [],
+    ),
+    "a tuple of candidates": (
+        lambda: rank(np.eye(3), [0, 1, 2], candidates=(0, 1)),
+        r"candidates: expected a 1-D indptr, as a tuple is \(indptr, indices\), got shape \(\)$",
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_came_is_said_and_the_options_that_are_about_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    call, words, options = SAID[name]
+    with pytest.raises(InputError, match=words) as refused:
+        call()
+    assert [option.name for option in refused.value.remedies] == options
+    assert all(option.value in (None, ...) for option in refused.value.remedies)
 
 
 def test_relations_alone_that_are_digits_are_no_ids(
@@ -150,10 +238,11 @@ def test_a_further_column_may_be_anything() -> None:
     assert [option.name for option in refused.value.remedies] == ["columns", "keys"]
 
 
-def test_zero_is_a_document_where_it_is_no_padding() -> None:
+def test_zeros_may_be_a_document_or_padding() -> None:
     lists = {"q": [2, 0, 0, 1], "p": [0, 2, 0, 1]}
-    with pytest.raises(InputError, match=r"the list of 'q' has 0 twice; .*; duplicates= says"):
-        Search({"q": [0], "p": [1]}).evaluate_lists(lists)
+    for listed in (lists, {"q": [1, 2, 0, 0], "p": [1, 2, 0, 0]}):
+        with pytest.raises(InputError, match=r"the list of 'q' has 0 twice; .*; duplicates= says"):
+            Search({"q": [0], "p": [1]}).evaluate_lists(listed)
     report = Search({"q": [0], "p": [1]}).evaluate_lists(lists, duplicates="first")
     assert report["mrr"] == pytest.approx((1 / 2 + 1 / 3) / 2)
 

@@ -405,7 +405,7 @@ def test_what_is_no_rank_says_nothing_and_the_others_do(tmp_path: Path, form: st
     table["rank"] = "x"
     lists = in_run(table, tmp_path) if form == "run" else in_form(table, form, tmp_path, NAMED)[0]
     message = refusal_message(task.evaluate_lists, lists, columns=columns)
-    assert "scores rise in 400 lists" in message  # So the lines say it.
+    assert "scores rise in 400 of 400 lists" in message  # So the lines say it.
 
 
 # -- what is taken ---------------------------------------------------------------------------------

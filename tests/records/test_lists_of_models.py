@@ -81,6 +81,11 @@ def test_whatever_has_rows_of_several_models_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(tr.InputValueError, match="expected one tag"):
         tr.read_run(path)
     named = {"query": 0, "document": 2, "score": 4}
+    with pytest.raises(tr.InputValueError, match="expected one tag"):
+        tr.read_run(path, columns=named, duplicates="first")
+    # With other second columns than a run has, the last one is no tag.
+    log = [line.replace("Q0", f"s{i}") for i, line in enumerate(lines)]
+    path.write_text("".join(log))
     assert len(tr.read_run(path, columns=named, duplicates="first")) == 2
     path.write_text("".join(lines[:4]))
     assert evaluate(path, columns=None)["mrr"] == 1

@@ -41,7 +41,7 @@ def lists_of(form: str, folder: Path, columns: dict[str, Any]) -> Any:
     return path
 
 
-SCORES_RISE = "scores rise in 4 lists, 12 entries"
+SCORES_RISE = "scores rise in 4 of 4 lists, 12 entries"
 RANKS_RISE = "ranks rise with the scores in 4 of 4 queries"
 
 

@@ -326,7 +326,7 @@ CASES: list[tuple[type[Exception], str, str, dict[str, Any]]] = [
     (V, "head", "scores", TWO | ROWS),
     (V, "head: a score at row 1, column 2 is NaN", "scores", TWO | {"head": NAN}),
     (V, "head: expected 3 lists, one for each key of row_", "lists", TOPS | ROWS),
-    (V, "head: scores rise in 4 lists", "lists", RISING),
+    (V, "head: scores rise in 4 of 4 lists", "lists", RISING),
     (T, "entities", "embeddings", TWO),
     (V, "entities", "embeddings", VECTORS | {"entities": WIDE}),
     (V, "head", "embeddings", VECTORS | {"head": WIDE[1:]}),

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.input_files import path_name, read_npy
-from ..arrays.row_keys import first_equals
 from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.array_likes import as_array, check_shape
 from ..inputs.checks import choice
@@ -20,8 +19,7 @@ from ..naming import public
 from ..ranks.labels import labels_of_codes
 from ..records.columns import FACTS, Door
 from ..records.splits import SplitTables, name_known_splits, read_tables
-from ..records.text import find_line_number, is_path
-from ..records.vocabularies import MAX_IDS
+from ..records.text import is_id, is_path, read_fields
 from .task import GRAPHS, Task
 
 if TYPE_CHECKING:
@@ -195,12 +193,16 @@ class Graphs:
         rows = []
         for number, labels in enumerate(entities, 1):
             file = folder / f"kg{number}_ent_ids"
-            orders = {"entities": labels, "rows": height}
-            table, _ = _read(file, list(orders), orders, name, each_once=True)
-            if len(table.rows) < len(labels):
-                expected = f"a row for each of {len(labels):,} entities"
-                raise InputValueError(name, expected=expected, got=len(table.rows), place=str(file))
-            rows.append(table.rows[np.argsort(table.rows[:, 0]), 1])
+            name_of = _read_ids(name, file, 1)
+            row_of = {label: row for row, label in name_of.items()}
+            if sorted(name_of.values()) != sorted(labels) or max(name_of) >= height:
+                n_known = len(row_of.keys() & set(labels))
+                expected = f"each of {len(labels):,} entities once, with a row below {height:,}"
+                got = (
+                    f"{len(name_of):,} rows up to {max(name_of)}, of {n_known:,} of these entities"
+                )
+                raise InputValueError(name, expected=expected, got=got, place=str(file))
+            rows.append([row_of[label] for label in labels])
         left, right = (matrix[of_graph] for of_graph in rows)
         mapping = folder / "mapping_mat.npy"
         if mapping.exists():
@@ -290,9 +292,8 @@ def _read_graphs(layout: str, folder: Path, files: dict[str, Path], *, has_ids: 
     for number, graph in enumerate(GRAPHS, 1):
         orders = {}
         if has_ids:
-            file = folder / f"ent_ids_{number}"
-            _, rows = _read(file, ["entities", "names"], {"entities": MAX_IDS}, each_once=True)
-            orders["entities"], names[graph] = zip(*rows, strict=True)
+            name_of = _read_ids("path", folder / f"ent_ids_{number}", 0)
+            orders["entities"], names[graph] = tuple(name_of), tuple(name_of.values())
         file = folder / f"{'' if has_ids else 'rel_'}triples_{number}"
         table, triples[graph] = _read(file, list(FACTS.roles), orders)
         labels[graph] = table.vocabularies["head"].names
@@ -302,27 +303,27 @@ def _read_graphs(layout: str, folder: Path, files: dict[str, Path], *, has_ids: 
     return Graphs(layout, left, right, names or labels, pairs, {}, triples, degrees)
 
 
-def _read(
-    path: Path,
-    roles: Sequence[str],
-    orders: Any,
-    argument: str = "path",
-    *,
-    each_once: bool = False,
-) -> tuple[SplitTables, list[Any]]:
-    """Read the columns of a file of at least one line, and its rows by their labels.
-
-    The elements of the first column may have to be there `each_once`.
-    """
+def _read(path: Path, roles: Sequence[str], orders: Any) -> tuple[SplitTables, list[Any]]:
+    """Read the columns of a file of at least one line, and its rows by their labels."""
     names = {role: frozenset({role}) for role in roles}
     door = Door("rows", names, len(roles), FACTS.vocabularies, has_option=False)
-    table = read_tables({argument: (argument, path)}, door, orders, header=False)
+    table = read_tables({"path": ("path", path)}, door, orders, header=False)
     rows = table.labels_of(np.arange(table.tested))
     if not rows:
-        raise InputValueError(argument, expected="at least one line", got="none", place=str(path))
-    repeats = np.flatnonzero(first_equals(table.rows[:, 0]) != np.arange(len(rows)))
-    if each_once and len(repeats):
-        row = int(repeats[0])
-        place = f"{path}: line {find_line_number(str(path), row)}"
-        raise InputValueError(argument, f"{rows[row][0]} occurs twice", place=place)
+        raise InputValueError("path", expected="at least one line", got="none", place=str(path))
     return table, rows
+
+
+def _read_ids(argument: str, path: Path, place: int) -> dict[int, str]:
+    """Read ids, which stand at a place of their lines, and the name beside each."""
+    expected = "at least one line"
+    name_of: dict[int, str] = {}
+    for number, fields in read_fields(argument, str(path)):
+        if len(fields) != 2 or not is_id(fields[place]) or int(fields[place]) in name_of:
+            expected = "an id that no line above has, and a name"
+            got = repr("\t".join(fields))
+            raise InputValueError(f"{argument}: {path}", "", expected, got, f"line {number}")
+        name_of[int(fields[place])] = fields[1 - place]
+    if not name_of:
+        raise InputValueError(argument, expected=expected, got="none", place=str(path))
+    return name_of

@@ -12,12 +12,12 @@ import truerank as tr
 
 from .. import alignment
 from ..alignment import Task
-from ..alignment.task import GRAPHS
 from . import options
 from .options import MEASURED, PRINTING, Values, called, command, option, take
 from .output import METHODS, check_printing, open_model, show, show_task
 
 FOLDS = "12345"  # of OpenEA
+GRAPHS = ("left", "right")
 
 
 def parse_candidates(name: str, text: str) -> Any:
@@ -123,7 +123,7 @@ def open_task(values: Values) -> tuple[Task, str, Values, list[str]]:
     if has_folder:
         return open_folder(options.note_file(paths[-1]), values)
     with called(left="LEFT", right="RIGHT"):
-        kind, model = open_model(values, ("left", "right"))
+        kind, model = open_model(values, GRAPHS)
     source = values["pairs"]
     facts = take(values, "pairs known split candidates duplicates leaks columns header")
     if kind == "scores":
@@ -145,7 +145,7 @@ def open_folder(folder: str, values: Values) -> tuple[Task, str, Values, list[st
             left, right = graphs.split(values.pop("entities"))
             values |= {"left": left, "right": right}
     values["names"] = graphs.names
-    kind, model = open_model(values, ("left", "right"))
+    kind, model = open_model(values, GRAPHS)
     return task, kind, model, [f"{graphs}.", f"{task.audit[0].message}."]
 
 

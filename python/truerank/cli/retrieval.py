@@ -149,7 +149,9 @@ def retrieve(values: Values) -> None:
         try:
             task = Task(**facts, **list_candidates(candidates))
         except InputValueError as error:
-            if not isinstance(candidates, range) or not error.argument.startswith("qrels"):
+            has_option = any(option.value is None for option in error.remedies)
+            is_of_qrels = error.argument.startswith("qrels") and not has_option
+            if not isinstance(candidates, range) or not is_of_qrels:
                 raise
             raise click.UsageError(
                 f"{options.say(error)}; scores and vectors need --candidates FILE, a name in each "

@@ -389,8 +389,7 @@ def rank_checked_lists(
     arrays = final_counts(counts, true_scores, rules) | {"listed": are_listed, "lengths": lengths}
     if total_bytes:
         report_progress(total_bytes)
-    in_given_order = np.argsort(tasks_by_list)
-    arrays = {name: array[in_given_order] for name, array in arrays.items()}
+    arrays = {name: array[np.argsort(tasks_by_list)] for name, array in arrays.items()}
     depth = int(ids_in_list.max(initial=0)) or None
     return job.ranks(arrays, dtype, files, lists=source, depth=depth)
 

@@ -152,8 +152,9 @@ def _describe_rising_scores(indptr: IntArray, scores: Scores, is_long: Flags) ->
     n_steps = n_rises.sum() + n_falls
     if n_rising < _NEARLY_ALL * len(n_rises) or n_falls > (1 - _NEARLY_ALL) * n_steps:
         return ""
-    lists = f"{format_count(n_rising, 'list')}, {np.diff(indptr)[is_long].sum():,} entries"
-    return f"scores rise in {lists}, and fall at {n_falls:,} of {n_steps:,} steps"
+    lists = f"{n_rising:,} of {format_count(len(is_long), 'list')}"
+    entries = f"{np.diff(indptr)[is_long].sum():,} entries"
+    return f"scores rise in {lists}, {entries}, and fall at {n_falls:,} of {n_steps:,} steps"
 
 
 def _first_places_of_lists(indptr: IntArray, scores: Scores, is_long: Flags) -> set[int]:

@@ -300,7 +300,8 @@ def _parse_csr(name: str, members: tuple[Any, ...]) -> Selection:
         expected = "arrays as (indptr, indices) or (indptr, indices, lists), or a list of lists"
         raise InputTypeError(name, expected=expected, got=f"a tuple of {len(members)}")
     for part, member in zip(("indptr", "indices", "lists"), members, strict=False):
-        check_shape(name, array_shape(name, member), 1, f"a 1-D {part}")
+        expected = f"a 1-D {part}, as a tuple is (indptr, indices)"
+        check_shape(name, array_shape(name, member), 1, expected)
     lists = index_array(f"{name}: lists", members[2]) if len(members) == 3 else None
     indices = native_indices(f"{name}: indices", members[1])
     return Selection(_read_indptr(name, members[0]), indices, lists, False)

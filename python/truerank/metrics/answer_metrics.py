@@ -555,7 +555,10 @@ ORDER_KINDS = (EXPECTED_KIND, "optimistic", "pessimistic")  # The default comes 
 def _refuse_words() -> dict[str, str]:
     """Say why words of the keys of tasks are none of queries."""
     words = ("chance", "optimum", *ADJUSTED, *map(str.lower, TITLES.values()))
-    return dict.fromkeys(words, NO_CHANCE) | {"sampled_recall": "did you mean sampled_hits@k:n?"}
+    names = {"sampled_recall": "sampled_hits@k:n", "mean_average_precision": "map"}
+    names |= {"reciprocal_rank": "mrr"}
+    meant = {name: f"did you mean {metric}?" for name, metric in names.items()}
+    return dict.fromkeys(words, NO_CHANCE) | meant
 
 
 ANSWER_KEYS = Grammar(

@@ -246,10 +246,11 @@ class Grammar:
             others = []
             for synonym, (_, metric) in self.synonyms.items():
                 others.append(synonym + self.metrics[metric].needed)
-            why = self.refused.get(name)
-            if name in _METRICS_ELSEWHERE:
-                why = "it is none of these: ir_measures and trec_eval have it"
-            why = why or suggest(name, self._names(), others)
+            # As of nERR8@10, and of iprec_at_recall_0.10.
+            stems = [word.rstrip("_0123456789") for word in (name, key.lower().partition(".")[0])]
+            if any(stem in _METRICS_ELSEWHERE for stem in stems):
+                fail(key, f"a metric of other tools; {suggest('', self._names())}")
+            why = self.refused.get(name) or suggest(name, self._names(), others)
             fail(key, f"no metric {quote(key.removeprefix(parts['words']))}; {why}")
         _, metric = meaning
         parameter: Parameter = 0
@@ -372,7 +373,11 @@ OTHER_NAMES = {
     "hr": ("none", "hits"),
 }
 # Metrics of other tools that are none of these, however alike their names are.
-_METRICS_ELSEWHERE = ("bpref", "gmap", "gm_map", "infap", "iprec", "iprec_at_recall", "judged")
+_METRICS_ELSEWHERE: tuple[str, ...] = ("bpref", "gm_bpref", "gmap", "gm_map", "infap", "judged")
+_METRICS_ELSEWHERE += ("iprec", "iprec_at_recall", "set_map", "set_recall", "ndcg_rel", "rndcg")
+_METRICS_ELSEWHERE += ("sdcg", "ap_ia", "nrbp", "nnrbp", "nerr", "strec", "strecall", "mae", "mar")
+_METRICS_ELSEWHERE += ("minp", "aupr", "auprc", "prauc", "pr_auc")
+_METRICS_ELSEWHERE += ("geometric_mean_rank", "harmonic_mean_rank")
 # Names of metrics of several right answers in ir_measures and in papers.
 SHORT_ANSWER_NAMES = {"ap": "map", "p": "precision", "r": "recall"}
 # Tables print these names, which the literature gives adjusted metrics.

@@ -268,6 +268,13 @@ TREC = {
 }
 
 
+def may_be_run(form: Form) -> bool:
+    """Return whether columns may be those of TREC's runs, of which the user named some."""
+    trec = TREC[LISTS.kind]
+    named = form.places.items()
+    return form.width == trec.width and form.names is None and named <= trec.places.items()
+
+
 def find_columns(
     argument: str,
     names: Sequence[Any] | None,

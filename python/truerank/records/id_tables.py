@@ -114,6 +114,10 @@ class IdTable:
         has_header = self.form.header > 0
         return f"{column} of line {text.find_line_number(self.path, row + has_header)}"
 
+    def where_and_how_often(self, number: int, role: str, row: int) -> str:
+        """Return the place of an entry that names nothing, and how many rows have such ones."""
+        return f"{self.where(role, row)}; {number:,} of {len(self):,} rows have others"
+
     def without_rows(self) -> IdTable:
         """Return what is known of the table as a whole."""
         return IdTable({}, title=self.title, path=self.path, file=self.file, form=self.form)

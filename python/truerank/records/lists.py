@@ -35,7 +35,16 @@ from ..inputs.checks import choice, distinct_names, instance, is_number, is_spar
 from ..inputs.rules import PLAIN
 from ..inputs.selection import lengths_to_indptr
 from ..naming import format_count, public
-from .columns import JUDGEMENTS, LISTS, TREC, Column, check_columns, checked_names, list_door
+from .columns import (
+    JUDGEMENTS,
+    LISTS,
+    TREC,
+    Column,
+    check_columns,
+    checked_names,
+    list_door,
+    may_be_run,
+)
 from .id_tables import NO_TABLE, IdTable, check_left_out_grades, read_table
 from .text import column_numbers, is_csv, is_path, text_lines
 
@@ -49,7 +58,7 @@ if TYPE_CHECKING:
 
 DUPLICATES = ("raise", "first")
 _WHICH_COLUMNS = Option("columns", effect="says which are meant")
-_TAG = 5  # the column of TREC's runs that has the name of the system
+_ITERATION, _TAG = 1, 5  # columns of TREC's runs: Q0, and the name of the system
 _ROLES = ("query", "document")
 _DISTANCES = {"dist", "distance", "distances"}  # columns of which the lower ones are better
 _LARGEST_WHOLE = 2.0**53  # From here on not every whole number is a float64.
@@ -402,10 +411,11 @@ def read_run(
     Raises
     ------
     ValueError
-        For columns that may not be left out; for a line that is not of the form of the first one,
-        or begins with a byte order mark although it is not the first, or with # although it has the
-        fields of a row; for a document that a query has twice with unlike scores or ranks; and for
-        a score that a float64 does not hold (see Notes). The error names the line, or the query.
+        For columns that may not be left out; for several tags, as lists of several systems are no
+        run; for a line that is not of the form of the first one, or begins with a byte order mark
+        although it is not the first, or with # although it has the fields of a row; for a document
+        that a query has twice with unlike scores or ranks; and for a score that a float64 does not
+        hold (see Notes). The error names the line, or the query.
     OSError
         For a file that is missing or damaged.
 
@@ -472,8 +482,7 @@ def read_lists(
             _refuse_answers(argument, replace(answers, path=os.fsdecode(value)), answers)
         raise
     _refuse_answers(argument, table, answers)
-    if table.form.places == TREC[LISTS.kind].places and _TAG in table.others:
-        _refuse_tags(argument, table)
+    _refuse_tags(argument, table)
     # A mapping has its keys as one column.
     *key_roles, listed_role = _ROLES if "query" in table.columns else roles
     keys = [_number_names(table, role) for role in key_roles]
@@ -518,11 +527,17 @@ def _refuse_answers(argument: str, lists: IdTable | Lists, answers: IdTable) -> 
 
 
 def _refuse_tags(argument: str, table: IdTable) -> None:
-    """Refuse a run of several systems, whose lists would be merged to one of each query."""
+    """Refuse a run of several systems, whose lists would be merged to one of each query.
+
+    Where the user named some of its columns, it is a run if the second has one value, as Q0.
+    """
+    iterations = table.others.get(_ITERATION)
+    is_run = table.form.places == TREC[LISTS.kind].places
+    is_run |= may_be_run(table.form) and iterations is not None and len(iterations.listed) == 1
+    if not is_run or _TAG not in table.others or len(table.others[_TAG].listed) < 2:
+        return
     tags = table.others[_TAG]
     names = tags.listed
-    if len(names) < 2:
-        return
     counts = np.bincount(tags.ids).tolist()
     parts = [f"{name!r} in {n:,}" for name, n in zip(names[:3], counts, strict=False)]
     if len(names) > len(parts):
@@ -600,7 +615,7 @@ def _group_by_query(
         indptr = lengths_to_indptr(np.bincount(rows_of_queries, minlength=len(queries)))
     if ranks is not None:
         _refuse_equal_ranks(argument, table, entries, has_option=duplicates is not None)
-    _refuse_left_out_orders(argument, table)
+    _refuse_left_out_orders(argument, table, has_option=duplicates is not None)
     documents, scores = entries.columns["document"].ids, entries.values.get("score")
     facts |= {"path": table.path, "source": entries.source, "file": table.file, "form": table.form}
     return Lists(queries, names, indptr, documents, scores, has_greatest=has_greatest, **facts)
@@ -649,10 +664,7 @@ def _rows_once(
         problem += f"; {n_repeating:,} of {n_lists} have repeats"
         other_lists = _describe_other_lists(table, entries)
         ways = []
-        is_of_list = query_ids == query_ids[second]
-        last_two = entries.columns["document"].select(np.flatnonzero(is_of_list)[-2:]).entries()
-        # Many pad with zeros.
-        if name in (PAD, str(PAD), "") or (scores is None and set(last_two) <= {0, "0"}):
+        if name in (PAD, str(PAD), ""):
             problem += "; lists are of unlike lengths, without padding"
         elif duplicates is not None and not other_lists:
             ways = [REPEATS]
@@ -676,7 +688,7 @@ def _describe_other_lists(table: IdTable, entries: IdTable) -> str:
         n_values = len(column.listed)
         # Each value has lists of its own, as each epoch of one table has. A column of times, or of
         # places in the list, has another value in every row.
-        have_most_queries = 2 * n_lists > len(queries.listed) * n_values
+        have_most_queries = n_values > 1 and 2 * n_lists > len(queries.listed) * n_values
         have_two_rows = len(entries) >= 2 * n_lists  # on average
         n_documents = len(factorize(lists.codes, document_ids).distinct)
         if have_most_queries and have_two_rows and n_documents == len(entries):
@@ -720,7 +732,7 @@ def _belong_to_documents(values: IntArray, documents: IntArray) -> bool:
     return has_one_value_each and n_documents < len(documents)
 
 
-def _refuse_left_out_orders(argument: str, table: IdTable) -> None:
+def _refuse_left_out_orders(argument: str, table: IdTable, *, has_option: bool) -> None:
     """Refuse a column without a role that tells lists of a query apart, or has their order.
 
     At its changes the scores or ranks of a query begin anew, as where the lists of several right
@@ -733,6 +745,7 @@ def _refuse_left_out_orders(argument: str, table: IdTable) -> None:
     order = np.argsort(queries, kind="stable")  # The rows of a query come together.
     is_same_query = np.diff(queries[order]) == 0
     listed_numbers = table.values.get("score", table.values.get("rank"))
+    ways = [_WHICH_COLUMNS] if has_option and listed_numbers is None else []
     for name, column in table.others.items():
         values = column.ids.astype(np.int64)
         is_change = is_same_query & (np.diff(values[order]) != 0)
@@ -749,7 +762,7 @@ def _refuse_left_out_orders(argument: str, table: IdTable) -> None:
             got = "one that is left out; rows of a query are in order by it, and no score is read"
         if is_found:
             expected = f"a table without column {name!r}"
-            raise InputValueError(argument, expected=expected, got=got, place=table.path)
+            raise InputValueError(argument, "", expected, got, table.path, ways)
 
 
 def _first_repeated(indptr: IntArray, ids: npt.NDArray[Any], size: int) -> int | None:

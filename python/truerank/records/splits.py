@@ -55,7 +55,7 @@ _OUTCOMES = {"keep": ", kept", "drop": ", dropped"}
 # A further column belongs to queries, or is left out; another one may be the tail.
 _FURTHER = (
     Option("columns", effect="says which are meant"),
-    Option("keys", effect="says which others queries have"),
+    Option("keys", effect="says which others belong to queries"),
 )
 _LEAST_KNOWN = 100  # Of fewer known facts, none may well have a query of the test.
 _LEAST_LINES = 3  # Shorter files are not asked whether their first line is a header.
@@ -263,11 +263,15 @@ def _find_known(
     if is_known.all() or (may_leave_out and unseen == "drop"):
         return is_known
     ways = []
+    where = table.where
     if may_leave_out:
         ways.append(Option("unseen", effect="says what becomes of such facts"))
+        where = partial(table.where_and_how_often, int(np.count_nonzero(~is_known)))
     for role in named:
-        column, where = table.columns[role], partial(table.where, role)
-        vocabularies[role].refuse_strangers(table.title, column, ids[role][i], where, ways)
+        column = table.columns[role]
+        vocabularies[role].refuse_strangers(
+            table.title, column, ids[role][i], partial(where, role), ways
+        )
     return is_known
 
 

@@ -42,6 +42,7 @@ from .columns import (
     has_each_role,
     have_few_values,
     may_be_grades,
+    may_be_run,
 )
 
 if TYPE_CHECKING:
@@ -326,15 +327,18 @@ def _find_columns_to_check(title: str, path: str, door: Door, form: Form) -> lis
     first_lines = islice(lines, 1 if form.header else 0, FIRST_ROWS)
     rows = [split_fields(line, form.between, title, number) for number, line in first_lines]
     lacks_numbers = form.left_out and not form.number_role
-    is_trec = form.places == TREC[LISTS.kind].places  # Its last column is the tag.
+    of_runs: tuple[int, ...] = ()
+    if door.kind == LISTS.kind and may_be_run(form):
+        # The tag tells systems apart; where some columns were named, that of Q0 tells runs.
+        has_all = form.places == TREC[LISTS.kind].places
+        of_runs = (form.width - 1,) if has_all else (1, form.width - 1)
     for place, fields in enumerate(zip(*rows, strict=False)):
         if place in form.places.values():
             continue
         may_be_numbers = lacks_numbers and parse_number(fields[0]) is not None
         may_be_words = lacks_numbers and not door.is_of_lists and may_be_grades(fields)
         may_name_lists = door.is_of_lists and fields[0] != "Q0" and have_few_values(fields)
-        may_name_lists |= is_trec and place == form.width - 1
-        if may_be_numbers or may_be_words or may_name_lists:
+        if may_be_numbers or may_be_words or may_name_lists or place in of_runs:
             places.append(place)
     return places
 

@@ -460,7 +460,9 @@ def align(
         if vocabulary.words and not vocabulary.has_order:
             got += f" (all {len(column):,} are int)"
             call = f"Task(..., {vocabulary.of}=names)"
-            ways = [Option(vocabulary.of, ..., "gives the order, of which ints are places", call)]
+            if text.first_like_an_integer(vocabulary.words) is None:  # Else ints stay refused.
+                effect = "gives the order, of which ints are places"
+                ways = [Option(vocabulary.of, ..., effect, call)]
         raise InputTypeError(argument, expected=expected, got=got, remedies=ways)
     ids = column.ids
     if column.has_labels:

@@ -191,15 +191,9 @@ def _select_documents(
     if table.relevance is not None:
         is_refused &= table.relevance > 0
     if entities.has_size:
-        where = partial(_where_missing, table, int(is_refused.sum()))
+        where = partial(table.where_and_how_often, int(is_refused.sum()), "document")
     entities.refuse_strangers(table.title, column, np.where(is_refused, ids, 0), where)
     return table.select(is_entity), query_ids[is_entity], ids[is_entity]
-
-
-def _where_missing(table: Judgements, number: int, row: int) -> str:
-    """Return the place of a document that is no entity, and how many rows have one."""
-    where = table.where("document", row)
-    return f"{where}; {number:,} of {len(table):,} rows have others"
 
 
 def _read_entities(
