@@ -852,6 +852,22 @@ def test_ids_that_are_as_near_as_the_tenth_count_once() -> None:
         run_recipe("index-recall.md", code, **(names | {"entities": entities[:1].repeat(101, 0)}))
 
 
+def test_the_recall_by_own_scores() -> None:
+    """Whatever has at least the tenth score is right, also where more than ten have it."""
+    rng = np.random.default_rng(0)
+    queries, entities = rng.integers(0, 3, (9, 4)), rng.integers(0, 3, (60, 4))
+    distances = ((queries[:, None] - entities) ** 2).sum(axis=2)
+    ids = np.array([rng.permutation(60)[:10] for _ in queries])
+    ids[:3] = np.argsort(distances[:3], axis=1)[:, :10]
+    np.save("ef64.npy", ids)
+    names: dict[str, Any] = {"queries": queries, "entities": entities}
+    found = run_recipe("index-recall.md", "tenth = ", **names)["found"]
+    tenth = np.sort(distances, axis=1)[:, 9:10]
+    right = np.take_along_axis(distances, ids, axis=1) <= tenth
+    assert found.per_query("precision@10").tolist() == right.mean(axis=1).tolist()
+    assert right[:3].all()
+
+
 def test_the_overlap_of_lists() -> None:
     rng = np.random.default_rng(0)
     lists = [np.argsort(rng.random((9, 30)))[:, :10] for _ in range(2)]

@@ -154,23 +154,41 @@ def test_it_is_the_recall_of_diskann(tmp_path: Path) -> None:
 
 
 def test_how_other_tools_differ() -> None:
-    """big-ann has a tolerance of its own, and VectorDBBench divides by k and counts repeats."""
-    ids, truth, distances = tied_problem()
-    near = np.sort(distances + np.linspace(0, 5e-7, 40, dtype=np.float32), axis=1)
-    of_big_ann = [recall_of_big_ann(*row, 10) for row in zip(ids, truth, near, strict=True)]
-    exact = TopK(truth, -near)
-    assert recalls(tr.evaluate_ids(ids, exact, tolerance=9e-7)) == of_big_ann
-    assert tr.evaluate_ids(ids, exact)["recall@10"] < np.mean(of_big_ann)
-    of_bench = [recall_of_vectordbbench(*row, 10) for row in zip(ids, truth, strict=True)]
-    assert recalls(tr.evaluate_ids(ids, truth)) == of_bench
-    few = truth[:, :10].copy()
-    few[:, 4:] = -1  # A filter leaves four.
-    found = np.where(np.arange(10) < 4, few, -1)
-    assert set(recalls(tr.evaluate_ids(found, few))) == {1.0}
-    assert recall_of_vectordbbench(found[0, :4].tolist(), few[0, :4].tolist(), 10) == 0.4
-    again = few[:, [0] * 10]
-    assert set(recalls(tr.evaluate_ids(again, truth, duplicates="first"))) == {0.1}
-    assert recall_of_vectordbbench(again[0].tolist(), truth[0].tolist(), 10) == 1
+    """The figures are those of the page, which the tools' own functions gave."""
+    rng = np.random.default_rng(0)
+    entities, queries = (rng.integers(0, 4, (n, 8)).astype(np.uint8) for n in (20_000, 1000))
+    top = tr.topk_embeddings(queries, entities, 100, similarity="sql2")
+    kept = np.flatnonzero(rng.random(20_000) > 0.1)
+    kept = kept[rng.permutation(len(kept))]  # What ties has another order.
+    ids = kept[tr.topk_embeddings(queries, entities[kept], 10, similarity="sql2").ids]
+    rows = list(zip(ids.tolist(), top.ids.tolist(), (-top.scores).tolist(), strict=True))
+    of_bench = np.mean([recall_of_vectordbbench(*row[:2], 10) for row in rows])
+    without = tr.evaluate_ids(ids, top.ids)["recall@10"]
+    report = tr.evaluate_ids(ids, top)
+    assert recalls(report) == [recall_of_diskann(*row, 10) for row in rows]
+    assert report["recall@10"] == pytest.approx(0.9986)
+    assert without == pytest.approx(of_bench) == pytest.approx(0.6047)
+
+    copies = np.repeat(rng.standard_normal((2000, 4)).astype(np.float32) / 30, 4, axis=0)
+    copies += 1e-5 * rng.standard_normal((8000, 4)).astype(np.float32)
+    near = copies[::40] + 0.01 * rng.standard_normal((200, 4)).astype(np.float32)
+    exact = tr.topk_embeddings(near.astype(np.float64), copies, 100, similarity="sql2")
+    exact = TopK(exact.ids, exact.scores.astype(np.float32))
+    halves = [each.astype(np.float16).astype(np.float32) for each in (near, copies)]
+    ids = tr.topk_embeddings(*halves, 10, similarity="sql2").ids
+    of_big_ann = [
+        recall_of_big_ann(*row, 10) for row in zip(ids, exact.ids, -exact.scores, strict=True)
+    ]
+    assert recalls(tr.evaluate_ids(ids, exact, tolerance=1e-6)) == of_big_ann
+    assert np.mean(of_big_ann) == pytest.approx(0.999)
+    assert tr.evaluate_ids(ids, exact)["recall@10"] == pytest.approx(0.961)
+
+    few = np.where(np.arange(10) < 4, top.ids[:, :10], -1)  # A filter leaves four.
+    assert set(recalls(tr.evaluate_ids(few, few))) == {1.0}
+    assert recall_of_vectordbbench(few[0, :4].tolist(), few[0, :4].tolist(), 10) == 0.4
+    again = top.ids[:, [0] * 10]
+    assert set(recalls(tr.evaluate_ids(again, top, duplicates="first"))) == {0.1}
+    assert recall_of_vectordbbench(again[0].tolist(), top.ids[0].tolist(), 10) == 1
 
 
 # -- what is said of lists -------------------------------------------------------------------------

@@ -93,7 +93,7 @@ class Finding:
         "missing lists", "unused lists", "pooled lists" of several values of a column, "known in
         lists", "names" of right answers that differ only in writing, and "spellings"; for lists of
         an index "missing ids", "no candidates", "tied lists", "without candidates", "taken on
-        trust" and "ids from 1".
+        trust", "ids from 1", "unseen ties" and "lower bound".
     count : int
         How many tasks, candidates, rows or lists it concerns.
     message : str
