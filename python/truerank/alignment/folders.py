@@ -251,8 +251,13 @@ def read_folder(path: str | os.PathLike[str], *, fold: int | None = None) -> Gra
     OSError
         For a folder or a file that is missing or cannot be read.
     """
-    folder = Path(path_name("path", path))
+    name = path_name("path", path)
+    if "\0" in name:
+        raise InputValueError("path", expected="a path without a NUL")
+    folder = Path(name)
     os.listdir(folder)  # It is an error of the system if there is no such folder.
+    if not isinstance(fold, (int, str, np.integer, type(None))):  # A terminal has words.
+        raise InputTypeError("fold", expected="an int", got=type(fold).__name__)
     marks = [mark for mark in LAYOUTS if (folder / mark).exists()]
     if len(marks) != 1:
         expected = f"a folder with just one of {', '.join(LAYOUTS)}"
