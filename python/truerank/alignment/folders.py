@@ -256,7 +256,7 @@ def read_folder(path: str | os.PathLike[str], *, fold: int | None = None) -> Gra
         raise InputValueError("path", expected="a path without a NUL")
     folder = Path(name)
     os.listdir(folder)  # It is an error of the system if there is no such folder.
-    if not isinstance(fold, (int, str, np.integer, type(None))):  # A terminal has words.
+    if not isinstance(fold, (int, float, str, np.generic, type(None))):  # A terminal has words.
         raise InputTypeError("fold", expected="an int", got=type(fold).__name__)
     marks = [mark for mark in LAYOUTS if (folder / mark).exists()]
     if len(marks) != 1:
